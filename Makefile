@@ -1,0 +1,105 @@
+# Everything needs only Python 3.11+ and make; the rest is installed into .venv, as pinned in requirements/.
+# pip's own settings and environment are respected. Plain `make` lists the targets.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.SUFFIXES:
+.DELETE_ON_ERROR:
+# Benchmarks must not share the machine, and the rest has no use for more jobs.
+.NOTPARALLEL:
+
+VENV := .venv
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+PIP := $(PY) -m pip --disable-pip-version-check install --quiet
+LIBRARIES := $(VENV)/.libraries
+READY := $(VENV)/.ready
+BENCHMARKS := $(filter-out _%,$(notdir $(basename $(wildcard benchmarks/*.py))))
+
+# Three attempts, since networks fail; pip itself checks the hashes and keeps its cache.
+define retry
+@for attempt in 1 2 3; do \
+  $(1) && exit 0; \
+  test $$attempt = 3 || { echo "installing failed; next attempt in 5 s" >&2; sleep 5; }; \
+done; echo "installing failed three times: is a package index within reach of pip?" >&2; exit 1
+endef
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+%?:.*## / { sub(/%/, "NAME", $$1); printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: $(READY) ## make a table in a temporary folder, commit to it, look at it
+	@$(PY) -m headgate demo
+
+.PHONY: test
+test: $(READY) ## the whole suite, then the coverage of the test plan (PYTEST_ARGS= adds options)
+	@echo "suites: everything in the tree"
+	@if test -n "$$HEADGATE_REAL_TABLES"; then echo "suites: real tables, from $$HEADGATE_REAL_TABLES"; \
+	else echo "suites: not the real tables (HEADGATE_REAL_TABLES names no folder)"; fi
+	$(PY) -m pytest --durations=15 $(PYTEST_ARGS)
+	@$(PY) tests/tooling/spec_coverage.py --brief
+
+.PHONY: lint
+lint: $(READY) ## ruff, mypy --strict and the import contracts
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(BIN)/lint-imports
+
+.PHONY: format
+format: $(READY) ## mend what ruff can mend
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+.PHONY: spec-coverage
+spec-coverage: $(READY) ## which test stands for which row of the Avro state test plan
+	@$(PY) tests/tooling/spec_coverage.py
+
+.PHONY: bench
+bench: $(addprefix bench-,$(BENCHMARKS)) ## every benchmark, one after the other
+
+bench-%: $(VENV)/.bench ## one benchmark: benchmarks/NAME.py (BENCH_ARGS= adds options)
+	$(PY) benchmarks/$*.py $(BENCH_ARGS)
+
+.PHONY: docs
+docs: $(VENV)/.docs ## the documentation as a web site, in site/
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --strict
+	@echo "built site/"
+
+.PHONY: requirements
+requirements: $(VENV)/.pin ## pin again after a change of dependencies (UPGRADE=--upgrade takes the newest)
+	$(PIN) --extra dev --output-file requirements/dev.txt
+	$(PIN) --extra bench --constraint requirements/dev.txt --output-file requirements/bench.txt
+	$(PIN) --extra docs --constraint requirements/dev.txt --output-file requirements/docs.txt
+	$(PIN) --extra pin --constraint requirements/dev.txt --output-file requirements/pin.txt
+
+PIN = $(PY) -m uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
+  --no-emit-index-url --no-emit-find-links --no-annotate --no-header $(UPGRADE)
+
+.PHONY: clean
+clean: ## remove what was built and installed here
+	rm -rf $(VENV) dist build site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(PY):
+	@for python in $(PYTHON) python3.11 python3.12 python3.13 python3; do \
+	  "$$python" -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || continue; \
+	  echo "making $(VENV) with $$("$$python" --version)"; \
+	  exec "$$python" -m venv $(VENV); \
+	done; \
+	echo "Python 3.11 or newer, with its venv module, is not on PATH; install it, or name it: make PYTHON=/path/to/python3" >&2; \
+	exit 1
+
+$(LIBRARIES): requirements/dev.txt | $(PY)
+	@echo "installing the libraries pinned in requirements/dev.txt (minutes, when nothing is cached)"
+	$(call retry,$(PIP) --require-hashes -r requirements/dev.txt)
+	@touch $@
+
+$(READY): $(LIBRARIES) pyproject.toml schemas/headgate_schemas/version.py
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.bench $(VENV)/.docs $(VENV)/.pin: $(VENV)/.%: requirements/%.txt | $(READY)
+	$(call retry,$(PIP) --require-hashes -r requirements/$*.txt)
+	@touch $@

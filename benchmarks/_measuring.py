@@ -1,0 +1,86 @@
+"""Measuring one thing in a process of its own: medians of times, and peak memory above what the imports take."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+SAMPLE_EVERY_S = 0.002
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Seconds of each run, the peak of memory above the imports, and what the work said about its result."""
+
+    seconds: tuple[float, ...]
+    peak_bytes: int
+    result: str
+
+    @property
+    def median_s(self) -> float:
+        return statistics.median(self.seconds)
+
+
+class _Peak(threading.Thread):
+    """Samples this process's memory while it works: `ru_maxrss` would count what was there before."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self._process = psutil.Process()
+        self._done = threading.Event()
+        self.before = self._process.memory_info().rss
+        self.highest = self.before
+
+    def run(self) -> None:
+        while not self._done.wait(SAMPLE_EVERY_S):
+            self.highest = max(self.highest, self._process.memory_info().rss)
+
+    def stop(self) -> int:
+        self.highest = max(self.highest, self._process.memory_info().rss)
+        self._done.set()
+        self.join()
+        return int(self.highest - self.before)
+
+
+def repeat(runs: int, prepare: Callable[[], object], work: Callable[[], str]) -> Measured:
+    """`work` several times, each after `prepare`, which is not timed. The first run warms the libraries up, untimed."""
+    prepare()
+    peak = _Peak()
+    peak.start()
+    result = work()
+    peak_bytes = peak.stop()
+    seconds = []
+    for _ in range(runs):
+        prepare()
+        start = time.perf_counter()
+        result = work()
+        seconds.append(time.perf_counter() - start)
+    return Measured(tuple(seconds), peak_bytes, result)
+
+
+def in_own_process(program: Path, *arguments: str, limit_s: int = 1800) -> Measured | str:
+    """Run `program --one …`, which prints what `report` prints. A failure comes back as its last line."""
+    done = subprocess.run(
+        [sys.executable, str(program), "--one", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=limit_s,
+        check=False,
+        env=os.environ | {"PYTHONWARNINGS": "ignore"},
+    )
+    if done.returncode != 0:
+        return (done.stderr.strip().splitlines() or ["failed without a word"])[-1][:200]
+    body = json.loads(done.stdout.strip().splitlines()[-1])
+    return Measured(tuple(body["seconds"]), body["peak_bytes"], body["result"])
+
+
+def report(measured: Measured) -> None:
+    print(json.dumps({"seconds": measured.seconds, "peak_bytes": measured.peak_bytes, "result": measured.result}))

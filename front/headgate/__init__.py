@@ -1,0 +1,76 @@
+"""The front door: the names that users import. Each is loaded when it is first asked for."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headgate.statements.execute import sql as sql
+    from headgate.statements.statements import StatementError as StatementError
+    from headgate_schemas.errors import HeadgateError as HeadgateError
+    from headgate_schemas.errors import InvalidInput as InvalidInput
+    from headgate_schemas.errors import PredicateError as PredicateError
+    from headgate_schemas.operations import Committed as Committed
+    from headgate_schemas.operations import Duplicate as Duplicate
+    from headgate_schemas.operations import Receipt as Receipt
+    from headgate_schemas.operations import RejectCode as RejectCode
+    from headgate_schemas.operations import Rejected as Rejected
+    from headgate_schemas.operations import Writer as Writer
+    from headgate_schemas.version import __version__ as __version__
+    from headgate_table.data_file import DataFile as DataFile
+    from headgate_table.errors import CommitConflict as CommitConflict
+    from headgate_table.errors import CorruptTable as CorruptTable
+    from headgate_table.errors import ObjectMissing as ObjectMissing
+    from headgate_table.errors import OutcomeUnknown as OutcomeUnknown
+    from headgate_table.errors import StoreError as StoreError
+    from headgate_table.errors import TableExists as TableExists
+    from headgate_table.errors import TableNotFound as TableNotFound
+    from headgate_table.errors import UnsupportedTable as UnsupportedTable
+    from headgate_table.errors import VersionNotRetained as VersionNotRetained
+    from headgate_table.indextables.changes import Changes as Changes
+    from headgate_table.indextables.snapshot import Snapshot as Snapshot
+    from headgate_table.store.settings import StoreSettings as StoreSettings
+    from headgate_table.table import Table as Table
+
+_HOMES = {
+    "Changes": "headgate_table.indextables.changes",
+    "CommitConflict": "headgate_table.errors",
+    "Committed": "headgate_schemas.operations",
+    "CorruptTable": "headgate_table.errors",
+    "DataFile": "headgate_table.data_file",
+    "Duplicate": "headgate_schemas.operations",
+    "HeadgateError": "headgate_schemas.errors",
+    "InvalidInput": "headgate_schemas.errors",
+    "ObjectMissing": "headgate_table.errors",
+    "OutcomeUnknown": "headgate_table.errors",
+    "PredicateError": "headgate_schemas.errors",
+    "Receipt": "headgate_schemas.operations",
+    "RejectCode": "headgate_schemas.operations",
+    "Rejected": "headgate_schemas.operations",
+    "Snapshot": "headgate_table.indextables.snapshot",
+    "StatementError": "headgate.statements.statements",
+    "StoreError": "headgate_table.errors",
+    "StoreSettings": "headgate_table.store.settings",
+    "Table": "headgate_table.table",
+    "TableExists": "headgate_table.errors",
+    "TableNotFound": "headgate_table.errors",
+    "UnsupportedTable": "headgate_table.errors",
+    "VersionNotRetained": "headgate_table.errors",
+    "Writer": "headgate_schemas.operations",
+    "__version__": "headgate_schemas.version",
+    "sql": "headgate.statements.execute",
+}
+
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__

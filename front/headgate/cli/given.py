@@ -1,0 +1,115 @@
+"""Values as people type them on a command line: times, durations, lists of names, schemas."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headgate_schemas.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_DURATION = re.compile(r"([0-9]{1,9})\s*([smhdw])", re.IGNORECASE)
+_UNIT_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
+_MAX_SCHEMA_BYTES = 16 << 20
+
+Uri = Annotated[
+    str, typer.Argument(metavar="URI", help="Where the table lies: a path, s3://bucket/path, az://container/path.")
+]
+Where = Annotated[
+    str | None,
+    typer.Option("--where", metavar="EXPR", help="Such as \"date = '2024-01-01' AND region IN ('eu', 'us')\"."),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
+
+
+def wrong(message: str, option: str) -> typer.BadParameter:
+    """What to raise for a value that an option can't have: shows the usage, exits with 2."""
+    return typer.BadParameter(message, param_hint=f"'{option}'")
+
+
+def duration_ms(text: str, option: str) -> int:
+    """`7d`, `24h`, `30m`."""
+    found = _DURATION.fullmatch(text.strip())
+    if found is None:
+        raise wrong(f"{text!r} is no duration: write 30m, 24h or 7d", option)
+    return int(found[1]) * _UNIT_MS[found[2].lower()]
+
+
+def duration_hours(text: str, option: str) -> int:
+    """A duration that must be whole hours, as retentions are."""
+    milliseconds = duration_ms(text, option)
+    if milliseconds % _UNIT_MS["h"]:
+        raise wrong(f"{text!r} is not a whole number of hours: write 24h or 7d", option)
+    return milliseconds // _UNIT_MS["h"]
+
+
+def moment(text: str) -> int | str:
+    """A time as `Table.snapshot` takes it: epoch milliseconds or ISO 8601."""
+    stripped = text.strip()
+    return int(stripped) if re.fullmatch(r"-?[0-9]{1,19}", stripped) else stripped
+
+
+def names(text: str | None) -> list[str] | None:
+    """`a,b` as a list."""
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def pairs(given: Sequence[str], option: str, example: str) -> dict[str, str]:
+    """`KEY=VALUE` options as a dictionary; the last of a key counts."""
+    found: dict[str, str] = {}
+    for text in given:
+        key, separator, value = text.partition("=")
+        if not separator or not key.strip():
+            raise wrong(f"{text!r} is no KEY=VALUE, such as {example}", option)
+        found[key.strip()] = value
+    return found
+
+
+def schema(text: str) -> "pa.Schema | str":
+    """A schema from a file (Spark's JSON, columns in SQL, or an Arrow or Parquet file's own), or columns right here."""
+    path = Path(text)
+    suffix = path.suffix.lower()
+    looks_like_file = suffix in (".json", ".ddl", ".sql", ".txt", ".arrow", ".feather", ".parquet")
+    if not looks_like_file:
+        return text
+    try:
+        if suffix == ".parquet":
+            return _parquet_schema(path)
+        if suffix in (".arrow", ".feather"):
+            return _arrow_schema(path)
+        if path.stat().st_size > _MAX_SCHEMA_BYTES:
+            raise InvalidInput(
+                f"the schema file {text} has more than {_MAX_SCHEMA_BYTES >> 20} MiB; is it the right one?"
+            )
+        return path.read_text(encoding="utf-8").strip().removesuffix(";")
+    except OSError as error:
+        raise InvalidInput(f"the schema file {text} can't be read ({error.strerror or error})") from None
+    except UnicodeDecodeError:
+        raise InvalidInput(f"the schema file {text} is not text in UTF-8") from None
+
+
+def _parquet_schema(path: Path) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_schema(path)
+    except pa.ArrowInvalid as error:
+        raise InvalidInput(f"the schema file {path} is no Parquet file: {error}") from None
+
+
+def _arrow_schema(path: Path) -> Any:
+    import pyarrow as pa
+
+    with pa.OSFile(str(path)) as source:
+        for opened in (pa.ipc.open_file, pa.ipc.open_stream):
+            try:
+                source.seek(0)
+                return opened(source).schema
+            except pa.ArrowInvalid:
+                continue  # the other of the two kinds
+    raise InvalidInput(f"the schema file {path} is no Arrow file")

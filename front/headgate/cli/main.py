@@ -1,0 +1,56 @@
+"""The `headgate` command: its subcommands, and how a process of it begins and ends."""
+
+import io
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from headgate.cli import demo, doctor, maintenance, reading, repairing, statement, writing
+from headgate_schemas.version import __version__
+
+app = typer.Typer(
+    name="headgate",
+    help="Lake tables whose truth is a log of files in an object store: make them, read them, mend them.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
+tables = typer.Typer(help="What a table holds and held, and its upkeep.", no_args_is_help=True)
+for module in (writing, reading, maintenance, repairing):
+    module.register(tables)
+app.add_typer(tables, name="table")
+for top in (statement, demo, doctor):
+    top.register(app)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"headgate {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Say which version this is.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Options that go before the subcommand."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command. Returns 0 done, 1 refused or failed, 2 wrong usage, 3 outcome unknown, 130 interrupted."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # What a terminal can't show is escaped; data is UTF-8 wherever it goes.
+            stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="backslashreplace")
+    try:
+        typer.main.get_command(app).main(
+            args=list(sys.argv[1:] if arguments is None else arguments), prog_name="headgate"
+        )
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0

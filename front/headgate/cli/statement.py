@@ -1,0 +1,44 @@
+"""`headgate sql`: any operator statement, without Spark."""
+
+from typing import Annotated
+
+import typer
+
+from headgate.cli.reading import LOG_SHOWN, LOG_SPARE
+from headgate.cli.session import Session, command, fail
+
+
+def register(app: typer.Typer) -> None:
+    command(app, "sql", sql)
+
+
+def sql(
+    session: Session,
+    statement: Annotated[
+        str, typer.Argument(metavar="STATEMENT", help="Such as \"DESCRIBE HEADGATE STATE 's3://lake/events'\".")
+    ],
+) -> None:
+    """Run an operator statement.
+
+    CHECKPOINT, COMPACT, DESCRIBE STATE, DESCRIBE TRANSACTION LOG, PURGE, TRUNCATE TIME TRAVEL, DROP PARTITIONS, REPAIR,
+    INVALIDATE TRANSACTION LOG CACHE. Tables are named by their paths, in quotes.
+    """
+    from headgate.statements.execute import Executor, failure
+    from headgate.statements.parse import parse_statement
+    from headgate.statements.statements import DescribeLog
+
+    parsed = parse_statement(statement)
+    with session.output.working(f"{type(parsed).__name__} ..."):
+        result = Executor(session.loaded.store, session.loaded.table, session.ambient).run(parsed, statement)
+    if isinstance(parsed, DescribeLog):
+        session.output.rows(result, result.column_names, shown=LOG_SHOWN, spare=LOG_SPARE)
+        return
+    rows = result.to_pylist(maps_as_pydicts="lossy")
+    if len(rows) == 1 and session.output.is_for_people:
+        session.output.one(rows[0])
+    else:
+        session.output.rows(rows, result.column_names)
+    for row in rows:
+        message = failure(row)
+        if message is not None:
+            raise fail(message)

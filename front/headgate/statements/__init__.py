@@ -1,0 +1,54 @@
+"""The operator statements: their values, grammar and output columns."""
+
+from typing import TYPE_CHECKING, Any
+
+from headgate.statements.forms import is_operator_statement
+from headgate.statements.statements import (
+    Checkpoint,
+    Compact,
+    DescribeLog,
+    DescribeState,
+    DropPartitions,
+    InvalidateCache,
+    MergeSplits,
+    Purge,
+    RepairLog,
+    Statement,
+    StatementError,
+    TableName,
+    TablePath,
+    Target,
+    TruncateTimeTravel,
+)
+
+if TYPE_CHECKING:
+    from headgate.statements.parse import parse_statement
+
+__all__ = [
+    "Checkpoint",
+    "Compact",
+    "DescribeLog",
+    "DescribeState",
+    "DropPartitions",
+    "InvalidateCache",
+    "MergeSplits",
+    "Purge",
+    "RepairLog",
+    "Statement",
+    "StatementError",
+    "TableName",
+    "TablePath",
+    "Target",
+    "TruncateTimeTravel",
+    "is_operator_statement",
+    "parse_statement",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # The parser brings lark along, which a process that runs no statement can do without.
+    if name == "parse_statement":
+        from headgate.statements.parse import parse_statement
+
+        return parse_statement
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

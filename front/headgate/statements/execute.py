@@ -1,0 +1,273 @@
+"""Running operator statements without Spark: from a statement to its result, with exactly the columns of `columns`.
+
+What a statement does to a table is the table room's business; here its reports become rows. Which failures are rows and
+which are raised is as operators of the format know it (docs/format.md, section 9).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, assert_never
+
+import pyarrow as pa
+
+from headgate.statements.arrow_columns import result_of, result_schema
+from headgate.statements.columns import OUTPUT_COLUMNS, PURGE_METRICS
+from headgate.statements.parse import parse_statement, predicate_error_in_statement
+from headgate.statements.statements import (
+    Checkpoint,
+    Compact,
+    DescribeLog,
+    DescribeState,
+    DropPartitions,
+    InvalidateCache,
+    MergeSplits,
+    Purge,
+    RepairLog,
+    Statement,
+    TableName,
+    TablePath,
+    Target,
+    TruncateTimeTravel,
+)
+from headgate_schemas.ambient import Ambient, SystemAmbient
+from headgate_schemas.errors import HeadgateError, InvalidInput, PredicateError
+from headgate_schemas.operations import Rejected
+from headgate_table.errors import OutcomeUnknown, TableExists
+from headgate_table.indextables.pointer import Pointer
+from headgate_table.indextables.resources import ReadResources, process_resources
+from headgate_table.store.open import open_store
+from headgate_table.store.settings import StoreSettings
+from headgate_table.table import Table
+
+if TYPE_CHECKING:
+    from headgate_table.store.interface import Store
+
+Row = Mapping[str, Any]
+
+
+def sql(
+    statement: str,
+    storage: Mapping[str, str] | StoreSettings | None = None,
+    settings: Mapping[str, str] | None = None,
+    *,
+    ambient: Ambient | None = None,
+) -> pa.Table:
+    """Run an operator statement, such as "DESCRIBE HEADGATE STATE 's3://lake/events'"; returns its result.
+
+    Raises `StatementError` for a text that is none. CHECKPOINT, COMPACT, DESCRIBE STATE, TRUNCATE and REPAIR say in
+    their status what went wrong; the others raise it, and all of them raise `OutcomeUnknown`.
+    """
+    stores = storage if isinstance(storage, StoreSettings) else StoreSettings.from_mapping(dict(storage or {}))
+    return Executor(stores, settings or {}, ambient or SystemAmbient()).run(parse_statement(statement), statement)
+
+
+def failure(row: Row) -> str | None:
+    """What went wrong, where a result says so in its status."""
+    status = row.get("status")
+    if not isinstance(status, str) or not status.upper().startswith("ERROR"):
+        return None
+    return str(row.get("message") or status.partition(":")[2].strip() or status)
+
+
+class Executor:
+    """Runs statements with the same settings."""
+
+    def __init__(
+        self,
+        storage: StoreSettings,
+        settings: Mapping[str, str],
+        ambient: Ambient,
+        resources: ReadResources | None = None,
+    ) -> None:
+        self._storage = storage
+        self._settings = settings
+        self._ambient = ambient
+        self._resources = resources
+
+    def run(self, statement: Statement, text: str = "") -> pa.Table:
+        """The result of a statement; `text` is what it was spelled as, to point into."""
+        match statement:
+            case Checkpoint(target):
+                return self._state_written(Checkpoint, target, Table.checkpoint)
+            case Compact(target):
+                return self._state_written(Compact, target, _compact)
+            case DescribeState(target):
+                return self._row(DescribeState, self._state_row(_path(target)))
+            case DescribeLog(target, include_all):
+                return describe_log(self._open(_path(target)), include_all=include_all)
+            case Purge():
+                return self._row(Purge, self._purge_row(statement))
+            case TruncateTimeTravel(target, dry_run):
+                return self._row(TruncateTimeTravel, self._truncate_row(_path(target), dry_run))
+            case DropPartitions():
+                return self._row(DropPartitions, self._drop_row(statement, text))
+            case MergeSplits():
+                raise HeadgateError(
+                    "MERGE SPLITS rewrites data files, which needs a worker; this version of Headgate has none yet. "
+                    "Nothing was changed. COMPACT sorts and shrinks the table's state"
+                )
+            case RepairLog(source, target_log):
+                return self._row(RepairLog, self._repair_row(source, target_log))
+            case InvalidateCache(target):
+                return self._row(InvalidateCache, self._invalidate_row(target))
+            case _:
+                assert_never(statement)
+
+    def _open(self, path: str) -> Table:
+        return Table.open(
+            path, self._storage, settings=self._settings, ambient=self._ambient, resources=self._resources
+        )
+
+    def _store(self, path: str) -> "Store":
+        return open_store(path, self._storage, self._ambient)
+
+    def _row(self, statement: type[Statement], row: Row) -> pa.Table:
+        return result_of(statement, [row])
+
+    def _state_written(self, statement: type[Statement], target: Target, write: Callable[[Table], Any]) -> pa.Table:
+        path = _path(target)
+        self._store(path)  # an address that can't be understood is raised, not a row
+        try:
+            table = self._open(path)
+            write(table)
+            snapshot = table.snapshot()
+            pointer = table.reader.pointer()
+            files = snapshot.num_files
+            row: Row = {
+                "table_path": table.uri,
+                "status": "SUCCESS",
+                "checkpoint_version": pointer.version if isinstance(pointer, Pointer) else snapshot.version,
+                # Its protocol and its metadata count, too.
+                "num_actions": files + 2,
+                "num_files": files,
+                "protocol_version": snapshot.protocol.min_reader_version,
+                "is_multi_part": isinstance(pointer, Pointer) and pointer.parts is not None,
+            }
+        except OutcomeUnknown:
+            raise
+        except HeadgateError as error:
+            row = {"table_path": path, "status": f"ERROR: {error}"}
+        return self._row(statement, row)
+
+    def _state_row(self, path: str) -> Row:
+        self._store(path)
+        names = [column.name for column in OUTPUT_COLUMNS[DescribeState]]
+        try:
+            description = self._open(path).describe()
+        except HeadgateError as error:
+            return {
+                "table_path": path,
+                "format": "error",
+                "version": -1,
+                "num_files": 0,
+                "num_manifests": 0,
+                "num_tombstones": 0,
+                "tombstone_ratio": 0.0,
+                "total_bytes": 0,
+                "needs_compaction": False,
+                "status": f"ERROR: {error}",
+            }
+        return {name: description[name] for name in names}
+
+    def _purge_row(self, statement: Purge) -> Row:
+        table = self._open(_path(statement.target))
+        report = table.purge(statement.older_than_hours, statement.log_retention_hours, dry_run=statement.dry_run)
+        return {
+            "table_path": table.uri,
+            "metrics": {field.name: getattr(report, field.name) for field in PURGE_METRICS.fields},
+        }
+
+    def _truncate_row(self, path: str, dry_run: bool) -> Row:
+        self._store(path)
+        try:
+            table = self._open(path)
+            return {"table_path": table.uri, **_fields(table.truncate_history(dry_run=dry_run), TruncateTimeTravel)}
+        except OutcomeUnknown:
+            raise
+        except HeadgateError as error:
+            return {
+                "table_path": path,
+                "status": "ERROR",
+                "versions_deleted": 0,
+                "checkpoints_deleted": 0,
+                "files_preserved": 0,
+                "message": str(error),
+            }
+
+    def _drop_row(self, statement: DropPartitions, text: str) -> Row:
+        table = self._open(_path(statement.target))
+        try:
+            report = table.drop_partitions(statement.where)
+        except PredicateError as error:
+            if not text:
+                raise
+            raise predicate_error_in_statement(error, text, statement.where_position) from None
+        return {"table_path": table.uri, **_fields(report, DropPartitions)}
+
+    def _repair_row(self, source: str, target: str) -> Row:
+        from headgate_table.indextables.repair import repair_log
+
+        try:
+            result = repair_log(source, target, self._storage, ambient=self._ambient, resources=self._resources)
+        except (InvalidInput, OutcomeUnknown, TableExists):
+            raise
+        except HeadgateError as error:
+            return {
+                "source_path": source,
+                "target_path": target,
+                "source_version": -1,
+                "total_splits": 0,
+                "valid_splits": 0,
+                "missing_splits": 0,
+                "status": f"ERROR: {error}",
+            }
+        return _fields(result, RepairLog)
+
+    def _invalidate_row(self, target: Target | None) -> Row:
+        resources = self._resources or process_resources()
+        uri = None if target is None else self._store(_path(target)).uri
+        before = resources.cache.invalidate(uri)
+        asked = before.hits + before.misses
+        what = "the objects of all tables" if uri is None else "this table's objects"
+        return {
+            "table_path": uri or "ALL",
+            "result": f"SUCCESS: forgot {what}",
+            "cache_hits_before": before.hits,
+            "cache_misses_before": before.misses,
+            "hit_rate_before": f"{before.hits / asked:.1%}" if asked else "N/A",
+        }
+
+
+def describe_log(table: Table, *, include_all: bool = False) -> pa.Table:
+    """The rows of DESCRIBE TRANSACTION LOG."""
+    from headgate_table.indextables.describe_log import describe_log as rows
+
+    return rows(table.reader, include_all).select(result_schema(DescribeLog).names).cast(result_schema(DescribeLog))
+
+
+def _compact(table: Table) -> None:
+    receipt = table.compact()
+    if isinstance(receipt, Rejected):
+        raise HeadgateError(receipt.reason)
+
+
+def _fields(report: Any, statement: type[Statement]) -> dict[str, Any]:
+    """The columns of a result that are fields of a report."""
+    return {
+        column.name: getattr(report, column.name)
+        for column in OUTPUT_COLUMNS[statement]
+        if hasattr(report, column.name)
+    }
+
+
+def _path(target: Target) -> str:
+    match target:
+        case TablePath(path):
+            return path
+        case TableName(parts):
+            name = ".".join(parts)
+            raise InvalidInput(
+                f"{name} is a name in a catalog, and there is no catalog here: only Spark knows what it stands for. "
+                f"Give the table's path, in quotes: '/lake/{parts[-1]}' or 's3://bucket/{parts[-1]}'"
+            )
+        case _:
+            assert_never(target)

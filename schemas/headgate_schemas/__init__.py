@@ -1,0 +1,1 @@
+"""What travels and what is stored: values without I/O."""

@@ -1,0 +1,51 @@
+"""The loggers of all parts: structured events, silent in a process that asked for none.
+
+structlog's own default prints to standard output, which belongs to the program that uses this library. How events look
+and where they go is a process's choice, made once where it begins.
+"""
+
+import logging
+import sys
+from typing import Any
+
+
+class EventLogger:
+    """Events of one part, told to structlog where it is configured, else to Python's logging."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def info(self, event: str, **fields: Any) -> None:
+        structured = _structured(self._name)
+        if structured is not None:
+            structured.info(event, **fields)
+        else:
+            self._plain(logging.INFO, event, fields)
+
+    def warning(self, event: str, **fields: Any) -> None:
+        structured = _structured(self._name)
+        if structured is not None:
+            structured.warning(event, **fields)
+        else:
+            self._plain(logging.WARNING, event, fields)
+
+    def _plain(self, level: int, event: str, fields: dict[str, Any]) -> None:
+        logger = logging.getLogger(self._name)
+        if logger.isEnabledFor(level):
+            logger.log(level, "%s", " ".join([event, *(f"{key}={value}" for key, value in fields.items())]))
+
+
+def _structured(name: str) -> Any | None:
+    """structlog's logger, in a process that has set structlog up; who hasn't, shouldn't pay for its import."""
+    if "structlog" not in sys.modules:
+        return None
+    import structlog
+
+    return structlog.get_logger(name) if structlog.is_configured() else None
+
+
+def get_logger(name: str) -> EventLogger:
+    """The logger of a part, such as `headgate.commit`."""
+    return EventLogger(name)

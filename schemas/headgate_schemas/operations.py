@@ -1,0 +1,167 @@
+"""What can be asked of a table, and what the answer is. One operation changes one table, atomically or not at all.
+
+Predicates travel as text. How operations travel between processes is not known here; what they do is decided in the
+table room.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from headgate_schemas.actions import AddFile, SkipFile
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Who asks, and that one's own counter: a `seq` that was committed once is never committed again."""
+
+    app: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    schema_string: str
+    partition_columns: tuple[str, ...] = ()
+    configuration: Mapping[str, str] = field(default_factory=dict)
+    name: str | None = None
+    description: str | None = None
+    table_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    files: tuple[AddFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Overwrite:
+    """Remove what matches `where` (everything, without it) at commit time, and add files."""
+
+    files: tuple[AddFile, ...]
+    where: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Remove named files, or what matches `where` at commit time."""
+
+    paths: tuple[str, ...] = ()
+    where: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """Make the live set that of an earlier version again."""
+
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """Replace files with files that hold the same records."""
+
+    removes: tuple[str, ...]
+    adds: tuple[AddFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """Leave these files alone for a while."""
+
+    skips: tuple[SkipFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Alter:
+    """Change metadata. A configuration value of None takes the key away."""
+
+    based_on: int
+    configuration: Mapping[str, str | None] = field(default_factory=dict)
+    description: str | None = None
+    name: str | None = None
+    schema_string: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Purge:
+    """Forbid these paths for good, so that their files may be deleted."""
+
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CompactState:
+    """Swap manifests of the state `base` for others that hold the same live entries.
+
+    `tombstones` are those that the swap makes needless: their entries are in none of the new manifests.
+    """
+
+    base: int
+    removes: tuple[str, ...]
+    adds: tuple["NewManifest", ...]
+    tombstones: tuple[str, ...] = ()
+    mappings: Mapping[str, str] = field(default_factory=dict)
+    """Document mappings, by bare hash, that the new manifests refer to under names that the table doesn't know yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewManifest:
+    """A manifest that compaction has written."""
+
+    path: str
+    num_entries: int
+    min_added_at_version: int
+    max_added_at_version: int
+    total_bytes: int
+    partition_bounds: Mapping[str, tuple[str | None, str | None]] | None = None
+
+
+Operation = Create | Append | Overwrite | Delete | Restore | Rewrite | Skip | Alter | Purge | CompactState
+
+
+class RejectCode(Enum):
+    """Why a proposal was refused; the table of operations in docs/operations.md says when."""
+
+    ALREADY_EXISTS = "already_exists"
+    PATH_IN_USE = "path_in_use"
+    PARTITION_MISMATCH = "partition_mismatch"
+    OUTSIDE_WHERE = "outside_where"
+    NOT_A_PARTITION = "not_a_partition"
+    NOT_LIVE = "not_live"
+    GONE = "gone"
+    SOURCE_GONE = "source_gone"
+    RECORDS_DIFFER = "records_differ"
+    METADATA_CHANGED = "metadata_changed"
+    SCHEMA_CHANGE = "schema_change"
+    STILL_NEEDED = "still_needed"
+    BASE_GONE = "base_gone"
+    INVALID = "invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The change is in exactly this version."""
+
+    version: int
+    proposal_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """The change was committed before, in this version."""
+
+    version: int
+    proposal_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """The change is in no version."""
+
+    code: RejectCode
+    reason: str
+    proposal_id: str
+
+
+Receipt = Committed | Duplicate | Rejected

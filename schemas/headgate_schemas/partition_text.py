@@ -1,0 +1,179 @@
+"""What a stored partition text means: nulls, escaped spellings, and whether one condition is true for it.
+
+Writers that go by directory names store the escaped text of the directory, others the plain one (docs/format.md,
+section 7). Which files or manifests that selects is decided elsewhere, by these rules.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import assert_never
+
+from headgate_schemas.actions import NULL_PARTITION
+from headgate_schemas.column_kinds import (
+    ColumnKind,
+    Value,
+    epoch_micros,
+    literal_value,
+    parse_boolean,
+    parse_decimal,
+    parse_floating,
+    parse_integer,
+    parse_timestamp,
+    sign,
+)
+from headgate_schemas.errors import PredicateError
+from headgate_schemas.predicates import (
+    Comparison,
+    In,
+    IsNotNull,
+    IsNull,
+    Leaf,
+    NotIn,
+    NotStartsWith,
+    Predicate,
+    StartsWith,
+    fold,
+)
+
+TextTest = Callable[[str | None], bool]
+
+_ESCAPABLE = frozenset(map(chr, range(0x01, 0x20))) | frozenset("\x7f\"#%'*/:=?\\{[]^")
+_TO_ESCAPED = {ord(each): f"%{ord(each):02X}" for each in _ESCAPABLE}
+_TO_ESCAPED_WITH_SPACE = {**_TO_ESCAPED, ord(" "): "%20"}
+_ESCAPE = re.compile("%(?:" + "|".join(f"{ord(each):02X}" for each in sorted({*_ESCAPABLE, " "})) + ")")
+
+
+def escape_partition_text(text: str) -> str:
+    """The text as Spark spells it in a directory's name."""
+    return text.translate(_TO_ESCAPED)
+
+
+def unescape_partition_text(text: str) -> str:
+    """The inverse of `escape_partition_text`; "%20" is a space too, as some writers escape it. Other texts stay."""
+    return _ESCAPE.sub(lambda match: chr(int(match[0][1:], 16)), text) if "%" in text else text
+
+
+def spellings(text: str) -> tuple[str, ...]:
+    """Every stored text that means `text`: plain, as a directory's name, as one with escaped spaces."""
+    return tuple(dict.fromkeys((text, text.translate(_TO_ESCAPED), text.translate(_TO_ESCAPED_WITH_SPACE))))
+
+
+def meaning(stored: str) -> str:
+    """The text that a stored one stands for in an order: unescaped if some writer would have spelled it like that."""
+    if "%" not in stored:
+        return stored
+    plain = unescape_partition_text(stored)
+    return plain if stored in spellings(plain) else stored
+
+
+def stored_value(stored: str | None, kind: ColumnKind) -> Value | None:
+    """The value that a stored text compares by, or None for null.
+
+    Null is a missing key, the marker, the empty text (docs/format.md, section 7), and what doesn't fit the kind.
+    """
+    if stored is None or stored in ("", NULL_PARTITION):
+        return None
+    match kind:
+        case ColumnKind.STRING:
+            return meaning(stored)
+        case ColumnKind.BOOLEAN:
+            return parse_boolean(stored)
+        case ColumnKind.INTEGER:
+            return parse_integer(stored)
+        case ColumnKind.FLOATING:
+            return parse_floating(stored)
+        case ColumnKind.DECIMAL:
+            return parse_decimal(stored)
+        case ColumnKind.DATE:
+            return stored
+        case ColumnKind.TIMESTAMP:
+            moment = parse_timestamp(unescape_partition_text(stored))
+            return None if moment is None else epoch_micros(moment)
+        case ColumnKind.OTHER:
+            return None
+        case _:
+            assert_never(kind)
+
+
+def text_test(leaf: Leaf, kind: ColumnKind) -> TextTest:
+    """Whether one condition is true (neither false nor unknown) for a stored text; None is a missing key.
+
+    Raises `PredicateError` if the condition makes no sense for this kind of column.
+    """
+    if kind is ColumnKind.OTHER:
+        raise PredicateError(f"column {leaf.column!r} is {kind.value}; a predicate can't use it", leaf.column)
+    match leaf:
+        case IsNull():
+            return lambda stored: stored_value(stored, kind) is None
+        case IsNotNull():
+            return lambda stored: stored_value(stored, kind) is not None
+        case StartsWith(column, prefix):
+            return _prefix_test(column, prefix, kind, wanted=True)
+        case NotStartsWith(column, prefix):
+            return _prefix_test(column, prefix, kind, wanted=False)
+        case In(column, values):
+            return _membership_test(frozenset(literal_value(column, kind, each) for each in values), kind, wanted=True)
+        case NotIn(column, values):
+            return _membership_test(frozenset(literal_value(column, kind, each) for each in values), kind, wanted=False)
+        case Comparison(column, op, literal):
+            return _comparison_test(op.holds, literal_value(column, kind, literal), kind)
+        case _:
+            assert_never(leaf)
+
+
+def _comparison_test(holds: Callable[[int], bool], wanted: Value, kind: ColumnKind) -> TextTest:
+    def test(stored: str | None) -> bool:
+        value = stored_value(stored, kind)
+        if value is None:
+            return False
+        # A text that looks escaped may as well be meant literally; equality accepts both.
+        return holds(0) if stored == wanted else holds(sign(value, wanted))
+
+    return test
+
+
+def _membership_test(members: frozenset[Value], kind: ColumnKind, wanted: bool) -> TextTest:
+    literally = members if kind is ColumnKind.STRING else frozenset[Value]()
+
+    def test(stored: str | None) -> bool:
+        value = stored_value(stored, kind)
+        return value is not None and (value in members or stored in literally) is wanted
+
+    return test
+
+
+def _prefix_test(column: str, prefix: str, kind: ColumnKind, wanted: bool) -> TextTest:
+    check_prefix_kind(column, kind)
+
+    def test(stored: str | None) -> bool:
+        if stored is None or stored_value(stored, kind) is None:
+            return False
+        return (stored.startswith(prefix) or meaning(stored).startswith(prefix)) is wanted
+
+    return test
+
+
+def check_prefix_kind(column: str, kind: ColumnKind) -> None:
+    """Raises `PredicateError` where LIKE has no meaning."""
+    if kind not in (ColumnKind.STRING, ColumnKind.DATE, ColumnKind.TIMESTAMP):
+        raise PredicateError(f"column {column!r} is {kind.value}; LIKE is for strings, use a comparison or IN", column)
+
+
+def covers(
+    predicate: Predicate, partition_values: Mapping[str, str | None], column_kinds: Mapping[str, ColumnKind]
+) -> bool:
+    """Whether the predicate is true for a file with these partition values. Every column must be a partition column."""
+
+    def leaf_is_true(leaf: Leaf) -> bool:
+        return text_test(leaf, kind_of(leaf.column, column_kinds))(partition_values.get(leaf.column))
+
+    return fold(predicate, leaf_is_true, all, any, bool)
+
+
+def kind_of(column: str, column_kinds: Mapping[str, ColumnKind]) -> ColumnKind:
+    try:
+        return column_kinds[column]
+    except KeyError:
+        raise PredicateError(
+            f"the table's schema has no column {column!r}; known are {sorted(column_kinds)}", column
+        ) from None

@@ -1,0 +1,3 @@
+"""Headgate's version, written here once; the build reads it from this file."""
+
+__version__ = "0.1.0"

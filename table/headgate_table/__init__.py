@@ -1,0 +1,1 @@
+"""A table's log on a store."""

@@ -1,0 +1,311 @@
+"""The outside of an Avro object container file: header, blocks, codecs; every length checked before it is believed.
+
+What is inside of the blocks is read by `decode` (in bulk) or `records` (one by one).
+"""
+
+import bz2
+import io
+import json
+import lzma
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import cramjam
+import zstandard
+
+from headgate_table.errors import CorruptTable
+
+MAGIC = b"Obj\x01"
+SYNC_BYTES = 16
+MAX_SCHEMA_BYTES = 1 << 20
+"""A schema of 25 fields takes 3 KiB; the bound stops a header from costing more than the file."""
+MAX_HEADER_KEYS = 1000
+MAX_DECOMPRESSED_BYTES = 512 << 20
+"""Of one file, in all. The same limit as other readers of this format have (docs/format.md, section 1.1)."""
+
+_STEP_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    count: int
+    start: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A parsed file. `blocks` still hold compressed bytes; `name` is how errors call the file."""
+
+    name: str
+    data: bytes
+    schema_text: bytes
+    codec: str
+    blocks: tuple[Block, ...]
+    header: Mapping[str, bytes]
+
+    @property
+    def num_records(self) -> int:
+        return sum(block.count for block in self.blocks)
+
+    def payload(self, block: Block, limit: int = MAX_DECOMPRESSED_BYTES) -> bytes:
+        """The uncompressed bytes of a block, at most `limit` of them."""
+        raw = memoryview(self.data)[block.start : block.start + block.size]
+        try:
+            plain = _decompress(self.codec, raw, limit)
+        except _TooLarge:
+            raise CorruptTable(
+                f"{self.name}: a block decompresses to more than {limit} bytes; refused, the file is damaged or hostile"
+            ) from None
+        except (
+            zlib.error,
+            lzma.LZMAError,
+            OSError,
+            EOFError,
+            ValueError,
+            zstandard.ZstdError,
+            cramjam.DecompressionError,
+        ) as error:
+            raise CorruptTable(f"{self.name}: a block can't be decompressed as {self.codec}: {error}") from error
+        if block.count > len(plain):
+            raise CorruptTable(f"{self.name}: a block claims {block.count} records in {len(plain)} bytes")
+        return plain
+
+    def payloads(self) -> Iterator[tuple[Block, bytes]]:
+        """All blocks with their uncompressed bytes, bounded over the whole file."""
+        left = MAX_DECOMPRESSED_BYTES
+        for block in self.blocks:
+            plain = self.payload(block, left)
+            left -= len(plain)
+            yield block, plain
+
+
+def parse_container(data: bytes, name: str) -> Container:
+    """Check the whole frame of the file: magic, header, every block's length and sync marker."""
+    if data[:4] != MAGIC:
+        found = "it is empty" if not data else f"it starts with {data[:4]!r}"
+        raise CorruptTable(
+            f"{name} is not an Avro file: {found}. Run `headgate table verify` to see what else is damaged"
+        )
+    header, position = _read_header(data, name)
+    schema_text = header.get("avro.schema")
+    if schema_text is None:
+        raise CorruptTable(f"{name}: the Avro header has no schema")
+    if len(schema_text) > MAX_SCHEMA_BYTES:
+        raise CorruptTable(
+            f"{name}: the Avro schema takes {len(schema_text)} bytes; more than {MAX_SCHEMA_BYTES} are refused"
+        )
+    codec = header.get("avro.codec", b"null").decode("ascii", "replace")
+    if codec not in _DECOMPRESSORS:
+        raise CorruptTable(f"{name} uses the Avro codec {codec!r}; known are {', '.join(sorted(_DECOMPRESSORS))}")
+    sync = data[position : position + SYNC_BYTES]
+    if len(sync) < SYNC_BYTES:
+        raise CorruptTable(f"{name} is truncated inside of its Avro header")
+    return Container(name, data, schema_text, codec, _read_blocks(data, position + SYNC_BYTES, sync, name), header)
+
+
+def build_container(
+    schema_text: bytes, codec: str, sync: bytes, blocks: Iterator[tuple[int, bytes]]
+) -> Iterator[bytes]:
+    """The pieces of a container file with the given blocks (count, uncompressed bytes), compressed by `codec`."""
+    yield header_bytes(schema_text, codec, sync)
+    for count, plain in blocks:
+        yield block_bytes(count, plain, codec, sync)
+
+
+def header_bytes(schema_text: bytes, codec: str, sync: bytes) -> bytes:
+    pairs = ((b"avro.schema", schema_text), (b"avro.codec", codec.encode("ascii")))
+    body = b"".join(varint(len(key)) + key + varint(len(value)) + value for key, value in pairs)
+    return MAGIC + varint(len(pairs)) + body + b"\x00" + sync
+
+
+def block_bytes(count: int, plain: bytes, codec: str, sync: bytes, level: int = 3) -> bytes:
+    packed = compress(codec, plain, level)
+    return b"".join((varint(count), varint(len(packed)), packed, sync))
+
+
+def varint(value: int) -> bytes:
+    """Avro's zig-zag variable-length long."""
+    rest = (value << 1) ^ (value >> 63)
+    out = bytearray()
+    while rest > 0x7F:
+        out.append((rest & 0x7F) | 0x80)
+        rest >>= 7
+    out.append(rest)
+    return bytes(out)
+
+
+def compress(codec: str, plain: bytes, level: int = 3) -> bytes:
+    match codec:
+        case "null":
+            return plain
+        case "zstandard":
+            return zstandard.ZstdCompressor(level=level, write_content_size=False).compress(plain)
+        case "deflate":
+            packer = zlib.compressobj(wbits=-15)
+            return packer.compress(plain) + packer.flush()
+        case "snappy":
+            return bytes(cramjam.snappy.compress_raw(plain)) + zlib.crc32(plain).to_bytes(4, "big")
+        case _:
+            raise ValueError(f"we don't write the Avro codec {codec!r}")
+
+
+def parse_schema(container: Container) -> Any:
+    """The writer's schema as JSON."""
+    try:
+        return json.loads(container.schema_text)
+    except (ValueError, RecursionError) as error:
+        raise CorruptTable(f"{container.name}: the Avro schema in the header is not JSON: {error}") from error
+
+
+def _read_header(data: bytes, name: str) -> tuple[dict[str, bytes], int]:
+    header: dict[str, bytes] = {}
+    position = len(MAGIC)
+    try:
+        while True:
+            count, position = _read_varint(data, position)
+            if count == 0:
+                return header, position
+            if count < 0:
+                _, position = _read_varint(data, position)
+                count = -count
+            if count + len(header) > MAX_HEADER_KEYS:
+                raise CorruptTable(
+                    f"{name}: the Avro header claims {count} keys; more than {MAX_HEADER_KEYS} are refused"
+                )
+            for _ in range(count):
+                key, position = _read_bytes(data, position)
+                value, position = _read_bytes(data, position)
+                header[key.decode("utf-8", "replace")] = value
+    except IndexError:
+        raise CorruptTable(f"{name} is truncated inside of its Avro header") from None
+
+
+def _read_blocks(data: bytes, position: int, sync: bytes, name: str) -> tuple[Block, ...]:
+    blocks = []
+    end = len(data)
+    while position < end:
+        try:
+            count, position = _read_varint(data, position)
+            size, position = _read_varint(data, position)
+        except IndexError:
+            raise CorruptTable(f"{name} is truncated: it ends inside of a block's header") from None
+        if count < 0 or size < 0:
+            raise CorruptTable(f"{name}: a block claims {count} records in {size} bytes; the file is damaged")
+        if position + size + SYNC_BYTES > end:
+            raise CorruptTable(
+                f"{name} is truncated: a block of {size} bytes at byte {position} doesn't fit into the file's {end} bytes"
+            )
+        if data[position + size : position + size + SYNC_BYTES] != sync:
+            raise CorruptTable(
+                f"{name}: the sync marker after the block at byte {position} is wrong; the file is damaged"
+            )
+        blocks.append(Block(count, position, size))
+        position += size + SYNC_BYTES
+    return tuple(blocks)
+
+
+def _read_varint(data: bytes, position: int) -> tuple[int, int]:
+    shift = result = 0
+    while True:
+        byte = data[position]
+        position += 1
+        result |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (result >> 1) ^ -(result & 1), position
+        shift += 7
+        if shift > 63:
+            raise IndexError("a varint of more than 10 bytes")
+
+
+def _read_bytes(data: bytes, position: int) -> tuple[bytes, int]:
+    length, position = _read_varint(data, position)
+    if length < 0 or position + length > len(data):
+        raise IndexError("a length beyond the end of the file")
+    return data[position : position + length], position + length
+
+
+class _TooLarge(Exception):
+    """More output than allowed; turned into `CorruptTable` where the file's name is known."""
+
+
+def _decompress(codec: str, raw: memoryview, limit: int) -> bytes:
+    return _DECOMPRESSORS[codec](raw, limit)
+
+
+def _bounded(reader: Any, limit: int) -> bytes:
+    pieces = []
+    total = 0
+    while piece := reader.read(_STEP_BYTES):
+        total += len(piece)
+        if total > limit:
+            raise _TooLarge
+        pieces.append(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def _null(raw: memoryview, limit: int) -> bytes:
+    if len(raw) > limit:
+        raise _TooLarge
+    return bytes(raw)
+
+
+def _deflate(raw: memoryview, limit: int) -> bytes:
+    unpacker = zlib.decompressobj(wbits=-15)
+    plain = unpacker.decompress(raw, limit + 1 if limit < _STEP_BYTES else _STEP_BYTES)
+    pieces = [plain]
+    total = len(plain)
+    while unpacker.unconsumed_tail:
+        plain = unpacker.decompress(unpacker.unconsumed_tail, _STEP_BYTES)
+        pieces.append(plain)
+        total += len(plain)
+        if total > limit:
+            raise _TooLarge
+    if total > limit:
+        raise _TooLarge
+    if not unpacker.eof:
+        raise EOFError("the deflate stream ends too early")
+    return b"".join(pieces)
+
+
+def _zstandard(raw: memoryview, limit: int) -> bytes:
+    # Frames of known writers carry no content size, so the output grows step by step.
+    with zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(raw, read_across_frames=False) as reader:
+        return _bounded(reader, limit)
+
+
+def _snappy(raw: memoryview, limit: int) -> bytes:
+    if len(raw) < 5:
+        raise EOFError("the block is too short for snappy")
+    length = shift = 0
+    for byte in raw[:5]:
+        length |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            break
+    if length > limit:
+        raise _TooLarge
+    plain = bytes(cramjam.snappy.decompress_raw(raw[:-4]))
+    if zlib.crc32(plain).to_bytes(4, "big") != bytes(raw[-4:]):
+        raise ValueError("the checksum doesn't match")
+    return plain
+
+
+def _bzip2(raw: memoryview, limit: int) -> bytes:
+    return _bounded(bz2.BZ2File(io.BytesIO(raw)), limit)
+
+
+def _xz(raw: memoryview, limit: int) -> bytes:
+    return _bounded(lzma.LZMAFile(io.BytesIO(raw)), limit)
+
+
+_DECOMPRESSORS = {
+    "null": _null,
+    "deflate": _deflate,
+    "zstandard": _zstandard,
+    "snappy": _snappy,
+    "bzip2": _bzip2,
+    "xz": _xz,
+}

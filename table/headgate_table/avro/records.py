@@ -1,0 +1,132 @@
+"""Single Avro records, by fastavro: for the one-record state manifest, and as the fallback for file entries.
+
+The schema is checked first, so that no file can make the reader recurse, loop or allocate without limit.
+"""
+
+import io
+from typing import Any
+
+import fastavro
+
+from headgate_table.avro.container import Container, parse_schema
+from headgate_table.errors import CorruptTable
+
+MAX_FIELDS = 10_000
+MAX_DEPTH = 32
+"""Known schemas nest 3 deep. Both bounds stop a hostile schema before any library sees it."""
+
+_SIZED_PRIMITIVES = frozenset({"boolean", "int", "long", "float", "double", "bytes", "string"})
+
+
+def checked_schema(container: Container) -> dict[str, Any]:
+    """The writer's schema: a record, not recursive, bounded, and without collections of items that take no bytes."""
+    schema = parse_schema(container)
+    _Check(container.name).record(schema)
+    return schema  # type: ignore[no-any-return]  # the check has proved that it is a dict
+
+
+def read_records(container: Container) -> list[dict[str, Any]]:
+    """Every record of the file, decoded with the writer's own schema."""
+    schema = checked_schema(container)
+    parsed = fastavro.parse_schema(schema)
+    records: list[dict[str, Any]] = []
+    for block, plain in container.payloads():
+        source = io.BytesIO(plain)
+        try:
+            for _ in range(block.count):
+                records.append(fastavro.schemaless_reader(source, parsed, None))  # type: ignore[arg-type]  # a record schema yields dicts
+        except (
+            EOFError,
+            ValueError,
+            IndexError,
+            KeyError,
+            TypeError,
+            OverflowError,
+            MemoryError,
+            StopIteration,
+        ) as error:
+            raise CorruptTable(
+                f"{container.name}: record {len(records)} can't be decoded ({type(error).__name__}: {error}); the file is damaged"
+            ) from error
+        if source.tell() != len(plain):
+            raise CorruptTable(
+                f"{container.name}: {len(plain) - source.tell()} bytes are left over after a block's records"
+            )
+    return records
+
+
+class _Check:
+    """One walk over a schema. Names resolve to finished types only, which is what refuses recursion."""
+
+    def __init__(self, name: str) -> None:
+        self._file = name
+        self._known: dict[str, int] = {}
+        self._fields = 0
+
+    def record(self, schema: Any) -> None:
+        if not isinstance(schema, dict) or schema.get("type") != "record":
+            raise self._wrong("it is not a record")
+        self._size(schema, 0)
+
+    def _wrong(self, why: str) -> CorruptTable:
+        return CorruptTable(f"{self._file}: the Avro schema is refused: {why}")
+
+    def _size(self, schema: Any, depth: int) -> int:
+        """The least number of bytes that a value takes."""
+        if depth > MAX_DEPTH:
+            raise self._wrong(f"it nests deeper than {MAX_DEPTH}")
+        match schema:
+            case str():
+                return self._named(schema)
+            case list():
+                for branch in schema:
+                    self._size(branch, depth + 1)
+                return 1
+            case {"type": "record", "fields": list() as fields}:
+                self._fields += len(fields)
+                if self._fields > MAX_FIELDS:
+                    raise self._wrong(f"it has more than {MAX_FIELDS} fields")
+                total = 0
+                for field in fields:
+                    if not isinstance(field, dict) or not isinstance(field.get("name"), str) or "type" not in field:
+                        raise self._wrong("a field has no name or no type")
+                    total += self._size(field["type"], depth + 1)
+                return self._remember(schema, total)
+            case {"type": "array", "items": items}:
+                self._sized_item(items, depth)
+                return 1
+            case {"type": "map", "values": values}:
+                self._size(values, depth + 1)  # the key takes a byte at least
+                return 1
+            case {"type": "enum"}:
+                return self._remember(schema, 1)
+            case {"type": "fixed", "size": int() as size} if 0 <= size <= 1 << 20:
+                return self._remember(schema, size)
+            case {"type": (str() | dict() | list()) as inner} if inner not in ("record", "array", "map", "fixed"):
+                return self._size(inner, depth + 1)
+            case _:
+                raise self._wrong(f"{str(schema)[:80]} is no type")
+
+    def _sized_item(self, items: Any, depth: int) -> None:
+        if self._size(items, depth + 1) == 0:
+            raise self._wrong("it has an array whose items take no bytes")
+
+    def _remember(self, schema: dict[str, Any], size: int) -> int:
+        name = schema.get("name")
+        if not isinstance(name, str):
+            raise self._wrong("a named type has no name")
+        self._known[name] = size
+        self._known[name.rpartition(".")[2]] = size
+        if isinstance(schema.get("namespace"), str):
+            self._known[f"{schema['namespace']}.{name}"] = size
+        return size
+
+    def _named(self, name: str) -> int:
+        if name == "null":
+            return 0
+        if name in _SIZED_PRIMITIVES:
+            return 1
+        size = self._known.get(name, self._known.get(name.rpartition(".")[2]))
+        if size is None:
+            raise self._wrong(f"it names the type {name[:80]!r}, which is unknown or refers to itself")
+        return size

@@ -1,0 +1,1 @@
+"""The IndexTables V4 log: read, pruned, travelled, written, checked."""

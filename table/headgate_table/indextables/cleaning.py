@@ -1,0 +1,281 @@
+"""What cleaning may delete from a table: pure plans over an inventory, with the reason for each object.
+
+The rules (docs/format.md, section 6.6): deleted versions are a prefix, in ascending order, strictly below the pointer and
+never above a state that stays, so that a late writer can't fill a hole and be believed; the newest version file, the
+newest two states and whatever these need always stay. Gathering what a plan needs, and deleting, is `cleaner`'s.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from headgate_table.indextables.log_inventory import LogInventory
+from headgate_table.indextables.options import TableOptions
+
+HOUR_MS = 3_600_000
+MIN_STATES = 2
+"""A reader that is under way with the last state but one must be able to finish."""
+MIN_MANIFEST_AGE_MS = 20 * 60_000
+"""No setting goes below it. A writer gives up a state that took ten minutes, so nothing older is about to be referred to."""
+MIN_FILE_AGE_HOURS = 24
+"""Below it a setting must say that it is meant."""
+
+
+class Category(Enum):
+    """What a deleted object is. The order of the members is the order of deletion."""
+
+    STATE = "state"
+    CHECKPOINT = "checkpoint"
+    VERSION = "version file"
+    MANIFEST = "manifest"
+    DATA_FILE = "data file"
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    key: str
+    size: int
+    category: Category
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class StateFacts:
+    """What planning needs to know from inside of a state."""
+
+    created_at: int
+    manifests: frozenset[str]
+    """The keys of the manifests it refers to."""
+    has_metadata: bool
+    has_coordinator: bool = False
+    metadata_version: int | None = None
+    """For a state without metadata: the version file that readers take it from, if there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Protected:
+    """What somebody needs that the log itself doesn't know of: proposals that are not decided yet, and their committer."""
+
+    files: frozenset[str] = frozenset()
+    """Keys of data files."""
+    manifests: frozenset[str] = frozenset()
+    """Keys of manifests."""
+    versions_from: int | None = None
+    """Versions from here on are still needed, whatever their age: they may have to be announced again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Roots:
+    """What must stay, as far as names and ages don't say it."""
+
+    pointer: int | None
+    """Where the pointer stood when it was read last; None without a usable one."""
+    states: Mapping[int, StateFacts | None]
+    """By version; None for a state that can't be read."""
+    manifests: frozenset[str] = frozenset()
+    """Manifests that versions after the newest state, or proposals under way, name."""
+    versions_from: int | None = None
+    """As in `Protected`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    state_count: int
+    state_age_ms: int
+    log_age_ms: int
+    manifest_age_ms: int
+    manifests_with_states: bool = False
+    """Whether manifests go at once with the last state that refers to them, whatever their age."""
+
+
+@dataclass(frozen=True, slots=True)
+class CleaningPlan:
+    """What to delete, in the order in which a crash at any point is harmless."""
+
+    deletions: tuple[Deletion, ...]
+    notes: tuple[str, ...] = ()
+    """Why something was left that might have been expected to go."""
+    problems: tuple[str, ...] = ()
+    """What is damaged, and so was left although it might be due."""
+
+    def of(self, category: Category) -> list[Deletion]:
+        return [deletion for deletion in self.deletions if deletion.category is category]
+
+
+def limits_of(options: TableOptions, log_retention_hours: int | None = None) -> Limits:
+    """The limits that the settings mean."""
+    log_hours = options.purge_log_retention_hours if log_retention_hours is None else log_retention_hours
+    return Limits(
+        state_count=options.retention_versions,
+        state_age_ms=options.retention_hours * HOUR_MS,
+        log_age_ms=log_hours * HOUR_MS,
+        manifest_age_ms=options.gc_min_manifest_age_hours * HOUR_MS,
+    )
+
+
+def plan_cleaning(inventory: LogInventory, roots: Roots, limits: Limits, now_ms: int) -> CleaningPlan:
+    """What may go from the log. Data files are found by `orphans`, when the log is clean."""
+    notes: list[str] = []
+    problems: list[str] = []
+    states: list[Deletion] = []
+    gone_states: set[int] = set()
+    checkpoints: list[Deletion] = []
+    versions: list[Deletion] = []
+    if roots.pointer is None:
+        if any(now_ms - info.modified_ms > limits.log_age_ms for info in inventory.versions.values()):
+            notes.append(
+                "there is no usable pointer, so readers may need every version and state: none was deleted; "
+                "`headgate table checkpoint` makes a pointer"
+            )
+    elif roots.states.get(roots.pointer) is None and roots.pointer not in inventory.checkpoints:
+        problems.append(
+            f"the pointer names version {roots.pointer}, whose state is missing or damaged: no version or state was deleted; "
+            f"`headgate table verify` says more"
+        )
+    else:
+        kept = _kept_anchors(inventory, roots, roots.pointer, limits)
+        gone_states, states = _expired_states(inventory, roots.pointer, kept, limits, now_ms)
+        gone_checkpoints, checkpoints = _expired_checkpoints(inventory, roots.pointer, kept, limits, now_ms)
+        staying = [number for number in inventory.readable_states() if number not in gone_states]
+        staying += [number for number in inventory.checkpoints if number not in gone_checkpoints]
+        versions = _expired_versions(inventory, roots, roots.pointer, staying, limits, now_ms)
+    manifests = _orphan_manifests(inventory, roots, gone_states, limits, now_ms, problems)
+    return CleaningPlan((*states, *checkpoints, *versions, *manifests), tuple(notes), tuple(problems))
+
+
+def states_in_history(states: Mapping[int, StateFacts | None]) -> list[int]:
+    """The states whose numbers tell their order, ascending: a number used again later shows by its time (section 0)."""
+    history: list[int] = []
+    earliest_later: int | None = None
+    for version in sorted(states, reverse=True):
+        facts = states[version]
+        if facts is not None and (earliest_later is None or facts.created_at <= earliest_later):
+            history.append(version)
+            earliest_later = facts.created_at
+    return history[::-1]
+
+
+def _kept_anchors(inventory: LogInventory, roots: Roots, pointer: int, limits: Limits) -> set[int]:
+    """The numbers of states and checkpoints that stay whatever their age."""
+    history = states_in_history(roots.states)
+    anchors = sorted({*history, *inventory.checkpoints})
+    kept = set(anchors[-max(limits.state_count, MIN_STATES) :])
+    kept |= {pointer, *(number for number in roots.states if number >= pointer)}
+    recovery = [number for number in history if (facts := roots.states[number]) and facts.has_coordinator]
+    kept |= set(recovery[-1:])
+    # A state without metadata leans on the version file that has it, or else on the newest state below that does.
+    for number in sorted(kept):
+        facts = roots.states.get(number)
+        if facts is not None and not facts.has_metadata and facts.metadata_version is None:
+            below = [
+                other for other in history if other < number and (there := roots.states[other]) and there.has_metadata
+            ]
+            kept |= set(below[-1:])
+    return kept
+
+
+def _expired_states(
+    inventory: LogInventory, pointer: int, kept: Collection[int], limits: Limits, now_ms: int
+) -> tuple[set[int], list[Deletion]]:
+    gone: set[int] = set()
+    deletions: list[Deletion] = []
+    for number, folder in inventory.states.items():
+        if folder.manifest is None or number >= pointer or number in kept:
+            continue
+        age_ms = now_ms - folder.manifest.modified_ms
+        if age_ms <= limits.state_age_ms:
+            continue
+        gone.add(number)
+        reason = f"state {number} is {_hours(age_ms)} old and not among those that are kept"
+        # The state itself first: without it, what else lies in the folder is no state any more.
+        for info in (folder.manifest, *folder.strays):
+            deletions.append(Deletion(info.key, info.size, Category.STATE, reason))
+    return gone, deletions
+
+
+def _expired_checkpoints(
+    inventory: LogInventory, pointer: int, kept: Collection[int], limits: Limits, now_ms: int
+) -> tuple[set[int], list[Deletion]]:
+    gone: set[int] = set()
+    deletions: list[Deletion] = []
+    for number in sorted({*inventory.checkpoints, *inventory.checkpoint_parts}):
+        main = inventory.checkpoints.get(number)
+        parts = inventory.checkpoint_parts.get(number, ())
+        objects = [*([main] if main is not None else []), *parts]
+        if number >= pointer or (number in kept and main is not None):
+            continue
+        if any(now_ms - info.modified_ms <= limits.log_age_ms for info in objects):
+            continue
+        if main is not None:
+            gone.add(number)
+        reason = (
+            f"checkpoint {number} is superseded by the one at {pointer}"
+            if main is not None
+            else f"a part of checkpoint {number}, which doesn't exist"
+        )
+        deletions += [Deletion(info.key, info.size, Category.CHECKPOINT, reason) for info in objects]
+    return gone, deletions
+
+
+def _expired_versions(
+    inventory: LogInventory, roots: Roots, pointer: int, staying: Sequence[int], limits: Limits, now_ms: int
+) -> list[Deletion]:
+    """A prefix of the version files that no state or checkpoint which stays needs."""
+    if not staying or not inventory.versions:
+        return []
+    # Up to the lowest state that stays: a hole above a state could be filled by a late writer, who would find that
+    # state as its predecessor and take its version for committed.
+    last = min(*staying, pointer - 1, max(inventory.versions) - 1)
+    if roots.versions_from is not None:
+        last = min(last, roots.versions_from - 1)
+    for number in staying:
+        facts = roots.states.get(number)
+        if facts is not None and not facts.has_metadata and facts.metadata_version is not None:
+            last = min(last, facts.metadata_version - 1)
+    deletions: list[Deletion] = []
+    for version, info in inventory.versions.items():
+        age_ms = now_ms - info.modified_ms
+        if version > last or age_ms <= limits.log_age_ms:
+            break
+        reason = f"version {version} is {_hours(age_ms)} old and covered by the state or checkpoint at {min(staying)}"
+        deletions.append(Deletion(info.key, info.size, Category.VERSION, reason))
+    return deletions
+
+
+def _orphan_manifests(
+    inventory: LogInventory,
+    roots: Roots,
+    gone_states: Collection[int],
+    limits: Limits,
+    now_ms: int,
+    problems: list[str],
+) -> list[Deletion]:
+    """Manifests that no state which stays refers to. A manifest's age counts from its own modification."""
+    referenced = set(roots.manifests)
+    for number in inventory.readable_states():
+        if number in gone_states:
+            continue
+        facts = roots.states.get(number)
+        if facts is None:
+            problems.append(f"state {number} can't be read, so no manifest was deleted: it may refer to any of them")
+            return []
+        referenced |= facts.manifests
+    released: set[str] = set()
+    if limits.manifests_with_states:
+        released = {key for number in gone_states if (facts := roots.states.get(number)) for key in facts.manifests}
+    oldest_ms = max(limits.manifest_age_ms, MIN_MANIFEST_AGE_MS)
+    return [
+        Deletion(
+            key,
+            info.size,
+            Category.MANIFEST,
+            f"no retained state refers to it; it is {_hours(now_ms - info.modified_ms)} old",
+        )
+        for key, info in sorted(inventory.manifest_objects().items())
+        if key not in referenced and (key in released or now_ms - info.modified_ms > oldest_ms)
+    ]
+
+
+def _hours(age_ms: int) -> str:
+    hours = age_ms // HOUR_MS
+    return f"{hours} hours" if hours < 72 else f"{hours // 24} days"

@@ -1,0 +1,53 @@
+"""Making a table: version 0 with its protocol and metadata, if the log is empty."""
+
+from headgate_schemas.actions import CommitInfo, Metadata, Protocol
+from headgate_schemas.ambient import Ambient
+from headgate_schemas.operations import Create
+from headgate_schemas.table_schema import check_partition_columns
+from headgate_schemas.version import __version__
+from headgate_table.errors import OutcomeUnknown, TableExists
+from headgate_table.indextables.listing import list_log
+from headgate_table.indextables.names import version_key
+from headgate_table.indextables.options import TableOptions, table_options
+from headgate_table.indextables.version_file import decode_actions, encode_actions
+from headgate_table.store.interface import AlreadyExists, Created, Store, Unknown
+
+_ATTEMPTS = 5
+
+
+def create_table(store: Store, ambient: Ambient, operation: Create) -> Metadata:
+    """Write version 0. `TableExists` when anything of a log is there already."""
+    check_partition_columns(operation.schema_string, operation.partition_columns)
+    options: TableOptions = table_options(operation.configuration)
+    if not list_log(store).is_empty:
+        raise TableExists(f"there is a table at {store.uri} already; open it, or choose another place")
+    now_ms = ambient.now_ms()
+    metadata = Metadata(
+        id=operation.table_id or _dashed(ambient.new_id()),
+        schema_string=operation.schema_string,
+        partition_columns=operation.partition_columns,
+        configuration=operation.configuration,
+        name=operation.name,
+        description=operation.description,
+        created_time=now_ms,
+    )
+    nonce = ambient.new_id()
+    info = CommitInfo({"timestamp": now_ms, "operation": "Create", "engine": f"headgate/{__version__}", "nonce": nonce})
+    data = encode_actions([Protocol(), metadata, info], compressed=options.transaction_compression)
+    reason = ""
+    for _ in range(_ATTEMPTS):
+        match store.create(version_key(0), data):
+            case Created():
+                return metadata
+            case AlreadyExists():
+                found = decode_actions(store.get(version_key(0)), version_key(0))
+                if any(isinstance(action, CommitInfo) and action.body.get("nonce") == nonce for action in found):
+                    return metadata
+                raise TableExists(f"another program has just created a table at {store.uri}; open that one")
+            case Unknown(reason):
+                continue
+    raise OutcomeUnknown(f"the store never said whether {store.uri} was created ({reason}); open it to find out")
+
+
+def _dashed(hex_id: str) -> str:
+    return f"{hex_id[:8]}-{hex_id[8:12]}-{hex_id[12:16]}-{hex_id[16:20]}-{hex_id[20:]}"

@@ -1,0 +1,349 @@
+"""What an operation does to a table, or why it can't: pure rules that direct commits and the committer share.
+
+The caller gathers `Evidence` about exactly the paths and the predicate that an operation names (`questions`); nothing here
+looks at the live set as a whole.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import assert_never
+
+from headgate_schemas.actions import NULL_PARTITION, AddFile, Metadata, RemoveFile, SkipFile
+from headgate_schemas.column_kinds import kinds_of
+from headgate_schemas.errors import InvalidInput, PredicateError
+from headgate_schemas.operations import (
+    Alter,
+    Append,
+    CompactState,
+    Create,
+    Delete,
+    Operation,
+    Overwrite,
+    Purge,
+    RejectCode,
+    Restore,
+    Rewrite,
+    Skip,
+)
+from headgate_schemas.partition_text import covers
+from headgate_schemas.predicates import Predicate, columns
+from headgate_schemas.table_schema import additive_evolution, column_kinds
+from headgate_table.store.paths import check_key
+
+RESERVED_PREFIX = "headgate."
+"""Configuration keys that belong to the committer."""
+
+
+class Blocked(Enum):
+    """Why a path that is not live can't be added either."""
+
+    TOMBSTONED = "a removed file that a state still lists"
+    REMOVED = "removed in a version that is still retained"
+    RETAINED = "still named by a state that is kept"
+    PURGED = "purged, its file may be deleted at any time"
+
+
+@dataclass(frozen=True, slots=True)
+class LiveFile:
+    """What `decide` needs to know of a live file."""
+
+    path: str
+    partition_values: Mapping[str, str]
+    size: int
+    num_records: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """What the caller must find out before it asks for a decision."""
+
+    paths: tuple[str, ...] = ()
+    where: Predicate | None = None
+    everything: bool = False
+    """All live files match (an overwrite without `where`)."""
+    version: int | None = None
+    """The live files of this version are wanted (restore)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Facts about the table at the version that the operation would be applied to."""
+
+    live: Mapping[str, LiveFile] = field(default_factory=dict)
+    blocked: Mapping[str, Blocked] = field(default_factory=dict)
+    matched: Sequence[LiveFile] = ()
+    restored: Mapping[str, AddFile] | None = None
+    """The files of the version to restore; None when it can't be rebuilt or one of them is deleted."""
+    metadata_version: int = 0
+    """The version that changed metadata last."""
+    manifests: frozenset[str] = frozenset()
+    """The manifests that the newest state refers to, as it names them."""
+    swap_differs: str | None = None
+    """What differs between a swap's manifests and the live set of its base; None when nothing does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What an accepted operation writes: removes first, then adds, then the rest."""
+
+    removes: tuple[RemoveFile, ...] = ()
+    adds: tuple[AddFile, ...] = ()
+    metadata: Metadata | None = None
+    skips: tuple[SkipFile, ...] = ()
+    purged: tuple[str, ...] = ()
+    swap: CompactState | None = None
+    re_adds: bool = False
+    """Removed paths come back, so a state has to follow at once (docs/format.md, section 5.3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    code: RejectCode
+    reason: str
+
+
+class _Refused(Exception):
+    def __init__(self, code: RejectCode, reason: str) -> None:
+        self.refusal = Refusal(code, reason)
+        super().__init__(reason)
+
+
+def questions(operation: Operation, metadata: Metadata) -> Questions:
+    """What has to be known to decide. A `where` that can't be used raises `PredicateError`."""
+    match operation:
+        case Append(files):
+            return Questions(paths=_paths(files))
+        case Overwrite(files, where):
+            predicate = None if where is None else _parsed(where)
+            return Questions(paths=_paths(files), where=predicate, everything=where is None)
+        case Delete(paths, where):
+            return Questions(paths=paths, where=None if where is None else _parsed(where))
+        case Rewrite(removes, adds):
+            return Questions(paths=(*removes, *_paths(adds)))
+        case Restore(version):
+            return Questions(everything=True, version=version)
+        case Purge(paths):
+            return Questions(paths=paths)
+        case Create() | Skip() | Alter() | CompactState():
+            return Questions()
+        case _:
+            assert_never(operation)
+
+
+def decide(operation: Operation, metadata: Metadata, evidence: Evidence, now_ms: int) -> Effect | Refusal:
+    """The effect of `operation`, or the reason why it is refused. `now_ms` only dates removes; it decides nothing."""
+    try:
+        match operation:
+            case Create():
+                return Refusal(RejectCode.ALREADY_EXISTS, f"the table exists already, with id {metadata.id}")
+            case Append(files):
+                _check_adds(files, metadata, evidence)
+                return Effect(adds=files)
+            case Overwrite():
+                return _overwrite(operation, metadata, evidence, now_ms)
+            case Delete():
+                return _delete(operation, metadata, evidence, now_ms)
+            case Rewrite():
+                return _rewrite(operation, metadata, evidence, now_ms)
+            case Restore():
+                return _restore(operation, evidence, now_ms)
+            case Skip(skips):
+                return Effect(skips=skips)
+            case Alter():
+                return _alter(operation, metadata, evidence)
+            case Purge():
+                return _purge(operation, evidence)
+            case CompactState():
+                return _compact(operation, evidence)
+            case _:
+                assert_never(operation)
+    except _Refused as refused:
+        return refused.refusal
+    except PredicateError as error:
+        return Refusal(RejectCode.INVALID, str(error))
+
+
+def _overwrite(operation: Overwrite, metadata: Metadata, evidence: Evidence, now_ms: int) -> Effect:
+    if operation.where is not None:
+        predicate = _partition_predicate(operation.where, metadata)
+        kinds = kinds_of(column_kinds(metadata.schema_string))
+        for file in operation.files:
+            if not covers(predicate, file.partition_values, kinds):
+                raise _Refused(
+                    RejectCode.OUTSIDE_WHERE,
+                    f"{file.path} with partition {dict(file.partition_values)} lies outside of the overwritten range: {operation.where}",
+                )
+    _check_adds(operation.files, metadata, evidence)
+    return Effect(removes=_removes(evidence.matched, now_ms, data_change=True), adds=operation.files)
+
+
+def _delete(operation: Delete, metadata: Metadata, evidence: Evidence, now_ms: int) -> Effect:
+    if operation.where is not None and operation.paths:
+        raise _Refused(RejectCode.INVALID, "a delete names paths or a predicate, not both")
+    if operation.where is not None:
+        _partition_predicate(operation.where, metadata)
+        return Effect(removes=_removes(evidence.matched, now_ms, data_change=True))
+    files = [_live(path, evidence, RejectCode.NOT_LIVE) for path in _distinct(operation.paths)]
+    return Effect(removes=_removes(files, now_ms, data_change=True))
+
+
+def _rewrite(operation: Rewrite, metadata: Metadata, evidence: Evidence, now_ms: int) -> Effect:
+    sources = [_live(path, evidence, RejectCode.SOURCE_GONE) for path in _distinct(operation.removes)]
+    if not sources:
+        raise _Refused(RejectCode.INVALID, "a rewrite names no source")
+    _check_adds(operation.adds, metadata, evidence)
+    allowed = {_partition_key(source.partition_values, metadata) for source in sources}
+    for add in operation.adds:
+        if _partition_key(add.partition_values, metadata) not in allowed:
+            raise _Refused(
+                RejectCode.PARTITION_MISMATCH,
+                f"{add.path} has partition {dict(add.partition_values)}, which none of the rewritten files has",
+            )
+    before = [source.num_records for source in sources]
+    after = [add.num_records for add in operation.adds]
+    if None not in before and None not in after:
+        old, new = sum(value or 0 for value in before), sum(value or 0 for value in after)
+        if old != new:
+            raise _Refused(
+                RejectCode.RECORDS_DIFFER, f"the rewritten files hold {old} records, their replacements {new}"
+            )
+    adds = tuple(replace(add, data_change=False) for add in operation.adds)
+    return Effect(removes=_removes(sources, now_ms, data_change=False), adds=adds)
+
+
+def _restore(operation: Restore, evidence: Evidence, now_ms: int) -> Effect:
+    if evidence.restored is None:
+        raise _Refused(
+            RejectCode.GONE, f"version {operation.version} or one of its files is gone, so it can't be restored"
+        )
+    live = {file.path: file for file in evidence.matched}
+    removes = [file for path, file in live.items() if path not in evidence.restored]
+    adds = tuple(file for path, file in evidence.restored.items() if path not in live)
+    return Effect(removes=_removes(removes, now_ms, data_change=True), adds=adds, re_adds=bool(adds))
+
+
+def _alter(operation: Alter, metadata: Metadata, evidence: Evidence) -> Effect:
+    if evidence.metadata_version > operation.based_on:
+        raise _Refused(
+            RejectCode.METADATA_CHANGED,
+            f"the metadata changed in version {evidence.metadata_version}, after {operation.based_on}: read it again",
+        )
+    reserved = [key for key in operation.configuration if key.startswith(RESERVED_PREFIX + "coordinator")]
+    if reserved:
+        raise _Refused(RejectCode.INVALID, f"{reserved[0]} belongs to the committer and can't be set")
+    schema_string = metadata.schema_string
+    if operation.schema_string is not None:
+        reason = additive_evolution(metadata.schema_string, operation.schema_string)
+        if reason is not None:
+            raise _Refused(RejectCode.SCHEMA_CHANGE, reason)
+        schema_string = operation.schema_string
+    configuration = {key: value for key, value in metadata.configuration.items() if key not in operation.configuration}
+    configuration |= {key: value for key, value in operation.configuration.items() if value is not None}
+    changed = replace(
+        metadata,
+        configuration=configuration,
+        schema_string=schema_string,
+        description=metadata.description if operation.description is None else operation.description,
+        name=metadata.name if operation.name is None else operation.name,
+    )
+    return Effect(metadata=changed)
+
+
+def _purge(operation: Purge, evidence: Evidence) -> Effect:
+    for path in operation.paths:
+        if path in evidence.live:
+            raise _Refused(RejectCode.STILL_NEEDED, f"{path} is live")
+        blocked = evidence.blocked.get(path)
+        if blocked is not None and blocked is not Blocked.PURGED:
+            raise _Refused(RejectCode.STILL_NEEDED, f"{path} is {blocked.value}")
+    return Effect(purged=_distinct(operation.paths))
+
+
+def _compact(operation: CompactState, evidence: Evidence) -> Effect:
+    gone = [path for path in operation.removes if path not in evidence.manifests]
+    if gone:
+        raise _Refused(
+            RejectCode.BASE_GONE, f"the newest state no longer refers to {gone[0]}: plan the compaction again"
+        )
+    if evidence.swap_differs is not None:
+        raise _Refused(
+            RejectCode.BASE_GONE, f"the new manifests don't hold the same live files: {evidence.swap_differs}"
+        )
+    return Effect(swap=operation)
+
+
+def _check_adds(files: Sequence[AddFile], metadata: Metadata, evidence: Evidence) -> None:
+    seen: set[str] = set()
+    expected = set(metadata.partition_columns)
+    for file in files:
+        try:
+            check_key(file.path)
+        except InvalidInput as error:
+            raise _Refused(RejectCode.INVALID, str(error)) from error
+        if file.path.startswith(("_transaction_log/", "_headgate/", "_metadata/")):
+            raise _Refused(RejectCode.INVALID, f"{file.path} lies in a folder that is not for data files")
+        if file.path in seen:
+            raise _Refused(RejectCode.PATH_IN_USE, f"{file.path} is added twice")
+        seen.add(file.path)
+        if set(file.partition_values) != expected:
+            raise _Refused(
+                RejectCode.PARTITION_MISMATCH,
+                f"{file.path} has the partition columns {sorted(file.partition_values)}, the table has {sorted(expected)}",
+            )
+        if file.path in evidence.live:
+            raise _Refused(RejectCode.PATH_IN_USE, f"{file.path} is live already")
+        blocked = evidence.blocked.get(file.path)
+        if blocked is not None:
+            raise _Refused(RejectCode.PATH_IN_USE, f"{file.path} is {blocked.value}; write the file under a new name")
+
+
+def _parsed(where: str) -> Predicate:
+    from headgate_schemas.predicate_text import parse_predicate  # imports sqlglot, which only predicates need
+
+    return parse_predicate(where)
+
+
+def _partition_predicate(where: str, metadata: Metadata) -> Predicate:
+    predicate = _parsed(where)
+    for column in sorted(columns(predicate)):
+        if column not in metadata.partition_columns:
+            known = ", ".join(metadata.partition_columns) or "none: the table is not partitioned"
+            raise _Refused(
+                RejectCode.NOT_A_PARTITION,
+                f"{column!r} in the predicate is no partition column, so it can't select whole files; partition columns: {known}",
+            )
+    return predicate
+
+
+def _live(path: str, evidence: Evidence, code: RejectCode) -> LiveFile:
+    file = evidence.live.get(path)
+    if file is None:
+        raise _Refused(code, f"{path} is not live")
+    return file
+
+
+def _removes(files: Iterable[LiveFile], now_ms: int, *, data_change: bool) -> tuple[RemoveFile, ...]:
+    return tuple(
+        RemoveFile(
+            path=file.path,
+            deletion_timestamp=now_ms,
+            data_change=data_change,
+            extended_file_metadata=True,
+            partition_values=file.partition_values,
+            size=file.size,
+        )
+        for file in files
+    )
+
+
+def _partition_key(values: Mapping[str, str], metadata: Metadata) -> tuple[str, ...]:
+    return tuple(values.get(column, NULL_PARTITION) for column in metadata.partition_columns)
+
+
+def _paths(files: Iterable[AddFile]) -> tuple[str, ...]:
+    return tuple(file.path for file in files)
+
+
+def _distinct(paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(paths))

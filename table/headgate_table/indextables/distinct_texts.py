@@ -1,0 +1,50 @@
+"""Whether all texts of a column differ, several times as fast as counting the distinct ones when they do."""
+
+import sys
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_WORD = 8
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_SHIFT = np.uint64(29)
+_FEW_WORDS = 3
+"""Paths end in an id and a suffix; the last 24 bytes nearly always tell them apart."""
+_MANY_WORDS = 32
+
+
+def all_distinct(texts: pa.ChunkedArray) -> bool:
+    """Whether no text (or null) occurs twice.
+
+    Equal texts have equal fingerprints, so distinct fingerprints prove distinct texts; anything else is counted.
+    """
+    if sys.byteorder == "little" and texts.null_count == 0 and pa.types.is_string(texts.type) and len(texts):
+        lengths = pc.min_max(pc.binary_length(texts)).as_py()
+        if lengths["min"] >= _WORD:
+            for bound in (_FEW_WORDS, _MANY_WORDS):
+                words = min(bound, -(-lengths["max"] // _WORD))
+                if _differ(np.concatenate([_fingerprints(chunk, words) for chunk in texts.chunks if len(chunk)])):
+                    return True
+    return int(pc.count_distinct(texts, mode="all").as_py()) == len(texts)
+
+
+def _differ(prints: npt.NDArray[np.uint64]) -> bool:
+    prints.sort()
+    return not bool((prints[1:] == prints[:-1]).any())
+
+
+def _fingerprints(chunk: pa.StringArray, words: int) -> npt.NDArray[np.uint64]:
+    """A number for each text, made of its length and of so many words of eight bytes from its end, and nothing else."""
+    _, offsets_buffer, data = chunk.buffers()
+    offsets = np.frombuffer(offsets_buffer, np.int32, len(chunk) + 1, chunk.offset * 4).astype(np.int64)
+    starts, ends = offsets[:-1], offsets[1:]
+    at_every_byte = np.ndarray((data.size - _WORD + 1,), np.uint64, data, 0, (1,))
+    prints = (ends - starts).astype(np.uint64)
+    for word in range(1, words + 1):
+        # The first word of a text may overlap the one after it; where a text has no more words, its first one repeats.
+        prints ^= at_every_byte[np.maximum(starts, ends - _WORD * word)]
+        prints *= _MIX
+        prints ^= prints >> _SHIFT
+    return prints

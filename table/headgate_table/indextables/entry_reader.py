@@ -1,0 +1,217 @@
+"""The live entries of a loaded log as Arrow: manifests pruned, read in parallel, tombstones and later versions applied.
+
+Everything that is skipped is skipped soundly: a pruned read equals a filtered full read (docs/format.md, section 7).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headgate_schemas.column_kinds import ColumnKind
+from headgate_schemas.predicates import Predicate
+from headgate_table.avro.container import parse_container
+from headgate_table.avro.decode import KeepBlock
+from headgate_table.errors import CorruptTable, ObjectMissing
+from headgate_table.indextables.distinct_texts import all_distinct
+from headgate_table.indextables.entries import added_table, decode_entries, entry_schema, ordered
+from headgate_table.indextables.entry_filter import candidate_texts, columns_needed, entry_mask
+from headgate_table.indextables.log_reader import LoadedLog
+from headgate_table.indextables.manifest_pruning import may_contain
+from headgate_table.indextables.names import has_numeric_bounds, resolve_manifest
+from headgate_table.indextables.resources import ReadResources
+from headgate_table.indextables.state_manifest import ManifestInfo
+from headgate_table.store.interface import Store
+
+MAX_MANIFEST_BYTES = 512 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ReadStatistics:
+    """What a reading of entries cost and saved."""
+
+    manifests_read: int = 0
+    manifests_skipped: int = 0
+    manifests_cached: int = 0
+    version_files_read: int = 0
+    entries_decoded: int = 0
+    entries_skipped: int = 0
+    entries_returned: int = 0
+    bytes_fetched: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class EntryFilter:
+    """A predicate with what is needed to evaluate it on entries."""
+
+    predicate: Predicate
+    kinds: Mapping[str, ColumnKind]
+    partition_columns: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    table: pa.Table
+    fetched: int
+    cached: bool
+
+
+def read_entries(
+    store: Store,
+    resources: ReadResources,
+    log: LoadedLog,
+    columns: Iterable[str],
+    where: EntryFilter | None = None,
+) -> tuple[pa.Table, ReadStatistics]:
+    """The live entries with the given columns (a superset may be read), and what it took."""
+    asked = ordered(columns)
+    wanted = {"path", *asked}
+    if where is not None:
+        wanted |= columns_needed(where.predicate, where.partition_columns)
+    read = ordered(wanted)
+    infos = log.state.manifests if log.state is not None else ()
+    kept = [info for info in infos if where is None or _may_contain(info, where)]
+    keep_block = _block_test(where) if where is not None else None
+    split = len(kept) <= 2  # with more manifests than that, they keep all cores busy by themselves
+    parts = resources.each(lambda info: _read_manifest(store, resources, log, info, read, keep_block, split), kept)
+    base = _live(log, [part.table for part in parts], read)
+    added = added_table(log.delta.added.values(), read)
+    entries = pa.concat_tables([base, added]) if added.num_rows else base
+    if where is not None:
+        entries = entries.filter(entry_mask(where.predicate, entries, where.kinds, where.partition_columns))
+    entries = entries.select(list(asked))
+    statistics = ReadStatistics(
+        manifests_read=sum(not part.cached for part in parts),
+        manifests_skipped=len(infos) - len(kept),
+        manifests_cached=sum(part.cached for part in parts),
+        version_files_read=log.version_files_read,
+        entries_decoded=sum(part.table.num_rows for part in parts),
+        entries_skipped=sum(info.num_entries for info in infos) - sum(part.table.num_rows for part in parts),
+        entries_returned=entries.num_rows,
+        bytes_fetched=sum(part.fetched for part in parts),
+    )
+    return entries, statistics
+
+
+def read_manifest(
+    store: Store,
+    resources: ReadResources,
+    key: str,
+    num_entries: int | None,
+    columns: Sequence[str],
+    *,
+    split: bool = False,
+) -> _Part:
+    """One whole manifest with at least the given columns; decoded columns are cached and added to."""
+    known = _known(store, resources, key, num_entries, columns)
+    missing = [column for column in columns if known is None or column not in known.column_names]
+    if known is not None and not missing:
+        return _Part(known.select(list(columns)), 0, True)
+    # Every manifest has paths: fields that this writer doesn't know can't be read for themselves.
+    fetched, table = _fetch(store, resources, key, num_entries, ordered({"path", *missing}), None, split)
+    table = table.select(missing)
+    if resources.disk is not None:
+        resources.disk.put(store.uri, key, table)
+    whole = table if known is None else _joined(known, table)
+    resources.remember(store.uri, key, whole, whole.nbytes)
+    return _Part(whole.select(list(columns)), fetched, False)
+
+
+def _known(
+    store: Store, resources: ReadResources, key: str, num_entries: int | None, columns: Sequence[str]
+) -> pa.Table | None:
+    """What is remembered of a manifest: in memory, or else on disk; maybe without some of the columns."""
+    known: pa.Table | None = resources.cache.get(store.uri, key)
+    missing = [column for column in columns if known is None or column not in known.column_names]
+    if not missing or resources.disk is None:
+        return known
+    found = resources.disk.get(store.uri, key, missing, num_entries if known is None else known.num_rows)
+    if found is None:
+        return known
+    known = found if known is None else _joined(known, found)
+    resources.remember(store.uri, key, known, known.nbytes)
+    return known
+
+
+def _joined(left: pa.Table, right: pa.Table) -> pa.Table:
+    """The columns of both, which belong to the same rows."""
+    for column in right.column_names:
+        left = left.append_column(column, right.column(column))
+    return left
+
+
+def _read_manifest(
+    store: Store,
+    resources: ReadResources,
+    log: LoadedLog,
+    info: ManifestInfo,
+    columns: Sequence[str],
+    keep: KeepBlock | None,
+    split: bool,
+) -> _Part:
+    assert log.state is not None  # only states have manifests
+    key = resolve_manifest(info.path, log.state.version, store.uri)
+    if keep is None:
+        return read_manifest(store, resources, key, info.num_entries, columns, split=split)
+    known = _known(store, resources, key, info.num_entries, columns)
+    if known is not None and set(columns) <= set(known.column_names):
+        return _Part(known.select(list(columns)), 0, True)
+    fetched, table = _fetch(store, resources, key, info.num_entries, columns, keep, split)
+    return _Part(table, fetched, False)
+
+
+def _fetch(
+    store: Store,
+    resources: ReadResources,
+    key: str,
+    num_entries: int | None,
+    columns: Sequence[str],
+    keep: KeepBlock | None,
+    split: bool,
+) -> tuple[int, pa.Table]:
+    try:
+        data = store.get(key, max_bytes=MAX_MANIFEST_BYTES)
+    except ObjectMissing as error:
+        raise CorruptTable(
+            f"manifest {key} of {store.uri} is missing, so the files it lists can't be known. "
+            f"`headgate table verify` shows which versions still read"
+        ) from error
+    container = parse_container(data, key)
+    if num_entries is not None and container.num_records != num_entries:
+        raise CorruptTable(
+            f"{key} holds {container.num_records} entries but its state says {num_entries}; it is truncated or was replaced. "
+            f"Run `headgate table verify {store.uri}`"
+        )
+    return len(data), decode_entries(container, columns, resources.splitters if split else None, keep)
+
+
+def _may_contain(info: ManifestInfo, where: EntryFilter) -> bool:
+    return may_contain(where.predicate, info.partition_bounds, where.kinds, has_numeric_bounds(info.path))
+
+
+def _block_test(where: EntryFilter) -> KeepBlock | None:
+    texts = candidate_texts(where.predicate, where.kinds, where.partition_columns)
+    if texts is None:
+        return None
+    return lambda block: any(text in block for text in texts)
+
+
+def _live(log: LoadedLog, tables: Sequence[pa.Table], columns: Sequence[str]) -> pa.Table:
+    if not tables:
+        return entry_schema(columns).empty_table()
+    base = pa.concat_tables(tables)
+    tombstones = log.state.tombstones if log.state is not None else ()
+    hidden = [*tombstones, *log.delta.removed, *log.delta.added]
+    if hidden:
+        base = base.filter(pc.invert(pc.is_in(base.column("path"), value_set=pa.array(hidden, pa.string()))))
+    return last_of_each_path(base)
+
+
+def last_of_each_path(base: pa.Table) -> pa.Table:
+    """A path in two manifests counts once, as the later one lists it (docs/format.md, section 5.3)."""
+    if all_distinct(base.column("path")):
+        return base
+    rows = pa.table({"path": base.column("path"), "row": pa.array(range(base.num_rows), pa.int64())})
+    last = rows.group_by("path").aggregate([("row", "max")]).column("row_max")
+    return base.take(last.take(pc.sort_indices(last)))

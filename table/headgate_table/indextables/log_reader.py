@@ -1,0 +1,343 @@
+"""Reading a table log from its store: the newest version or an earlier one, with the fewest requests.
+
+What to read is decided by `resolve`, what it means by `replay`; this module fetches. Entries are `entry_reader`'s.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from headgate_schemas.actions import MAX_PROTOCOL_VERSION, Action, Metadata, Protocol
+from headgate_schemas.doc_mapping import bare_hash, split_registry
+from headgate_table.errors import CorruptTable, ObjectMissing, TableNotFound, UnsupportedTable
+from headgate_table.indextables.json_checkpoint import read_checkpoint
+from headgate_table.indextables.listing import LogListing, list_log
+from headgate_table.indextables.names import LEGACY_STATE_MANIFEST, LOG, POINTER, state_key, version_key
+from headgate_table.indextables.pointer import MAX_POINTER_BYTES, BrokenPointer, Pointer, parse_pointer
+from headgate_table.indextables.replay import Delta
+from headgate_table.indextables.resolve import (
+    Base,
+    BaseKind,
+    ReadPlan,
+    bases,
+    gap,
+    missing_versions,
+    not_retained,
+    plan_from,
+    retained_ranges,
+)
+from headgate_table.indextables.resources import ReadResources
+from headgate_table.indextables.state_manifest import MAX_STATE_BYTES, StateManifest, decode_legacy_state, decode_state
+from headgate_table.indextables.version_file import decode_actions
+from headgate_table.store.interface import Store
+
+READER_FEATURES = frozenset(
+    {"skippedFiles", "extendedMetadata", "footerOffsets", "multiPartCheckpoint", "schemaDeduplication", "avroState"}
+)
+FEATURES_SINCE = 3
+"""The protocol version from which feature lists mean something."""
+MAX_VERSION_FILE_BYTES = 512 << 20
+_METADATA_BATCH = 8
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedLog:
+    """One version of a table, as far as the log itself says: a base and what came after it. Entries are not read yet."""
+
+    version: int
+    plan: ReadPlan
+    state: StateManifest | None
+    delta: Delta
+    protocol: Protocol
+    listing: LogListing
+    newest_version_file: int = -1
+    """The highest number up to `version` that has a version file; lower where only states tell of the newest version."""
+    version_files_read: int = 0
+    known_metadata: Metadata | None = None
+    registry: dict[str, str] = field(default_factory=dict)
+
+
+class LogReader:
+    """Fetches one table's log. Immutable objects are cached; the pointer and listings never are."""
+
+    def __init__(self, store: Store, resources: ReadResources) -> None:
+        self.store = store
+        self.resources = resources
+        self._earlier_metadata: tuple[int, Metadata] | None = None
+
+    def pointer(self) -> Pointer | BrokenPointer | None:
+        try:
+            return parse_pointer(self.store.get(POINTER, max_bytes=MAX_POINTER_BYTES))
+        except ObjectMissing:
+            return None
+
+    def latest(self) -> LoadedLog:
+        """The newest version, by whichever of pointer, states and version files goes furthest."""
+        pointer = self.pointer()
+        start = pointer.version if isinstance(pointer, Pointer) else 0
+        listing = list_log(self.store, start)
+        if start > 0 and start not in listing.states and start not in listing.checkpoints:
+            listing = list_log(self.store)  # the pointer is ahead of what exists, or of what is left
+        listing = _without_replaced_state(self._without_empty_folders(listing), pointer)
+        if listing.is_empty:
+            raise self._no_table(pointer)
+        if isinstance(pointer, Pointer) and pointer.version > listing.highest:
+            raise CorruptTable(
+                f"the pointer of {self.store.uri} names version {pointer.version}, but neither its state "
+                f"({state_key(pointer.version)}) nor its version file is there; the newest version left is {listing.highest}. "
+                f"Read that one explicitly, restore the missing files, or rebuild the log with `headgate table repair`"
+            )
+        return self._load(listing, listing.highest)
+
+    def at_version(self, version: int) -> LoadedLog:
+        """An earlier version, exactly; `VersionNotRetained` where it can't be rebuilt whole."""
+        listing = self._without_empty_folders(list_log(self.store))
+        if listing.is_empty:
+            raise self._no_table(None)
+        if not 0 <= version <= listing.highest:
+            raise not_retained(self.store.uri, version, self.retained(listing))
+        return self._load(listing, version)
+
+    def _without_empty_folders(self, listing: LogListing) -> LogListing:
+        """A folder for a state that never came to be is no state: a writer died before it wrote `_manifest.avro`."""
+        while listing.states and listing.states[-1] == listing.highest and self.state_or_none(listing.highest) is None:
+            if listing.highest in listing.versions or listing.highest in listing.checkpoints:
+                break
+            listing = replace(listing, states=listing.states[:-1])
+        return listing
+
+    def full_listing(self) -> LogListing:
+        return list_log(self.store)
+
+    def retained(self, listing: LogListing) -> list[tuple[int, int]]:
+        """The ranges of versions that can be rebuilt."""
+        return retained_ranges(listing, self.states_in_order(listing))
+
+    def states_in_order(self, listing: LogListing) -> tuple[int, ...]:
+        """The states that really are history: a number re-used later shows by its time (docs/format.md, section 5.4)."""
+        found = [state for state in self.resources.each(self.state_or_none, listing.states) if state is not None]
+        kept: list[StateManifest] = []
+        earliest_later: int | None = None
+        for state in sorted(found, key=lambda item: item.version, reverse=True):
+            if earliest_later is None or state.created_at <= earliest_later:
+                kept.append(state)
+                earliest_later = state.created_at
+        return tuple(sorted(state.version for state in kept))
+
+    def state(self, version: int) -> StateManifest:
+        """The state of a version; `ObjectMissing` where its folder holds none."""
+        key = state_key(version)
+        cached = self.resources.cache.get(self.store.uri, key)
+        if cached is not None:
+            return cached  # type: ignore[no-any-return]  # only this method puts values under state keys
+        try:
+            data = self.store.get(key, max_bytes=MAX_STATE_BYTES)
+            state = decode_state(data, key)
+        except ObjectMissing as missing:
+            legacy = state_key(version, LEGACY_STATE_MANIFEST)
+            try:
+                data = self.store.get(legacy, max_bytes=MAX_STATE_BYTES)
+            except ObjectMissing:
+                raise missing from None
+            state = decode_legacy_state(data, legacy)
+        self.resources.remember(self.store.uri, key, state, 4 * len(data) + 1024)
+        return state
+
+    def actions(self, version: int) -> list[Action]:
+        """The actions of one version file."""
+        key = version_key(version)
+        cached = self.resources.cache.get(self.store.uri, key)
+        if cached is not None:
+            return cached  # type: ignore[no-any-return]  # only this method puts values under version keys
+        data = self.store.get(key, max_bytes=MAX_VERSION_FILE_BYTES)
+        actions = decode_actions(data, key)
+        self.remember_actions(version, actions, len(data))
+        return actions
+
+    def remember_actions(self, version: int, actions: list[Action], size: int) -> None:
+        """Keep the actions of a version that this process has just written itself."""
+        self.resources.remember(self.store.uri, version_key(version), actions, 20 * size + 500 * len(actions))
+
+    def many_actions(self, versions: Sequence[int]) -> list[list[Action]]:
+        return self.resources.each(self.actions, versions)
+
+    def metadata(self, log: LoadedLog) -> Metadata:
+        """The table's metadata, from wherever the log still has it (docs/format.md, section 5.4)."""
+        if log.known_metadata is not None:
+            return log.known_metadata
+        base = log.plan.base.version
+        if self._earlier_metadata is None or self._earlier_metadata[0] != base:
+            self._earlier_metadata = base, self._find_metadata(log)
+        return self._earlier_metadata[1]
+
+    def _find_metadata(self, log: LoadedLog) -> Metadata:
+        listing = list_log(self.store)  # that of the log may be old by now, and name files that were cleaned up
+        earlier = [version for version in reversed(listing.versions) if version <= log.plan.base.version]
+        for start in range(0, len(earlier), _METADATA_BATCH):
+            for actions in self.many_actions(earlier[start : start + _METADATA_BATCH]):
+                found = [action for action in actions if isinstance(action, Metadata)]
+                if found:
+                    return found[-1]
+        for number in reversed(listing.states):
+            state = self.state_or_none(number) if number < log.plan.base.version else None
+            if state is not None and state.metadata is not None:
+                return state.metadata
+        raise CorruptTable(
+            f"the log of {self.store.uri} holds no metadata any more: no state carries it and version file 0 is gone. "
+            f"`headgate table repair` can rebuild the log"
+        )
+
+    def advance(self, log: LoadedLog) -> LoadedLog:
+        """The newest version, starting from one that is loaded already: reads only what is new."""
+        listing = list_log(self.store, log.version + 1)
+        listing = self._without_empty_folders(listing) if listing.highest > log.version else listing
+        if listing.highest <= log.version:
+            return log
+        newest_state = listing.states[-1] if listing.states else -1
+        if newest_state > log.plan.base.version:
+            return self._load(list_log(self.store, newest_state), listing.highest)
+        newer = [version for version in listing.versions if version > log.version]
+        if listing.highest != log.version + len(newer):
+            return self.latest()
+        delta = log.delta.copy()
+        for version, actions in zip(newer, self.many_actions(newer), strict=True):
+            delta.apply(version, actions)
+        return self.extended(log, newer[-1], delta)
+
+    def extended(self, log: LoadedLog, version: int, delta: Delta) -> LoadedLog:
+        """`log` with later versions applied: `delta` is its own delta plus theirs."""
+        plan = ReadPlan(version, log.plan.base, tuple(range(log.plan.base.version + 1, version + 1)))
+        protocol = delta.protocol or log.protocol
+        self._check(protocol)
+        return LoadedLog(
+            version=version,
+            plan=plan,
+            state=log.state,
+            delta=delta,
+            protocol=protocol,
+            listing=log.listing,
+            newest_version_file=version,
+            version_files_read=log.version_files_read + version - log.version,
+            known_metadata=delta.metadata or log.known_metadata,
+            registry=log.registry | delta.registry,
+        )
+
+    def _load(self, listing: LogListing, target: int) -> LoadedLog:
+        first_gap: CorruptTable | None = None
+        missing_state: ObjectMissing | None = None
+        newest = target == listing.highest
+        for base in bases(listing, target):
+            plan = plan_from(listing, base, target)
+            if plan is None:
+                if base.version + 1 >= listing.complete_from or listing.complete_from == 0:
+                    missing = missing_versions(listing, base, target)
+                    first_gap = first_gap or gap(self.store.uri, missing, base, target)
+                else:
+                    return self._load(list_log(self.store), target)
+                continue
+            try:
+                if base.kind is BaseKind.STATE and not newest and self._is_reused(listing, base):
+                    continue
+                return self._read(listing, plan)
+            except ObjectMissing as error:
+                if base.kind is BaseKind.NOTHING:
+                    raise CorruptTable(
+                        f"{error} It was listed a moment ago: is the table being cleaned? Try again"
+                    ) from error
+                missing_state = missing_state or error
+        if missing_state is not None:
+            raise CorruptTable(
+                f"{missing_state} No earlier state and no complete run of version files can replace it; "
+                f"`headgate table verify` lists what is retained"
+            )
+        if not newest:
+            raise not_retained(self.store.uri, target, self.retained(listing))
+        assert first_gap is not None  # every base was refused for a gap
+        raise first_gap
+
+    def _is_reused(self, listing: LogListing, base: Base) -> bool:
+        later = next((number for number in listing.states if number > base.version), None)
+        if later is None:
+            return False
+        next_state = self.state_or_none(later)
+        return next_state is not None and self.state(base.version).created_at > next_state.created_at
+
+    def _read(self, listing: LogListing, plan: ReadPlan) -> LoadedLog:
+        state: StateManifest | None = None
+        delta = Delta()
+        protocol: Protocol | None = None
+        match plan.base.kind:
+            case BaseKind.STATE:
+                state = self.state(plan.base.version)
+                protocol = Protocol(state.protocol_version, state.protocol_version)
+            case BaseKind.CHECKPOINT:
+                delta.apply(plan.base.version, read_checkpoint(plan.base.version, self._checkpoint_bytes))
+            case BaseKind.NOTHING:
+                pass
+        for version, actions in zip(plan.versions, self.many_actions(plan.versions), strict=True):
+            delta.apply(version, actions)
+        protocol = delta.protocol or protocol or Protocol(1, 1)
+        self._check(protocol)
+        known = delta.metadata or (state.metadata if state is not None else None)
+        registry: dict[str, str] = {}
+        if state is not None:
+            registry |= {bare_hash(key): text for key, text in state.schema_registry.items()}
+            if state.metadata is not None:
+                registry |= split_registry(state.metadata.configuration)[0]
+        return LoadedLog(
+            version=plan.version,
+            plan=plan,
+            state=state,
+            delta=delta,
+            protocol=protocol,
+            listing=listing,
+            newest_version_file=max((v for v in listing.versions if v <= plan.version), default=-1),
+            version_files_read=len(plan.versions),
+            known_metadata=known,
+            registry=registry | delta.registry,
+        )
+
+    def _checkpoint_bytes(self, key: str) -> bytes:
+        return self.store.get(key, max_bytes=MAX_VERSION_FILE_BYTES)
+
+    def state_or_none(self, version: int) -> StateManifest | None:
+        try:
+            return self.state(version)
+        except ObjectMissing:
+            return None
+
+    def _check(self, protocol: Protocol) -> None:
+        if protocol.min_reader_version > MAX_PROTOCOL_VERSION:
+            raise UnsupportedTable(
+                f"{self.store.uri} needs a reader of protocol {protocol.min_reader_version}; this Headgate reads up to "
+                f"{MAX_PROTOCOL_VERSION}. Upgrade Headgate"
+            )
+        if protocol.min_reader_version < FEATURES_SINCE:
+            return
+        unknown = sorted(set(protocol.reader_features or ()) - READER_FEATURES)
+        if unknown:
+            raise UnsupportedTable(
+                f"{self.store.uri} needs the reader features {', '.join(unknown)}, which this Headgate doesn't have. Upgrade Headgate"
+            )
+
+    def _no_table(self, pointer: Pointer | BrokenPointer | None) -> TableNotFound:
+        if pointer is not None:
+            return TableNotFound(
+                f"{self.store.uri} has a pointer ({LOG}/_last_checkpoint) but neither states nor version files. "
+                f"If data files are left, `headgate table repair` can rebuild the log"
+            )
+        return TableNotFound(
+            f"there is no table at {self.store.uri}: it has no {LOG} folder with versions or states. "
+            f"Check the address, or make one with `headgate table create`"
+        )
+
+
+def _without_replaced_state(listing: LogListing, pointer: Pointer | BrokenPointer | None) -> LogListing:
+    """Of a version that has both a state and a JSON checkpoint, the pointer says which one was made last."""
+    if (
+        isinstance(pointer, Pointer)
+        and pointer.state_dir is None
+        and not pointer.is_avro
+        and pointer.version in listing.checkpoints
+    ):
+        return replace(listing, states=tuple(number for number in listing.states if number != pointer.version))
+    return listing

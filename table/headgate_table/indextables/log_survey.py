@@ -1,0 +1,99 @@
+"""Reading what a cleaning plan needs to know of a log: what its states refer to, and what leans on what."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from headgate_schemas.actions import Metadata
+from headgate_schemas.errors import InvalidInput
+from headgate_table.errors import CorruptTable, ObjectMissing, UnsupportedTable
+from headgate_table.indextables.cleaning import Protected, Roots, StateFacts
+from headgate_table.indextables.log_inventory import LogInventory, take_inventory
+from headgate_table.indextables.log_reader import LogReader
+from headgate_table.indextables.named_files import swapped_manifests
+from headgate_table.indextables.names import resolve_manifest
+from headgate_table.indextables.pointer import Pointer
+from headgate_table.indextables.state_manifest import StateManifest
+
+
+@dataclass(frozen=True, slots=True)
+class LogSurvey:
+    inventory: LogInventory
+    roots: Roots
+
+
+def survey_log(reader: LogReader, protected: Protected) -> LogSurvey:
+    """List the log, read its states, and last the pointer: it only moves forward, so what lies below it stays below."""
+    inventory = take_inventory(reader.store)
+    states: dict[int, StateFacts | None] = {}
+    vanished: set[int] = set()
+    for version in inventory.readable_states():
+        try:
+            states[version] = _facts(reader, reader.state(version), version)
+        except ObjectMissing:
+            vanished.add(version)  # cleaned up by another program since the listing
+        except (CorruptTable, UnsupportedTable):
+            states[version] = None
+    if vanished:
+        left = {number: folder for number, folder in inventory.states.items() if number not in vanished}
+        inventory = replace(inventory, states=left)
+    manifests = _under_way(reader, inventory) | protected.manifests
+    known = _with_metadata_versions(reader, inventory, states)
+    pointer = reader.pointer()
+    roots = Roots(pointer.version if isinstance(pointer, Pointer) else None, known, manifests, protected.versions_from)
+    return LogSurvey(inventory, roots)
+
+
+def _facts(reader: LogReader, state: StateManifest, version: int) -> StateFacts:
+    keys = set()
+    for info in state.manifests:
+        try:
+            keys.add(resolve_manifest(info.path, version, reader.store.uri))
+        except InvalidInput:
+            continue  # outside of the table, so not ours to delete
+    return StateFacts(
+        created_at=state.created_at,
+        manifests=frozenset(keys),
+        has_metadata=state.metadata is not None,
+        has_coordinator=state.coordinator is not None,
+    )
+
+
+def _under_way(reader: LogReader, inventory: LogInventory) -> frozenset[str]:
+    """Manifests that versions after the newest state name: the next state will refer to them."""
+    newest = max(inventory.readable_states(), default=-1)
+    keys: set[str] = set()
+    for version in inventory.versions:
+        if version > newest:
+            try:
+                keys.update(swapped_manifests(reader.actions(version)))
+            except ObjectMissing:
+                continue
+    return frozenset(keys)
+
+
+def _with_metadata_versions(
+    reader: LogReader, inventory: LogInventory, states: Mapping[int, StateFacts | None]
+) -> dict[int, StateFacts | None]:
+    """For states without metadata, the version file from which readers take it (docs/format.md, section 5.4)."""
+    found = dict(states)
+    waiting = [number for number, facts in sorted(states.items()) if facts is not None and not facts.has_metadata]
+    for version in sorted(inventory.versions, reverse=True):
+        if not waiting:
+            break
+        if version > waiting[-1] or not _holds_metadata(reader, version):
+            continue
+        for number in [number for number in waiting if number >= version]:
+            facts = found[number]
+            if facts is not None:
+                found[number] = replace(facts, metadata_version=version)
+            waiting.remove(number)
+    return found
+
+
+def _holds_metadata(reader: LogReader, version: int) -> bool:
+    try:
+        return any(isinstance(action, Metadata) for action in reader.actions(version))
+    except ObjectMissing:
+        return False
+    except CorruptTable:
+        return True  # nobody can tell; so it stays

@@ -1,0 +1,92 @@
+"""What a run of version files does to a table, as a value: pure, strict in file order (docs/format.md, section 5.3)."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from headgate_schemas.actions import (
+    Action,
+    AddFile,
+    CommitInfo,
+    Metadata,
+    Protocol,
+    RemoveFile,
+    SkipFile,
+    UnknownAction,
+)
+from headgate_schemas.doc_mapping import split_registry
+
+
+@dataclass(frozen=True, slots=True)
+class AddedFile:
+    """A file that a version added, with what a file entry says about it beyond the add action."""
+
+    add: AddFile
+    version: int
+    timestamp: int
+
+
+@dataclass(slots=True)
+class Delta:
+    """The net effect of some versions on whatever lies under them.
+
+    A path is in `added` when it ends live, in `removed` when it ends removed; in either case it hides the base's entry.
+    """
+
+    added: dict[str, AddedFile] = field(default_factory=dict)
+    removed: dict[str, RemoveFile] = field(default_factory=dict)
+    metadata: Metadata | None = None
+    protocol: Protocol | None = None
+    registry: dict[str, str] = field(default_factory=dict)
+    skips: dict[str, SkipFile] = field(default_factory=dict)
+    last_version: int | None = None
+
+    def apply(self, version: int, actions: Iterable[Action]) -> None:
+        """Put one more version on top."""
+        timestamp = commit_time(actions := list(actions))
+        for action in actions:
+            match action:
+                case AddFile():
+                    added_at = timestamp if timestamp is not None else action.modification_time
+                    self.removed.pop(action.path, None)
+                    # Taken out first: a path that is added again moves to the end of the order.
+                    self.added.pop(action.path, None)
+                    self.added[action.path] = AddedFile(action, version, added_at)
+                case RemoveFile():
+                    self.added.pop(action.path, None)
+                    self.removed[action.path] = action
+                case Metadata():
+                    self.metadata = action
+                    self.registry.update(split_registry(action.configuration)[0])
+                case Protocol():
+                    self.protocol = action
+                case SkipFile():
+                    self.skips[action.path] = action
+                case CommitInfo() | UnknownAction():
+                    pass
+        self.last_version = version
+
+    def copy(self) -> "Delta":
+        return replace(
+            self,
+            added=dict(self.added),
+            removed=dict(self.removed),
+            registry=dict(self.registry),
+            skips=dict(self.skips),
+        )
+
+
+def commit_time(actions: Iterable[Action]) -> int | None:
+    """When a version was committed, where its `commitInfo` says so."""
+    for action in actions:
+        if isinstance(action, CommitInfo):
+            value = action.body.get("timestamp")
+            return value if isinstance(value, int) else None
+    return None
+
+
+def replay(versions: Mapping[int, Iterable[Action]]) -> Delta:
+    """The effect of all given versions, in the order of their numbers."""
+    delta = Delta()
+    for version in sorted(versions):
+        delta.apply(version, versions[version])
+    return delta

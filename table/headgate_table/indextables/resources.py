@@ -1,0 +1,79 @@
+"""What readings share within a process: threads, and the cache of immutable objects. Made at first use, never on import."""
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from typing import TypeVar
+
+from headgate_schemas.ambient import SystemAmbient
+from headgate_table.indextables.cache import DEFAULT_EXPIRATION_S, CacheStatistics, ObjectCache
+from headgate_table.indextables.disk_cache import DiskCache
+
+DEFAULT_PARALLELISM = 8
+"""`indextables.state.read.parallelism`."""
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadResources:
+    """`fetchers` wait for the store and decode whole manifests; `splitters` share the decoding of a single one."""
+
+    cache: ObjectCache
+    fetchers: Executor
+    splitters: Executor
+    disk: DiskCache | None = None
+    expiration_s: float = DEFAULT_EXPIRATION_S
+
+    def remember(self, table: str, key: str, value: object, size: int) -> None:
+        """Keep an immutable object in memory for as long as these resources keep anything."""
+        self.cache.put(table, key, value, size, self.expiration_s)
+
+    def invalidate(self, table: str | None = None) -> CacheStatistics:
+        """Forget what is remembered of one table, or of all, in memory and on disk. Returns the statistics before that."""
+        if self.disk is not None:
+            self.disk.invalidate(table)
+        return self.cache.invalidate(table)
+
+    def each(self, work: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
+        """`work` on all items at once, results in order. The first failure cancels what has not begun."""
+        if len(items) <= 1:
+            return [work(item) for item in items]
+        futures: list[Future[_R]] = [self.fetchers.submit(work, item) for item in items]
+        try:
+            return [future.result() for future in futures]
+        finally:
+            for future in futures:
+                future.cancel()
+
+
+def new_resources(
+    object_cache: ObjectCache,
+    parallelism: int = DEFAULT_PARALLELISM,
+    disk: DiskCache | None = None,
+    expiration_s: float = DEFAULT_EXPIRATION_S,
+) -> ReadResources:
+    # Two pools, because a task that waits for others of its own pool could wait for ever.
+    return ReadResources(
+        object_cache,
+        ThreadPoolExecutor(max_workers=parallelism, thread_name_prefix="headgate-read"),
+        ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 1), thread_name_prefix="headgate-decode"),
+        disk,
+        expiration_s,
+    )
+
+
+@cache
+def process_resources(
+    parallelism: int = DEFAULT_PARALLELISM, expiration_s: float = DEFAULT_EXPIRATION_S
+) -> ReadResources:
+    """Those that every table with these settings shares unless it is given its own. The cache is one for all."""
+    return new_resources(_process_cache(), parallelism, expiration_s=expiration_s)
+
+
+@cache
+def _process_cache() -> ObjectCache:
+    return ObjectCache(SystemAmbient().monotonic_s)

@@ -1,0 +1,125 @@
+"""What a data file's columns become: the table's types, nulls for columns that came later, partition values as columns."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types
+
+from headgate_schemas.actions import NULL_PARTITION
+from headgate_schemas.column_kinds import ColumnKind, parse_date
+from headgate_schemas.partition_text import stored_value
+from headgate_table.errors import CorruptTable
+
+_IsType = Callable[[pa.DataType], bool]
+
+
+def _any_of(*tests: _IsType) -> _IsType:
+    return lambda type_: any(test(type_) for test in tests)
+
+
+_is_text = _any_of(
+    types.is_string,
+    types.is_large_string,
+    types.is_string_view,
+    types.is_binary,
+    types.is_large_binary,
+    types.is_binary_view,
+    types.is_fixed_size_binary,
+)
+_is_number = _any_of(types.is_integer, types.is_floating, types.is_decimal)
+_is_list = _any_of(types.is_list, types.is_large_list, types.is_fixed_size_list)
+
+_CONVERSIONS: Sequence[tuple[_IsType, _IsType]] = (
+    (types.is_null, lambda type_: True),
+    (types.is_integer, _is_number),
+    (types.is_floating, types.is_floating),
+    (types.is_decimal, types.is_decimal),
+    (types.is_boolean, types.is_boolean),
+    (types.is_date, types.is_date),
+    (types.is_timestamp, types.is_timestamp),
+    (_is_text, _is_text),
+    (_is_list, _is_list),
+    (types.is_map, types.is_map),
+    (types.is_struct, types.is_struct),
+)
+"""From and to. Within a pair a cast may still find a value that doesn't fit; a text never becomes a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowShape:
+    """The columns to read, in the table's types; those of `partition_kinds` come from the log, never from the file."""
+
+    schema: pa.Schema
+    partition_kinds: Mapping[str, ColumnKind]
+
+    def stored_columns(self, physical: pa.Schema) -> list[str]:
+        """The columns to read from a file with this schema."""
+        return [name for name in self.schema.names if name not in self.partition_kinds and name in physical.names]
+
+    def partition_scalars(self, values: Mapping[str, str | None], name: str) -> dict[str, pa.Scalar]:
+        """The typed partition values of the file `name`."""
+        return {
+            field.name: _partition_scalar(values.get(field.name), field, self.partition_kinds[field.name], name)
+            for field in self.schema
+            if field.name in self.partition_kinds
+        }
+
+    def conform(self, batch: pa.RecordBatch, partition: Mapping[str, pa.Scalar], name: str) -> pa.RecordBatch:
+        """A batch of the file `name` with exactly the columns and types of `schema`."""
+        arrays = []
+        for field in self.schema:
+            if field.name in partition:
+                array = pa.repeat(partition[field.name], batch.num_rows)
+            elif field.name in batch.schema.names:
+                array = _cast(batch.column(field.name), field, name)
+            else:
+                array = pa.nulls(batch.num_rows, field.type)
+            if array.null_count and not field.nullable:
+                raise CorruptTable(
+                    f"{name} has no value for {field.name!r} in some row, but the table's schema says NOT NULL. "
+                    f"Remove the file from the table, or write it again"
+                )
+            arrays.append(array)
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def _cast(array: pa.Array, field: "pa.Field[Any]", name: str) -> pa.Array:
+    if array.type == field.type:
+        return array
+    source = array.type.value_type if types.is_dictionary(array.type) else array.type
+    problem = "the types don't go together"
+    if any(is_from(source) and is_to(field.type) for is_from, is_to in _CONVERSIONS):
+        try:
+            return array.cast(field.type)
+        except pa.ArrowException as error:
+            problem = str(error)
+    raise CorruptTable(
+        f"{name} holds {field.name!r} as {array.type}, which can't be read as the table's {field.type}: {problem}. "
+        f"Write the file again in the table's types, or read it by itself"
+    )
+
+
+def _partition_scalar(stored: str | None, field: "pa.Field[Any]", kind: ColumnKind, name: str) -> pa.Scalar:
+    if stored is None or stored in ("", NULL_PARTITION):
+        return pa.scalar(None, field.type)
+    value: Any = stored_value(stored, kind)
+    match value:
+        case str() if kind is ColumnKind.DATE:
+            value = parse_date(value)
+        case (is_nan, number):
+            value = float("nan") if is_nan else number
+        case Decimal() | date() | str() | bool() | int() | None:
+            pass
+    if value is not None:
+        try:
+            return pa.scalar(value, field.type)
+        except (pa.ArrowException, ValueError, OverflowError):
+            pass  # told below, with the text as it is stored
+    raise CorruptTable(
+        f"{name} has the partition value {stored[:200]!r} for {field.name!r}, which is no {field.type}. "
+        f"Remove the file from the table and add it with a value that fits"
+    )

@@ -1,0 +1,39 @@
+"""Which files maintenance should leave alone for now: skips live in version files alone.
+
+Neither states nor checkpoints hold them (docs/format.md, section 3), so a reading looks back through the versions that are
+retained. Skips that cleaning has deleted are forgotten: their files are simply tried again.
+"""
+
+from headgate_schemas.actions import SkipFile
+from headgate_table.indextables.log_reader import LoadedLog, LogReader
+from headgate_table.indextables.replay import commit_time
+
+MAX_COOLDOWN_MS = 7 * 24 * 3_600_000
+"""No skip outlasts this, so that versions from before needn't be read."""
+MAX_VERSIONS = 1_000
+"""Versions looked through, at most: a table that commits more within the longest cooldown forgets earlier skips."""
+_BATCH = 16
+
+
+def skips(reader: LogReader, log: LoadedLog, now_ms: int) -> dict[str, SkipFile]:
+    """The newest skip of each path that still holds: one without `retryAfter`, or whose `retryAfter` is to come."""
+    retained = [version for version in reader.full_listing().versions if version <= log.version]
+    newest = retained[::-1][:MAX_VERSIONS]
+    found: dict[str, SkipFile] = {}
+    for start in range(0, len(newest), _BATCH):
+        old = False
+        for actions in reader.many_actions(newest[start : start + _BATCH]):
+            for action in reversed(actions):
+                if isinstance(action, SkipFile):
+                    found.setdefault(action.path, action)
+            time_ms = commit_time(actions)
+            old = old or (time_ms is not None and time_ms < now_ms - MAX_COOLDOWN_MS)
+        if old:
+            break
+    return {path: skip for path, skip in found.items() if _holds(skip, now_ms)}
+
+
+def _holds(skip: SkipFile, now_ms: int) -> bool:
+    if skip.skip_timestamp < now_ms - MAX_COOLDOWN_MS:
+        return False
+    return skip.retry_after is None or skip.retry_after > now_ms

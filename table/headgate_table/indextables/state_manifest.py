@@ -1,0 +1,213 @@
+"""State manifests as values, from Avro and from the JSON of the oldest jars, and back (docs/format.md, sections 2.2 and 2.5)."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import Any
+
+import fastavro
+
+from headgate_schemas.action_json import format_action, parse_action
+from headgate_schemas.actions import MAX_PROTOCOL_VERSION, Metadata
+from headgate_schemas.avro_schemas import schema_text
+from headgate_schemas.errors import MalformedAction
+from headgate_table.avro.container import block_bytes, header_bytes, parse_container
+from headgate_table.avro.records import read_records
+from headgate_table.errors import CorruptTable, UnsupportedTable
+from headgate_table.indextables.bounds import Bounds
+
+FORMAT_VERSION = 1
+MAX_STATE_BYTES = 256 << 20
+MAX_JSON_BYTES = 256 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestInfo:
+    """What a state says about one manifest."""
+
+    path: str
+    num_entries: int
+    min_added_at_version: int = 0
+    max_added_at_version: int = 0
+    partition_bounds: Mapping[str, Bounds] | None = None
+    tombstone_count: int = 0
+    live_entry_count: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class StateManifest:
+    """One state. `num_files` and `total_bytes` are what its writer said; other writers' values may be estimates."""
+
+    version: int
+    created_at: int
+    num_files: int
+    total_bytes: int
+    manifests: tuple[ManifestInfo, ...]
+    tombstones: tuple[str, ...] = ()
+    schema_registry: Mapping[str, str] = field(default_factory=dict)
+    protocol_version: int = MAX_PROTOCOL_VERSION
+    metadata: Metadata | None = None
+    coordinator: str | None = None
+    format_version: int = FORMAT_VERSION
+
+
+def decode_state(data: bytes, name: str) -> StateManifest:
+    """Read `_manifest.avro` of any known writer; unknown fields are left alone, missing ones get their defaults."""
+    container = parse_container(data, name)
+    records = read_records(container)
+    if not records:
+        raise CorruptTable(f"{name} holds no state: the file has no record")
+    try:
+        return _from_record(records[0], name)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+        raise CorruptTable(f"{name} is not a state manifest: {type(error).__name__} {error}") from error
+
+
+def decode_legacy_state(data: bytes, name: str) -> StateManifest:
+    """Read the JSON `_manifest` that jars before 0.34.1 wrote."""
+    if len(data) > MAX_JSON_BYTES:
+        raise CorruptTable(f"{name} takes {len(data)} bytes; more than {MAX_JSON_BYTES} are refused")
+    try:
+        body = json.loads(data)
+        version = int(body["version"])
+        manifests = tuple(
+            ManifestInfo(
+                path=str(item["path"]),
+                num_entries=int(item["fileCount"]),
+                partition_bounds=_legacy_bounds(item.get("partitionBounds")),
+            )
+            for item in body["manifests"]
+        )
+        protocol = _legacy_protocol(body.get("protocolJson"))
+        return _checked(
+            StateManifest(
+                version=version,
+                created_at=int(body.get("createdTime") or 0),
+                num_files=int(body.get("totalFileCount") or 0),
+                total_bytes=0,
+                manifests=manifests,
+                schema_registry=_text_map(body.get("schemaRegistry")),
+                protocol_version=protocol,
+                metadata=_metadata(body.get("metadata"), name),
+            ),
+            name,
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+        raise CorruptTable(f"{name} is not a state of any known form: {type(error).__name__} {error}") from error
+
+
+def encode_state(state: StateManifest, sync: bytes, *, codec: str = "zstandard", level: int = 3) -> bytes:
+    """The bytes of `_manifest.avro`: one record, one block."""
+    schema = schema_text("state_manifest")
+    record = {
+        "formatVersion": state.format_version,
+        "stateVersion": state.version,
+        "createdAt": state.created_at,
+        "numFiles": state.num_files,
+        "totalBytes": state.total_bytes,
+        "manifests": [
+            {
+                "path": info.path,
+                "numEntries": info.num_entries,
+                "minAddedAtVersion": info.min_added_at_version,
+                "maxAddedAtVersion": info.max_added_at_version,
+                "partitionBounds": _bounds_record(info.partition_bounds),
+                "tombstoneCount": info.tombstone_count,
+                "liveEntryCount": info.live_entry_count,
+            }
+            for info in state.manifests
+        ],
+        "tombstones": list(state.tombstones),
+        "schemaRegistry": dict(state.schema_registry),
+        "protocolVersion": state.protocol_version,
+        "metadata": None if state.metadata is None else format_action(state.metadata),
+        "coordinator": state.coordinator,
+    }
+    plain = BytesIO()
+    fastavro.schemaless_writer(plain, fastavro.parse_schema(json.loads(schema)), record)
+    return header_bytes(schema, codec, sync) + block_bytes(1, plain.getvalue(), codec, sync, level)
+
+
+def _from_record(record: dict[str, Any], name: str) -> StateManifest:
+    coordinator = record.get("coordinator")
+    state = StateManifest(
+        format_version=int(record.get("formatVersion", FORMAT_VERSION)),
+        version=int(record["stateVersion"]),
+        created_at=int(record.get("createdAt") or 0),
+        num_files=int(record.get("numFiles") or 0),
+        total_bytes=int(record.get("totalBytes") or 0),
+        manifests=tuple(_info(item) for item in record["manifests"]),
+        tombstones=tuple(record.get("tombstones") or ()),
+        schema_registry=_text_map(record.get("schemaRegistry")),
+        protocol_version=int(record.get("protocolVersion", MAX_PROTOCOL_VERSION)),
+        metadata=_metadata(record.get("metadata"), name),
+        coordinator=coordinator if isinstance(coordinator, str) else None,
+    )
+    return _checked(state, name)
+
+
+def _checked(state: StateManifest, name: str) -> StateManifest:
+    if state.format_version > FORMAT_VERSION:
+        raise UnsupportedTable(
+            f"{name} has state format {state.format_version}; this Headgate knows up to {FORMAT_VERSION}. Upgrade Headgate"
+        )
+    if state.protocol_version > MAX_PROTOCOL_VERSION:
+        raise UnsupportedTable(
+            f"{name} needs protocol {state.protocol_version}; this Headgate knows up to {MAX_PROTOCOL_VERSION}. Upgrade Headgate"
+        )
+    return state
+
+
+def _info(item: dict[str, Any]) -> ManifestInfo:
+    bounds = item.get("partitionBounds")
+    return ManifestInfo(
+        path=str(item["path"]),
+        num_entries=int(item["numEntries"]),
+        min_added_at_version=int(item.get("minAddedAtVersion") or 0),
+        max_added_at_version=int(item.get("maxAddedAtVersion") or 0),
+        partition_bounds=None
+        if bounds is None
+        else {column: Bounds(value.get("min"), value.get("max")) for column, value in bounds.items()},
+        tombstone_count=int(item.get("tombstoneCount") or 0),
+        live_entry_count=int(item.get("liveEntryCount", -1)),
+    )
+
+
+def _bounds_record(bounds: Mapping[str, Bounds] | None) -> dict[str, dict[str, str | None]] | None:
+    if bounds is None:
+        return None
+    return {column: {"min": bound.min, "max": bound.max} for column, bound in bounds.items()}
+
+
+def _metadata(text: Any, name: str) -> Metadata | None:
+    """The metadata a state carries: {"metaData": {…}}, or the bare object that old jars wrote."""
+    if text is None or text == "":
+        return None
+    body = json.loads(text) if isinstance(text, str) else text
+    if isinstance(body, dict) and "metaData" not in body:
+        body = {"metaData": body}
+    try:
+        action = parse_action(json.dumps(body))
+    except MalformedAction as error:
+        raise CorruptTable(f"{name}: its metadata can't be read: {error}") from error
+    return action if isinstance(action, Metadata) else None
+
+
+def _text_map(value: Any) -> dict[str, str]:
+    return {str(key): str(item) for key, item in (value or {}).items() if item is not None}
+
+
+def _legacy_bounds(value: Any) -> dict[str, Bounds] | None:
+    if not value:
+        return None
+    least, greatest = value.get("minValues") or {}, value.get("maxValues") or {}
+    return {column: Bounds(least.get(column), greatest.get(column)) for column in {*least, *greatest}}
+
+
+def _legacy_protocol(value: Any) -> int:
+    if value is None:
+        return MAX_PROTOCOL_VERSION
+    body = json.loads(value) if isinstance(value, str) else value
+    body = body.get("protocol", body)
+    return int(body.get("minReaderVersion", MAX_PROTOCOL_VERSION))

@@ -1,0 +1,234 @@
+"""Writing a state: incrementally, one new manifest for what was added, tombstones for what was removed, then the pointer.
+
+Old manifests are left as they are, except where a path came back (docs/format.md, section 5.3).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headgate_schemas.actions import Metadata, Protocol
+from headgate_schemas.ambient import Ambient
+from headgate_schemas.doc_mapping import bare_hash, registry_key
+from headgate_schemas.operations import CompactState
+from headgate_table.errors import CorruptTable, ObjectMissing, OutcomeUnknown
+from headgate_table.indextables.doc_mappings import renormalise_entries
+from headgate_table.indextables.entries import ALL_COLUMNS, added_table
+from headgate_table.indextables.entry_reader import read_entries, read_manifest
+from headgate_table.indextables.log_reader import LoadedLog, LogReader
+from headgate_table.indextables.manifest_writer import write_manifest
+from headgate_table.indextables.names import POINTER, carried_path, resolve_manifest, state_key
+from headgate_table.indextables.options import TableOptions
+from headgate_table.indextables.path_index import find_entries
+from headgate_table.indextables.pointer import Pointer, format_pointer, parse_pointer, state_pointer
+from headgate_table.indextables.replay import Delta
+from headgate_table.indextables.resolve import Base, BaseKind, ReadPlan
+from headgate_table.indextables.state_manifest import ManifestInfo, StateManifest, encode_state
+from headgate_table.indextables.swap import apply_swap, manifest_info
+from headgate_table.store.backoff import trying_again
+from headgate_table.store.interface import AlreadyExists, Created, Unknown
+
+_POINTER_ATTEMPTS = 10
+
+
+class _Unanswered(Exception):
+    """The store didn't say what became of a state, and it is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenState:
+    state: StateManifest
+    log: LoadedLog
+    """The same version as before, now with this state as its base."""
+
+
+class StateWriter:
+    """Writes states of one table."""
+
+    def __init__(self, reader: LogReader, ambient: Ambient, options: TableOptions) -> None:
+        self._reader = reader
+        self._store = reader.store
+        self._ambient = ambient
+        self._options = options
+
+    def write(
+        self, log: LoadedLog, metadata: Metadata, swap: CompactState | None = None, coordinator: str | None = None
+    ) -> WrittenState:
+        """The state of the loaded version. One that exists already is taken if it says the same, whoever wrote it."""
+        key = state_key(log.version)
+        state = self._plan(log, metadata, swap, coordinator)
+        data = encode_state(
+            state,
+            bytes.fromhex(self._ambient.new_id()),
+            codec=self._options.codec,
+            level=self._options.state_compression_level,
+        )
+        attempts = trying_again(
+            self._ambient,
+            _Unanswered,
+            attempts=self._options.state_max_attempts,
+            first_pause_s=self._options.state_base_delay_ms / 1000,
+            longest_pause_s=self._options.state_max_delay_ms / 1000,
+        )
+        try:
+            for attempt in attempts:
+                with attempt:
+                    if not self._create(key, data):
+                        state = self._existing(log)
+        except _Unanswered as unanswered:
+            raise OutcomeUnknown(
+                f"{key} of {self._store.uri} could not be written: {unanswered}. The version itself is committed"
+            ) from None
+        self.advance_pointer(state_pointer(state.version, state.num_files, state.total_bytes, state.created_at))
+        return WrittenState(state, rebased(log, state))
+
+    def _create(self, key: str, data: bytes) -> bool:
+        """Whether the state is ours now; False when one is there already (maybe ours, its answer lost)."""
+        match self._store.create(key, data):
+            case Created():
+                return True
+            case AlreadyExists():
+                return False
+            case Unknown(reason):
+                if self._store.head(key) is None:
+                    raise _Unanswered(reason)
+                return False
+
+    def advance_pointer(self, pointer: Pointer) -> None:
+        """Move `_last_checkpoint` forward to this state; never back (docs/format.md, section 1.3)."""
+        data = format_pointer(pointer)
+        for _ in range(_POINTER_ATTEMPTS):
+            try:
+                found, etag = self._store.get_with_etag(POINTER)
+            except ObjectMissing:
+                outcome = self._store.create(POINTER, data)
+            else:
+                current = parse_pointer(found)
+                if isinstance(current, Pointer) and current.is_as_new_as(pointer):
+                    return
+                outcome = self._store.swap(POINTER, data, etag)
+            match outcome:
+                case Created():
+                    return
+                case AlreadyExists() | Unknown():
+                    continue  # read again what is there now
+
+    def _plan(
+        self, log: LoadedLog, metadata: Metadata, swap: CompactState | None, coordinator: str | None
+    ) -> StateManifest:
+        base = log.state
+        if base is not None and swap is not None:
+            base = apply_swap(base, swap)
+        delta = log.delta
+        touched = [*delta.added, *delta.removed]
+        partitions = {path: file.add.partition_values for path, file in delta.added.items()}
+        partitions |= {path: file.partition_values for path, file in delta.removed.items() if file.partition_values}
+        found = find_entries(self._store, self._reader.resources, base, touched, partitions)
+        # A tombstone may outlive its entry, when the manifest was rewritten for another path that came back.
+        hidden = set(base.tombstones) if base is not None else set()
+        back = [path for path in delta.added if path in found or path in hidden]
+        manifests: list[ManifestInfo] = []
+        tombstones: list[str] = []
+        num_files = 0
+        total_bytes = 0
+        if base is not None:
+            manifests = [replace(info, path=carried_path(info.path, base.version)) for info in base.manifests]
+            died = [path for path in delta.removed if path in found and path not in hidden]
+            tombstones = [*base.tombstones, *died]
+            num_files, total_bytes = base.num_files, base.total_bytes
+            num_files -= len(died)
+            total_bytes -= sum(found[path][-1].size for path in died)
+            if back:
+                manifests, tombstones = self._without(base, manifests, tombstones, back, metadata)
+                alive = [path for path in back if path not in hidden]
+                num_files -= len(alive)
+                total_bytes -= sum(found[path][-1].size for path in alive)
+        added = added_table(delta.added.values(), ALL_COLUMNS)
+        registry = dict(base.schema_registry) if base is not None else {}
+        registry = {bare_hash(key): text for key, text in registry.items()} | log.registry
+        if base is None:  # every entry of the table is written here
+            added, named = renormalise_entries(added, registry, self._options.schema_renormalize_threshold)
+            registry |= named
+        manifests.extend(self._new_manifests(added, metadata))
+        num_files += added.num_rows
+        total_bytes += pc.sum(added.column("size")).as_py() or 0
+        return StateManifest(
+            version=log.version,
+            created_at=self._ambient.now_ms(),
+            num_files=max(0, num_files),
+            total_bytes=max(0, total_bytes),
+            manifests=tuple(manifests),
+            tombstones=tuple(tombstones),
+            schema_registry=registry,
+            protocol_version=max(4, log.protocol.min_reader_version),
+            metadata=with_registry(metadata, registry),
+            coordinator=coordinator,
+        )
+
+    def _new_manifests(self, added: pa.Table, metadata: Metadata) -> list[ManifestInfo]:
+        step = self._options.state_entries_per_manifest
+        return [
+            manifest_info(write_manifest(self._store, self._ambient, self._options, added.slice(start, step), metadata))
+            for start in range(0, added.num_rows, step)
+        ]
+
+    def _without(
+        self,
+        base: StateManifest,
+        manifests: Sequence[ManifestInfo],
+        tombstones: Sequence[str],
+        back: Sequence[str],
+        metadata: Metadata,
+    ) -> tuple[list[ManifestInfo], list[str]]:
+        """Manifests that list a path which came back, rewritten without it, so that its tombstone can go."""
+        returning = pa.array(back, pa.string())
+        dead = pa.array(tombstones, pa.string())
+        kept: list[ManifestInfo] = []
+        for old, carried in zip(base.manifests, manifests, strict=True):
+            key = resolve_manifest(old.path, base.version, self._store.uri)
+            paths = read_manifest(self._store, self._reader.resources, key, old.num_entries, ("path",)).table
+            if not pc.any(pc.is_in(paths.column("path"), value_set=returning)).as_py():
+                kept.append(carried)
+                continue
+            entries = read_manifest(self._store, self._reader.resources, key, old.num_entries, ALL_COLUMNS).table
+            gone = pc.or_(
+                pc.is_in(entries.column("path"), value_set=returning), pc.is_in(entries.column("path"), value_set=dead)
+            )
+            kept.extend(self._new_manifests(entries.filter(pc.invert(gone)), metadata))
+        gone_paths = set(back)
+        return kept, [path for path in tombstones if path not in gone_paths]
+
+    def _existing(self, log: LoadedLog) -> StateManifest:
+        """The state that is there already under our version, if it lists the same files as ours would."""
+        there = self._reader.state(log.version)
+        ours, _ = read_entries(self._store, self._reader.resources, log, ("path",))
+        theirs, _ = read_entries(self._store, self._reader.resources, rebased(log, there), ("path",))
+        if set(ours.column("path").to_pylist()) != set(theirs.column("path").to_pylist()):
+            raise CorruptTable(
+                f"{state_key(log.version)} of {self._store.uri} was written by another program over version {log.version} and "
+                f"lists other files. Stop that writer; `headgate table verify` shows what differs"
+            )
+        return there
+
+
+def rebased(log: LoadedLog, state: StateManifest) -> LoadedLog:
+    """The loaded log with this state, which must be of the same version, as its base."""
+    plan = ReadPlan(state.version, Base(BaseKind.STATE, state.version), ())
+    return replace(
+        log,
+        plan=plan,
+        state=state,
+        delta=Delta(),
+        protocol=Protocol(state.protocol_version, state.protocol_version),
+        known_metadata=state.metadata or log.known_metadata,
+        registry=log.registry | {bare_hash(key): text for key, text in state.schema_registry.items()},
+        version_files_read=0,
+    )
+
+
+def with_registry(metadata: Metadata, registry: Mapping[str, str]) -> Metadata:
+    """States carry the document mappings twice: other writers keep only the copy in the configuration (section 13)."""
+    mappings = {registry_key(hash_): text for hash_, text in registry.items()}
+    return replace(metadata, configuration={**metadata.configuration, **mappings})

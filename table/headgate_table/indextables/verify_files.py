@@ -1,0 +1,90 @@
+"""Verifying data files against one listing of the table: live ones exist with their size, and nothing else lies around."""
+
+import pyarrow as pa
+
+from headgate_schemas.errors import InvalidInput
+from headgate_table.errors import CorruptTable
+from headgate_table.indextables.log_inventory import LogInventory
+from headgate_table.indextables.log_reader import LogReader
+from headgate_table.indextables.named_files import NamedFiles, file_keys
+from headgate_table.indextables.orphans import OrphanSearch
+from headgate_table.indextables.verify_report import MAX_FINDINGS, Findings
+from headgate_table.store.interface import ObjectInfo
+
+_EVER = 2**63 - 1
+
+
+def verify_data_files(reader: LogReader, inventory: LogInventory, live: pa.Table, findings: Findings) -> None:
+    """`live` are the entries of the newest version: path and size."""
+    uri = reader.store.uri
+    expected: dict[str, tuple[str, int]] = {}
+    for path, size in zip(live.column("path").to_pylist(), live.column("size").to_pylist(), strict=True):
+        keys = file_keys(path, uri)
+        if not keys:
+            findings.note(path, "the file lies outside of the table, so it was not looked for", "nothing to do")
+        for key in keys:
+            expected[key] = (path, size)
+    findings.data_files = len({path for path, _ in expected.values()})
+    named = _named(reader, inventory, findings)
+    search = OrphanSearch(named if named is not None else (), _EVER, MAX_FINDINGS)
+    historic = set() if named is None else named.keys - set(expected)
+    found: set[str] = set()
+    listed: list[ObjectInfo] = []
+    for info in reader.store.list():
+        historic.discard(info.key)
+        entry = expected.get(info.key)
+        if entry is None:
+            if named is None or info.key not in named:
+                listed.append(info)
+            if len(listed) == 1000:
+                search.look(listed)
+                listed.clear()
+            continue
+        path, size = entry
+        found.add(path)
+        if info.size != size:
+            findings.error(
+                info.key,
+                f"it takes {info.size} bytes, but its entry says {size}: it was truncated or replaced",
+                "restore the file, or delete it from the table and write it again",
+            )
+    orphans = search.look(listed)
+    for path in sorted({path for path, _ in expected.values()} - found):
+        findings.error(
+            path,
+            "the file is missing, but it is live",
+            "restore it, or delete it from the table: `headgate propose … delete`",
+        )
+    if historic:
+        findings.note(
+            min(historic),
+            f"{len(historic)} files that only earlier versions name are gone; these versions can't be read or restored whole",
+            "nothing to do, if they were cleaned up on purpose",
+        )
+    if named is not None:
+        for info in orphans:
+            findings.note(
+                info.key,
+                "no retained version names this file",
+                "it may belong to a job that has not committed yet; purge deletes it once it is old",
+            )
+
+
+def _named(reader: LogReader, inventory: LogInventory, findings: Findings) -> NamedFiles | None:
+    """Every file that a retained version names; None when damage hides some."""
+    named = NamedFiles(reader)
+    try:
+        for number in inventory.readable_states():
+            named.add_state(number)
+        for number in inventory.checkpoints:
+            named.add_checkpoint(number)
+        for number in inventory.versions:
+            named.add_version(number)
+    except (CorruptTable, InvalidInput):
+        findings.note(
+            reader.store.uri,
+            "files that nothing names were not looked for, since the log is damaged",
+            "mend the log first",
+        )
+        return None
+    return named

@@ -1,0 +1,1 @@
+"""Where tables live: one narrow interface, and the stores behind it."""

@@ -1,0 +1,132 @@
+"""Placing files atomically and durably in one folder of a local file system. Keys, roots and outcomes are elsewhere."""
+
+import contextlib
+import ctypes
+import errno
+import fcntl
+import os
+from collections.abc import Iterator
+
+from headgate_schemas.ambient import Ambient
+from headgate_table.store.backoff import trying_again
+
+LOCK_FILE = ".headgate.lock"
+LOCK_ATTEMPTS = 6000
+"""About half a minute at `LOCK_PAUSE_S`. A lock is held for one rename, so waiting longer means a stopped process."""
+LOCK_PAUSE_S = 0.007
+
+_LINKS_UNSUPPORTED = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+_FOLDER_LOCKS_UNSUPPORTED = {errno.EBADF, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EISDIR}
+_RENAME_NOREPLACE = 1
+_AT_FDCWD = -100
+
+
+def write_temporary(path: str, data: bytes, unique: str, *, durable: bool) -> str:
+    """Write `data` beside `path`, under a name that every reader of the log ignores, and return that name."""
+    folder, name = os.path.split(path)
+    # 200 bytes of the name are enough to recognise it, and leave room below the limit of 255.
+    shown = name.encode()[:200].decode(errors="ignore")
+    temporary = os.path.join(folder, f".{shown}.{unique}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+    except BaseException:
+        remove(temporary)
+        raise
+    return temporary
+
+
+def place_if_absent(temporary: str, path: str) -> None:
+    """Give the temporary file its name, atomically; `FileExistsError` when that name is taken."""
+    try:
+        os.link(temporary, path, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in _LINKS_UNSUPPORTED:
+            raise
+        _rename_if_absent(temporary, path)
+    else:
+        remove(temporary)
+
+
+def _rename_if_absent(temporary: str, path: str) -> None:
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if rename is None:
+        raise OSError(errno.ENOTSUP, "neither hard links nor an exclusive rename work here", path)
+    if rename(_AT_FDCWD, os.fsencode(temporary), _AT_FDCWD, os.fsencode(path), _RENAME_NOREPLACE) != 0:
+        code = ctypes.get_errno()
+        if code in (errno.EINVAL, errno.ENOSYS):
+            raise OSError(errno.ENOTSUP, "neither hard links nor an exclusive rename work here", path)
+        raise OSError(code, os.strerror(code), path)
+
+
+def remove(path: str) -> bool:
+    """Remove the file; False when there was none. A folder of that name is left alone."""
+    try:
+        os.unlink(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        # unlink of a folder is EISDIR on Linux and EPERM elsewhere
+        if os.path.isdir(path) and not os.path.islink(path):
+            return False
+        raise
+    return True
+
+
+def remove_stale_checksum(path: str) -> None:
+    """Remove the sidecar that Hadoop keeps beside a local file: it would call our new bytes corrupt (section 1)."""
+    folder, name = os.path.split(path)
+    try:
+        remove(os.path.join(folder, f".{name}.crc"))
+    except OSError as error:
+        # No sidecar can have a name that is too long for the file system.
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+
+
+def sync_folder(folder: str) -> None:
+    """Make the names in this folder survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def locked(folder: str, ambient: Ambient) -> Iterator[None]:
+    """Hold the folder's lock against all threads and processes; `BlockingIOError` after about half a minute.
+
+    The lock is on the folder itself; where the file system can't do that (NFS), on a file in it. All processes on one
+    file system meet the same answer, so they use the same lock.
+    """
+    with contextlib.ExitStack() as held:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        held.callback(os.close, descriptor)
+        try:
+            _lock(descriptor, ambient)
+        except OSError as error:
+            if error.errno not in _FOLDER_LOCKS_UNSUPPORTED:
+                raise
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            descriptor = os.open(os.path.join(folder, LOCK_FILE), flags, 0o666)
+            held.callback(os.close, descriptor)
+            _lock(descriptor, ambient)
+        yield
+
+
+def _lock(descriptor: int, ambient: Ambient) -> None:
+    waiting = trying_again(
+        ambient,
+        BlockingIOError,
+        attempts=LOCK_ATTEMPTS,
+        first_pause_s=0.0005,
+        longest_pause_s=LOCK_PAUSE_S,
+    )
+    for attempt in waiting:
+        with attempt:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

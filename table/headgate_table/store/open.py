@@ -1,0 +1,115 @@
+"""From an address to a store: which schemes there are, and what each part of an address means."""
+
+import difflib
+import os
+import re
+from urllib.parse import unquote
+
+from headgate_schemas.ambient import Ambient
+from headgate_schemas.errors import InvalidInput
+from headgate_table.errors import StoreError
+from headgate_table.store.interface import Store
+from headgate_table.store.local import LocalStore
+from headgate_table.store.paths import check_key
+from headgate_table.store.settings import StoreSettings
+
+__all__ = ["StoreSettings", "open_store"]
+
+_S3_SCHEMES = ("s3", "s3a", "s3n")
+_AZURE_SCHEMES = ("az", "azure")
+_HADOOP_AZURE_SCHEMES = ("abfss", "abfs", "wasbs", "wasb")
+_SCHEMES = ("file", *_S3_SCHEMES, *_AZURE_SCHEMES, *_HADOOP_AZURE_SCHEMES)
+_SHOWN_SCHEMES = "a plain path, file://, s3://, s3a://, az://, abfss://"
+
+
+def open_store(uri: str, settings: StoreSettings, ambient: Ambient) -> Store:
+    """The store at `uri`. Nothing is asked of a server yet.
+
+    Raises `InvalidInput` for an address that can't be understood, and `StoreError` where a library or setting is
+    missing.
+    """
+    if not uri.strip() or "\0" in uri:
+        raise InvalidInput(f"{uri!r} is no address of a table: give {_SHOWN_SCHEMES}")
+    scheme, rest = _split(uri)
+    shown = uri.rstrip("/")
+    if scheme == "":
+        return LocalStore(uri, ambient, durable=settings.local_durable)
+    if scheme == "file":
+        return LocalStore(_file_path(uri, rest), ambient, uri=shown, durable=settings.local_durable)
+    if scheme in _S3_SCHEMES:
+        bucket, prefix = _bucket_and_prefix(uri, rest, "s3://BUCKET/path")
+        return _open_s3(bucket, prefix, settings, ambient, shown)
+    if scheme in _AZURE_SCHEMES:
+        container, prefix = _bucket_and_prefix(uri, rest, "az://CONTAINER/path")
+        return _open_azure(container, prefix, settings, ambient, shown, account_url=None)
+    container, account_url, prefix = _hadoop_azure_parts(uri, rest)
+    return _open_azure(container, prefix, settings, ambient, shown, account_url=account_url)
+
+
+def _split(uri: str) -> tuple[str, str]:
+    scheme, separator, rest = uri.partition("://")
+    if not separator:
+        single = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):(/.*)", uri)
+        if single is None or single[1].lower() not in _SCHEMES:
+            return "", uri
+        if single[1].lower() == "file":  # Hadoop writes file:/path
+            return "file", single[2]
+        raise InvalidInput(f"{uri!r} has one slash after {single[1]}: write {single[1]}://{single[2].lstrip('/')}")
+    if scheme.lower() in _SCHEMES:
+        return scheme.lower(), rest
+    near = difflib.get_close_matches(scheme.lower(), _SCHEMES, n=1, cutoff=0.5)
+    hint = f" Did you mean {near[0]}://?" if near else ""
+    raise InvalidInput(f"{uri!r} begins with {scheme}://, which no store understands.{hint} Known are {_SHOWN_SCHEMES}")
+
+
+def _file_path(uri: str, rest: str) -> str:
+    host, slash, path = rest.partition("/")
+    if not slash or host not in ("", "localhost"):
+        raise InvalidInput(f"{uri!r} names the host {host!r}: a local path is written file:///path, with three slashes")
+    return os.path.normpath("/" + unquote(path))
+
+
+def _bucket_and_prefix(uri: str, rest: str, shape: str) -> tuple[str, str]:
+    bucket, _, prefix = rest.partition("/")
+    if not bucket or "@" in bucket:
+        raise InvalidInput(f"{uri!r} can't be understood: write {shape}")
+    return bucket, _prefix(prefix)
+
+
+def _hadoop_azure_parts(uri: str, rest: str) -> tuple[str, str, str]:
+    authority, _, prefix = rest.partition("/")
+    container, at, host = authority.partition("@")
+    account, dot, suffix = host.partition(".")
+    service, _, domain = suffix.partition(".")
+    if not (container and at and account and dot and domain) or service not in ("dfs", "blob"):
+        raise InvalidInput(f"{uri!r} can't be understood: write abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/path")
+    return container, f"https://{account}.blob.{domain}", _prefix(prefix)
+
+
+def _prefix(prefix: str) -> str:
+    stripped = prefix.strip("/")
+    return check_key(stripped) if stripped else ""
+
+
+def _open_s3(bucket: str, prefix: str, settings: StoreSettings, ambient: Ambient, uri: str) -> Store:
+    try:
+        from headgate_table.store.s3 import S3Store
+    except ModuleNotFoundError as error:
+        raise _not_installed(error, uri, ("boto3", "botocore", "s3transfer"), "s3") from error
+    return S3Store(bucket, prefix, settings, ambient, uri=uri)
+
+
+def _open_azure(
+    container: str, prefix: str, settings: StoreSettings, ambient: Ambient, uri: str, *, account_url: str | None
+) -> Store:
+    try:
+        from headgate_table.store.azure import AzureStore
+    except ModuleNotFoundError as error:
+        raise _not_installed(error, uri, ("azure",), "azure") from error
+    return AzureStore(container, prefix, settings, ambient, uri=uri, account_url=account_url)
+
+
+def _not_installed(error: ModuleNotFoundError, uri: str, libraries: tuple[str, ...], extra: str) -> BaseException:
+    if (error.name or "").split(".")[0] not in libraries:
+        return error
+    return StoreError(f"{uri} needs a library that is not installed: pip install 'headgate[{extra}]'")

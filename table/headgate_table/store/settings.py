@@ -1,0 +1,115 @@
+"""The settings of all stores and the names they are given under. Reading the environment or files is not done here."""
+
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+
+from headgate_schemas.errors import InvalidInput
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """Everything is optional: what is left out comes from the cloud's own credential chain."""
+
+    s3_endpoint: str | None = None
+    s3_region: str | None = None
+    s3_path_style: bool | None = None
+    """None: path style when an endpoint is set, as most servers other than AWS need."""
+    s3_access_key: str | None = None
+    s3_secret_key: str | None = field(default=None, repr=False)
+    s3_session_token: str | None = field(default=None, repr=False)
+    s3_profile: str | None = None
+    azure_connection_string: str | None = field(default=None, repr=False)
+    azure_account_url: str | None = None
+    azure_account_name: str | None = None
+    azure_account_key: str | None = field(default=None, repr=False)
+    azure_sas_token: str | None = field(default=None, repr=False)
+    azure_bearer_token: str | None = field(default=None, repr=False)
+    local_durable: bool = True
+    """False: a local write may be lost in a power cut. For tests and benchmarks."""
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, str]) -> "StoreSettings":
+        """Understands the documented keys, such as `s3.access-key`, and the names known from IndexTables.
+
+        Raises `InvalidInput` for a key it doesn't know, a switch that is neither true nor false, or one setting given
+        twice with different values.
+        """
+        return cls.from_layers(mapping)
+
+    @classmethod
+    def from_layers(cls, *mappings: Mapping[str, str]) -> "StoreSettings":
+        """The same from several sources, where a later one overrides what an earlier one says under whatever name."""
+        values: dict[str, str | bool] = {}
+        for mapping in mappings:
+            values |= _values(mapping)
+        return cls(**values)  # type: ignore[arg-type]  # names and types were matched with the fields just above
+
+
+def _values(mapping: Mapping[str, str]) -> dict[str, str | bool]:
+    values: dict[str, str | bool] = {}
+    given: dict[str, str] = {}
+    for key, text in mapping.items():
+        name = _field_of(key)
+        value = _switch(key, text) if name in _SWITCHES else text
+        if name in values and values[name] != value:
+            raise InvalidInput(f"store settings {given[name]!r} and {key!r} mean the same and differ: keep one of them")
+        values[name] = value
+        given[name] = key
+    return values
+
+
+DOCUMENTED_KEYS: dict[str, str] = {
+    name.name.replace("_", ".", 1).replace("_", "-"): name.name for name in fields(StoreSettings)
+}
+"""From the key as documented (`s3.access-key`) to the field."""
+
+_SWITCHES = {"s3_path_style", "local_durable"}
+
+_FOREIGN_NAMES = {
+    "aws_access_key_id": "s3_access_key",
+    "aws_access_key": "s3_access_key",
+    "aws_secret_access_key": "s3_secret_key",
+    "aws_secret_key": "s3_secret_key",
+    "aws_session_token": "s3_session_token",
+    "aws_region": "s3_region",
+    "aws_endpoint": "s3_endpoint",
+    "aws_endpoint_url": "s3_endpoint",
+    "aws_profile": "s3_profile",
+    "aws_force_path_style": "s3_path_style",
+    "aws_path_style_access": "s3_path_style",
+    "s3_path_style_access": "s3_path_style",
+    "s3_endpoint_url": "s3_endpoint",
+    "azure_access_key": "azure_account_key",
+    "azure_storage_connection_string": "azure_connection_string",
+}
+_FOREIGN_PREFIX = re.compile(r"^(spark\.)?(indextables|headgate)\.", re.IGNORECASE)
+
+
+def _squeezed(key: str) -> str:
+    """`aws.accessKey`, `aws_access_key` and `AWS-ACCESS-KEY` are one name."""
+    return re.sub(r"[^a-z0-9]", "", _FOREIGN_PREFIX.sub("", key).lower())
+
+
+_FIELDS = {_squeezed(key): name for key, name in (DOCUMENTED_KEYS | _FOREIGN_NAMES).items()}
+
+
+def _field_of(key: str) -> str:
+    found = _FIELDS.get(_squeezed(key))
+    if found is not None:
+        return found
+    known = sorted(DOCUMENTED_KEYS)
+    near = difflib.get_close_matches(key.lower(), known, n=1, cutoff=0.5)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise InvalidInput(f"there is no store setting {key!r}.{hint} Known are: {', '.join(known)}")
+
+
+def _switch(key: str, text: str) -> bool:
+    match text.strip().lower():
+        case "true" | "1" | "yes" | "on":
+            return True
+        case "false" | "0" | "no" | "off":
+            return False
+        case _:
+            raise InvalidInput(f"store setting {key!r} is {text!r}: write true or false")

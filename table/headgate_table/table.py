@@ -1,0 +1,315 @@
+"""`Table`: a table's log as users see it. Opening, reading and direct commits; everything is done elsewhere in the room."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from headgate_schemas.actions import AddFile, Metadata, Protocol
+from headgate_schemas.ambient import Ambient, SystemAmbient
+from headgate_schemas.errors import InvalidInput
+from headgate_schemas.operations import (
+    Alter,
+    Append,
+    Committed,
+    Create,
+    Delete,
+    Operation,
+    Overwrite,
+    Receipt,
+    Restore,
+    Rewrite,
+)
+from headgate_schemas.predicates import Predicate
+from headgate_schemas.table_schema import HasJson, schema_string_of
+from headgate_table.errors import CorruptTable, UnsupportedTable
+from headgate_table.indextables.changes import Changes, added_after, changes, changes_by_version
+from headgate_table.indextables.cleaner import Cleaner, PurgeReport
+from headgate_table.indextables.commit import DirectCommitter
+from headgate_table.indextables.compactor import Compactor
+from headgate_table.indextables.create import create_table
+from headgate_table.indextables.describe import TableDescription, describe
+from headgate_table.indextables.drop_partitions import DropReport, drop_partitions
+from headgate_table.indextables.history import HistoryEntry, history
+from headgate_table.indextables.log_reader import LoadedLog, LogReader
+from headgate_table.indextables.options import TableOptions, table_options
+from headgate_table.indextables.resources import ReadResources, process_resources
+from headgate_table.indextables.snapshot import Snapshot
+from headgate_table.indextables.travel import parse_time, version_at, version_before
+from headgate_table.indextables.truncate import TruncateReport, Truncation
+from headgate_table.indextables.verify import verify_table
+from headgate_table.indextables.verify_report import VerifyReport
+from headgate_table.store.interface import Store
+from headgate_table.store.open import StoreSettings, open_store
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Table:
+    """One table. Cheap to open; every reading of the newest version looks at the store again."""
+
+    def __init__(
+        self,
+        store: Store,
+        ambient: Ambient,
+        resources: ReadResources,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        self._store = store
+        self._ambient = ambient
+        self._settings = dict(settings or {})
+        self._reader = LogReader(store, resources)
+        self._committer = DirectCommitter(self._reader, ambient, self._options_for)
+
+    @classmethod
+    def open(
+        cls,
+        uri: str,
+        storage: Mapping[str, str] | StoreSettings | None = None,
+        *,
+        settings: Mapping[str, str] | None = None,
+        ambient: Ambient | None = None,
+        resources: ReadResources | None = None,
+    ) -> "Table":
+        """The table at `uri`. `settings` override those in the table's configuration.
+
+        Raises `TableNotFound` where there is none, and `StoreError` where the store can't be asked.
+        """
+        table = cls._at(uri, storage, settings, ambient, resources)
+        # A damaged table can be opened, so that it can be verified and its earlier versions read: whatever needs the
+        # newest version raises the same error again.
+        with suppress(CorruptTable, UnsupportedTable):
+            table._committer.current()
+        return table
+
+    @classmethod
+    def create(
+        cls,
+        uri: str,
+        schema: "pa.Schema | str | HasJson",
+        partition_by: Sequence[str] = (),
+        configuration: Mapping[str, str] | None = None,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        storage: Mapping[str, str] | StoreSettings | None = None,
+        settings: Mapping[str, str] | None = None,
+        ambient: Ambient | None = None,
+        resources: ReadResources | None = None,
+    ) -> "Table":
+        """A new table; `schema` is an Arrow or Spark schema, Spark's JSON, or columns in SQL. Raises `TableExists`."""
+        table = cls._at(uri, storage, settings, ambient, resources)
+        operation = Create(
+            schema_string=schema_string_of(schema),
+            partition_columns=tuple(partition_by),
+            configuration=dict(configuration or {}),
+            name=name,
+            description=description,
+        )
+        create_table(table._store, table._ambient, operation)
+        return table
+
+    @classmethod
+    def _at(
+        cls,
+        uri: str,
+        storage: Mapping[str, str] | StoreSettings | None,
+        settings: Mapping[str, str] | None,
+        ambient: Ambient | None,
+        resources: ReadResources | None,
+    ) -> "Table":
+        chosen = ambient or SystemAmbient()
+        store_settings = (
+            storage if isinstance(storage, StoreSettings) else StoreSettings.from_mapping(dict(storage or {}))
+        )
+        own = table_options(settings or {})
+        shared = resources or process_resources(own.state_read_parallelism, own.cache_expiration_s)
+        return cls(open_store(uri, store_settings, chosen), chosen, shared, settings)
+
+    @property
+    def uri(self) -> str:
+        return self._store.uri
+
+    @property
+    def store(self) -> Store:
+        return self._store
+
+    @property
+    def reader(self) -> LogReader:
+        """The log under this table, for the parts of Headgate that look deeper."""
+        return self._reader
+
+    @property
+    def version(self) -> int:
+        """The newest version."""
+        return self._committer.current().version
+
+    @property
+    def metadata(self) -> Metadata:
+        return self._reader.metadata(self._committer.current())
+
+    @property
+    def protocol(self) -> Protocol:
+        return self._committer.current().protocol
+
+    @property
+    def options(self) -> TableOptions:
+        """The settings in force: the table's configuration, overridden by those given when it was opened."""
+        return self._options_for(self.metadata.configuration)
+
+    def snapshot(
+        self, version: int | None = None, timestamp: int | str | None = None, where: str | Predicate | None = None
+    ) -> Snapshot:
+        """The table at a version, at a time (ISO 8601 or epoch ms), or now. `where` keeps the files that may match."""
+        return Snapshot(self._reader, self._log_at(version, timestamp), where)
+
+    def changes(
+        self, since: int | None = None, until: int | None = None, *, since_timestamp: int | str | None = None
+    ) -> Changes:
+        """The files that came and went after a version (-1: from the beginning) or a time, up to `until` or now.
+
+        Raises `VersionNotRetained` where the log doesn't tell any more.
+        """
+        start = self._since(since, since_timestamp)
+        return changes(self._reader, self._committer.current(), start, until)
+
+    def changes_by_version(self, since: int, until: int | None = None) -> Iterator[Changes]:
+        """The same, one version at a time, each read when it is asked for."""
+        return changes_by_version(self._reader, self._committer.current(), since, until)
+
+    def added_after(self, version: int | None = None, *, timestamp: int | str | None = None) -> "pa.Table":
+        """The live files whose entries say that they were added after a version or a time; see `changes` for the rest."""
+        since_ms = None if timestamp is None else parse_time(timestamp)
+        return added_after(self._reader, self._committer.current(), version=version, timestamp_ms=since_ms)
+
+    def history(self, limit: int | None = None) -> list[HistoryEntry]:
+        """The versions that the log tells of, newest first."""
+        return history(self._reader, limit)
+
+    def describe(self) -> TableDescription:
+        """The newest version in numbers."""
+        return describe(self._reader, self._options_for)
+
+    def append(self, files: Sequence[AddFile]) -> Receipt:
+        return self._committer.commit(Append(tuple(files)))
+
+    def overwrite(self, files: Sequence[AddFile], where: str | None = None) -> Receipt:
+        """Replace the files that match `where` (all, without it) by `files`, in one version."""
+        return self._committer.commit(Overwrite(tuple(files), where))
+
+    def delete(self, where: str | None = None, paths: Sequence[str] | None = None) -> Receipt:
+        """Remove the named files, or those that match a predicate on partition columns."""
+        if (where is None) == (paths is None):
+            raise InvalidInput("delete takes either `where` or `paths`")
+        return self._committer.commit(Delete(tuple(paths or ()), where))
+
+    def rewrite(self, removes: Sequence[str], adds: Sequence[AddFile]) -> Receipt:
+        """Replace files by files that hold the same rows."""
+        return self._committer.commit(Rewrite(tuple(removes), tuple(adds)))
+
+    def restore(self, version: int) -> Receipt:
+        """Make the files of an earlier version live again."""
+        return self._committer.commit(Restore(version))
+
+    def alter(
+        self,
+        *,
+        configuration: Mapping[str, str | None] | None = None,
+        description: str | None = None,
+        name: str | None = None,
+        schema: "pa.Schema | str | HasJson | None" = None,
+    ) -> Receipt:
+        """Change metadata; a configuration value of None takes the key away; a schema may only gain nullable columns."""
+        return self._committer.commit(
+            Alter(
+                based_on=self.version,
+                configuration=dict(configuration or {}),
+                description=description,
+                name=name,
+                schema_string=None if schema is None else schema_string_of(schema),
+            )
+        )
+
+    def commit(self, operation: Operation) -> Receipt:
+        """Commit any operation directly."""
+        return self._committer.commit(operation)
+
+    def checkpoint(self) -> int:
+        """Write a state (or JSON checkpoint) of the newest version, if it has none; returns that version."""
+        return self._committer.checkpoint().version
+
+    def compact(self, *, full: bool = True) -> Receipt:
+        """A state without tombstones and with sorted manifests; `full=False` rewrites only what is worth it.
+
+        Where JSON checkpoints are written, a checkpoint: it has neither manifests nor tombstones.
+        """
+        log = self._committer.checkpoint()
+        if log.state is None:
+            return Committed(log.version, self._ambient.new_id())
+        metadata = self._reader.metadata(log)
+        compactor = Compactor(self._reader, self._ambient, self._options_for(metadata.configuration))
+        plan = compactor.plan(log.state, full=full)
+        if not plan.is_needed:
+            return Committed(log.version, self._ambient.new_id())
+        return self._committer.commit(compactor.prepare(log.state, plan, metadata))
+
+    def verify(self, *, data_files: bool = True) -> VerifyReport:
+        """Everything checked, everything wrong; damage is a finding, not an exception. Without `data_files`, the log only."""
+        return verify_table(self._reader, self._ambient, data_files=data_files)
+
+    def purge(
+        self, older_than_hours: int | None = None, log_retention_hours: int | None = None, *, dry_run: bool = False
+    ) -> PurgeReport:
+        """Delete expired versions and states, and manifests and data files that no retained version names.
+
+        Without arguments the table's settings say how old is old enough. What a version must still be read by stays
+        whatever its age. Raises `InvalidInput` for a retention of files under 24 hours, unless
+        `purge.retentionCheckEnabled` is false.
+        """
+        try:
+            cleaner = Cleaner(self._reader, self._ambient, self.options, self._committer.commit)
+            return cleaner.purge(older_than_hours, log_retention_hours, dry_run=dry_run)
+        finally:
+            self._committer.reload()
+
+    def truncate_history(self, *, dry_run: bool = False) -> TruncateReport:
+        """Forget earlier versions: a state of the newest version, and as little else as readers and writers need.
+
+        The newest two states and the versions between them stay, other than in other implementations, so that a reader
+        which is under way can finish.
+        """
+        try:
+            truncation = Truncation(self._reader, self._ambient, self.options, self._committer.checkpoint)
+            return truncation.run(dry_run=dry_run)
+        finally:
+            self._committer.reload()
+
+    def drop_partitions(self, where: str) -> DropReport:
+        """Remove all files of the partitions that match, in one version; names partition columns only."""
+        return drop_partitions(
+            self._reader,
+            self.metadata,
+            where,
+            lambda text: self.snapshot(where=text).num_files,
+            self._committer.commit,
+        )
+
+    def _log_at(self, version: int | None, timestamp: int | str | None) -> LoadedLog:
+        if version is not None and timestamp is not None:
+            raise InvalidInput("a snapshot is taken by version or by timestamp, not by both")
+        if timestamp is not None:
+            return self._reader.at_version(version_at(self._reader, timestamp))
+        if version is not None:
+            return self._reader.at_version(version)
+        return self._committer.current()
+
+    def _since(self, version: int | None, timestamp: int | str | None) -> int:
+        if (version is None) == (timestamp is None):
+            raise InvalidInput("changes are asked for since a version or since a time: give one of them")
+        if timestamp is not None:
+            return version_before(self._reader, timestamp)
+        assert version is not None  # one of the two is given
+        return version
+
+    def _options_for(self, configuration: Mapping[str, str]) -> TableOptions:
+        return table_options(configuration, self._settings)

@@ -1,0 +1,9 @@
+"""The plugins of the suite: which optional suites run, and the servers and builders that tests share."""
+
+import hypothesis
+
+pytest_plugins = ["support.suites", "support.servers.fixtures"]
+
+# Machines that run tests are slow at times; a property is never wrong because of the clock.
+hypothesis.settings.register_profile("headgate", deadline=None, print_blob=True)
+hypothesis.settings.load_profile("headgate")

@@ -1,0 +1,97 @@
+"""`headgate doctor` and `headgate demo`."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headgate import checkup
+from headgate.checkup import Health
+from headgate_schemas.ambient import Ambient
+from headgate_table.store.interface import Store
+from headgate_table.store.probe import ProbeReport
+from headgate_table.table import Table
+
+
+def _findings(ran: Any) -> dict[str, dict[str, str]]:
+    return {row["check"]: row for row in ran.json}
+
+
+def test_a_sound_set_up_ends_with_0(headgate: Any) -> None:
+    ran = headgate("doctor", "--format", "json")
+    assert ran.code == 0
+    assert {row["health"] for row in ran.json} <= {"ok", "note"}
+    assert {"python", "headgate", "pyarrow", "datafusion", "extra s3"} <= _findings(ran).keys()
+
+
+def test_the_doctor_looks_at_a_table_and_leaves_no_object_behind(headgate: Any, sales: Path) -> None:
+    before = {path for path in sales.rglob("*") if path.is_file()}
+    ran = headgate("doctor", sales, "--format", "json")
+    found = _findings(ran)
+    assert ran.code == 0
+    assert found["conditional writes"]["health"] == "ok"
+    assert found["table"]["found"] == "version 3, 3 live files"
+    assert {path for path in sales.rglob("*") if path.is_file()} == before
+
+
+def test_a_damaged_table_is_a_problem_with_a_way_to_mend_it(headgate: Any, sales: Path) -> None:
+    Table.open(str(sales)).checkpoint()
+    (state,) = sales.glob("_transaction_log/state-v*/_manifest.avro")
+    state.write_bytes(b"")
+    ran = headgate("doctor", sales, "--format", "json")
+    table = _findings(ran)["table"]
+    assert (ran.code, table["health"]) == (1, "problem")
+    assert table["mend"] == f"headgate table verify {sales}"
+
+
+def test_a_place_without_a_table_is_no_problem_and_is_not_made(headgate: Any, tmp_path: Path) -> None:
+    ran = headgate("doctor", tmp_path / "later", "--format", "json")
+    assert ran.code == 0
+    assert _findings(ran)["table"]["health"] == "note"
+    assert not (tmp_path / "later").exists()
+
+
+def test_an_address_that_no_store_understands_is_a_problem(headgate: Any) -> None:
+    ran = headgate("doctor", "s4://lake/events", "--format", "json")
+    assert (ran.code, _findings(ran)["address"]["health"]) == (1, "problem")
+
+
+def test_a_store_that_ignores_conditions_is_a_problem(
+    headgate: Any, sales: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def untrusted(store: Store, _: Ambient) -> ProbeReport:
+        return ProbeReport(store.uri, False, True, ("it created the same object twice",))
+
+    monkeypatch.setattr(checkup, "probe_conditional_writes", untrusted)
+    found = _findings(headgate("doctor", sales, "--format", "json"))["conditional writes"]
+    assert (found["health"], found["found"]) == ("problem", "it created the same object twice")
+
+
+def test_a_missing_library_is_named_with_the_command_that_installs_it(
+    headgate: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(checkup.LIBRARIES, "no-such-library", "does nothing")
+    found = _findings(headgate("doctor", "--format", "json"))["no-such-library"]
+    assert (found["health"], found["mend"]) == (Health.PROBLEM.value, "pip install no-such-library")
+
+
+def test_people_see_what_mends_a_problem_below_it(headgate: Any) -> None:
+    ran = headgate("doctor", "s4://lake/events")
+    *_, problem, mend = ran.out.splitlines()
+    assert problem.startswith("problem")
+    assert mend.strip().startswith("to mend: ")
+    assert ran.err == "One thing to mend.\n"
+
+
+def test_the_demo_tells_a_story_and_leaves_a_table_when_asked(headgate: Any, tmp_path: Path) -> None:
+    ran = headgate("demo", "--keep", tmp_path)
+    assert (ran.code, ran.err) == (0, "")
+    assert "version 6: 4 files, 4,000 rows, days 2024-03-01, 2024-03-03" in ran.out
+    assert "version 3: 6 files, 6,000 rows" in ran.out
+    assert headgate("table", "verify", tmp_path / "sales", "--format", "json").json["ok"]
+
+
+def test_the_demo_of_a_folder_with_a_table_in_it_refuses(headgate: Any, sales: Path) -> None:
+    ran = headgate("demo", "--keep", sales.parent)
+    assert ran.code == 1
+    assert "there is a table at" in ran.err

@@ -1,0 +1,52 @@
+"""The page of settings says what the code does, and every setting does something."""
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from headgate_schemas.errors import InvalidInput
+from headgate_table.indextables.options import SETTINGS, Setting, TableOptions, table_options
+from tooling.settings_page import page
+
+ROOT = Path(__file__).resolve().parents[2]
+
+OTHER_VALUES = {"true": "false", "false": "true", "avro": "json", "zstd": "none"}
+
+
+def other_value(setting: Setting) -> str:
+    default = str(getattr(TableOptions(), setting.field)).lower()
+    return OTHER_VALUES.get(default, "0.5" if "." in default else "7")
+
+
+def test_the_page_of_settings_is_what_the_code_says() -> None:
+    assert (ROOT / "docs/settings.md").read_text() == page()
+
+
+def test_every_option_is_a_setting_and_every_setting_an_option() -> None:
+    assert sorted(setting.field for setting in SETTINGS) == sorted(field.name for field in fields(TableOptions))
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.key)
+def test_every_setting_is_used_somewhere(setting: Setting) -> None:
+    sources = [path for path in (ROOT / "table").rglob("*.py") if path.name != "options.py"]
+    sources += (ROOT / "front").rglob("*.py")
+    uses = {"state_compression": ".codec"}.get(setting.field, f".{setting.field}")
+    assert any(uses in path.read_text() for path in sources)
+
+
+@pytest.mark.parametrize("prefix", ["", "indextables.", "headgate.", "spark.indextables.", "spark.headgate."])
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.key)
+def test_a_setting_is_understood_under_every_prefix(setting: Setting, prefix: str) -> None:
+    options = table_options({prefix + setting.key: other_value(setting)})
+    assert getattr(options, setting.field) != getattr(TableOptions(), setting.field)
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.key)
+def test_a_value_that_makes_no_sense_is_refused_by_name(setting: Setting) -> None:
+    with pytest.raises(InvalidInput, match=rf"the setting indextables\.{setting.key} is 'what\?'; it takes"):
+        table_options({f"indextables.{setting.key}": "what?"})
+
+
+def test_later_configurations_win() -> None:
+    assert table_options({"checkpoint.interval": "3"}, {"headgate.checkpoint.interval": "5"}).checkpoint_interval == 5

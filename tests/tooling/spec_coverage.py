@@ -75,7 +75,7 @@ def sums(rows: Sequence[Row], claims: Sequence[str], tests: Tests) -> str:
     return f"test plan: {len(rows)} rows, {tested} tested, {claimed} claimed, {len(rows) - tested - claimed} missing"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class SpecMarkers:
     """A pytest plugin that notes the marker of every collected test, selected or not."""
 

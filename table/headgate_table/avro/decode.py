@@ -53,19 +53,77 @@ def decode_columns(
     sentinel = sentinel_record(schema, _SENTINEL_FIELD)
     if sentinel is None:
         return _by_records(container, wanted, keep, _Misread("the schema has no text to mark the end with"))
-    header = header_bytes(container.schema_text, "null", _SYNC)
-    parts = _split(blocks) if executor is not None else [blocks]
     try:
-        if executor is None or len(parts) == 1:
-            tables = [_decode_part(header, part, wanted, sentinel) for part in parts]
-        else:
-            tables = list(executor.map(lambda part: _decode_part(header, part, wanted, sentinel), parts))
+        return _decode_blocks(container.schema_text, sentinel, blocks, wanted, executor)
     except BaseException as error:
         # DataFusion panics (a BaseException) on some damaged input; only what it is known to raise is caught.
         if not _is_decoder_failure(error):
             raise
         return _by_records(container, wanted, keep, error)
-    return pa.concat_tables(tables)
+
+
+def decode_together(
+    containers: Sequence[Container], names: Sequence[str], executor: Executor | None = None
+) -> list[pa.Table]:
+    """`decode_columns` of several small files, in order; those of one schema are decoded as if they were one file.
+
+    DataFusion takes some milliseconds for a file, whatever its size, and a state may have many small manifests.
+    """
+    alike: dict[bytes, list[int]] = {}
+    for place, container in enumerate(containers):
+        alike.setdefault(container.schema_text, []).append(place)
+    tables: dict[int, pa.Table] = {}
+    for places in alike.values():
+        group = [containers[place] for place in places]
+        whole = _decode_alike(group, names, executor) if len(group) > 1 else None
+        start = 0
+        for place in places:
+            container = containers[place]
+            # Where they can't be decoded as one, each is decoded for itself, and a damaged one names itself.
+            rows = container.num_records
+            tables[place] = decode_columns(container, names, executor) if whole is None else whole.slice(start, rows)
+            start += rows
+    return [tables[place] for place in range(len(containers))]
+
+
+def _decode_alike(group: Sequence[Container], names: Sequence[str], executor: Executor | None) -> pa.Table | None:
+    """The records of all files, which have one schema; None where that doesn't work out."""
+    schema = checked_schema(group[0])
+    present = [field["name"] for field in schema["fields"]]
+    wanted = [name for name in names if name in present]
+    sentinel = sentinel_record(schema, _SENTINEL_FIELD)
+    if sentinel is None or not wanted:
+        return None
+    blocks: list[tuple[Block, bytes]] = []
+    left = MAX_DECOMPRESSED_BYTES
+    for container in group:
+        size, pairs = _group_payloads(container, container.blocks, None)
+        left -= size
+        if left < 0:
+            return None
+        blocks.extend(pairs)
+    if not blocks:
+        return None
+    try:
+        return _decode_blocks(group[0].schema_text, sentinel, blocks, wanted, executor)
+    except BaseException as error:
+        if not _is_decoder_failure(error):
+            raise
+        return None
+
+
+def _decode_blocks(
+    schema_text: bytes,
+    sentinel: bytes,
+    blocks: list[tuple[Block, bytes]],
+    names: list[str],
+    executor: Executor | None,
+) -> pa.Table:
+    header = header_bytes(schema_text, "null", _SYNC)
+    parts = _split(blocks) if executor is not None else [blocks]
+    if executor is None or len(parts) == 1:
+        return pa.concat_tables([_decode_part(header, part, names, sentinel) for part in parts])
+    return pa.concat_tables(executor.map(lambda part: _decode_part(header, part, names, sentinel), parts))
 
 
 def _plain_blocks(container: Container, keep: KeepBlock | None, executor: Executor | None) -> list[tuple[Block, bytes]]:

@@ -13,8 +13,9 @@ from headgate_schemas.table_schema import column_kinds
 from headgate_table.indextables.compaction import CompactionPlan, partition_order, plan_compaction
 from headgate_table.indextables.doc_mappings import renormalise_entries
 from headgate_table.indextables.entries import ALL_COLUMNS
-from headgate_table.indextables.entry_reader import last_of_each_path, read_manifest
+from headgate_table.indextables.entry_reader import last_of_each_path
 from headgate_table.indextables.log_reader import LogReader
+from headgate_table.indextables.manifest_reader import read_manifest
 from headgate_table.indextables.manifest_writer import write_manifest
 from headgate_table.indextables.names import carried_path, resolve_manifest
 from headgate_table.indextables.options import TableOptions

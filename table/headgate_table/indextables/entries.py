@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from headgate_schemas.entry_fields import ENTRY_FIELDS, FIELD_BY_COLUMN, FIELD_BY_NAME, EntryField, Kind
 from headgate_table.avro.container import Container
-from headgate_table.avro.decode import KeepBlock, decode_columns
+from headgate_table.avro.decode import KeepBlock, decode_columns, decode_together
 from headgate_table.avro.records import checked_schema
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.replay import AddedFile
@@ -57,14 +57,31 @@ def decode_entries(
     """The entries of a manifest with exactly these columns; `keep` may leave out blocks."""
     names = _writers_names(container, columns)
     raw = decode_columns(container, [name for name in names.values() if name is not None], executor, keep)
+    return _conformed(raw, names, columns, container.name)
+
+
+def decode_entries_together(
+    containers: Sequence[Container], columns: Sequence[str], executor: Executor | None = None
+) -> list[pa.Table]:
+    """`decode_entries` of several small manifests, in order."""
+    named = [_writers_names(container, columns) for container in containers]
+    wanted = dict.fromkeys(name for names in named for name in names.values() if name is not None)
+    raws = decode_together(containers, list(wanted), executor)
+    return [
+        _conformed(raw, names, columns, container.name)
+        for raw, names, container in zip(raws, named, containers, strict=True)
+    ]
+
+
+def _conformed(raw: pa.Table, names: Mapping[str, str | None], columns: Sequence[str], source: str) -> pa.Table:
     arrays = []
     for column in columns:
         field = FIELD_BY_COLUMN[column]
         name = names[column]
         if name is not None and name in raw.column_names:
-            arrays.append(_conform(raw.column(name), field, container.name))
+            arrays.append(_conform(raw.column(name), field, source))
         else:
-            arrays.append(_absent(field, raw.num_rows, container.name))
+            arrays.append(_absent(field, raw.num_rows, source))
     return pa.Table.from_arrays(arrays, schema=entry_schema(columns))
 
 

@@ -11,20 +11,17 @@ import pyarrow.compute as pc
 
 from headgate_schemas.column_kinds import ColumnKind
 from headgate_schemas.predicates import Predicate
-from headgate_table.avro.container import parse_container
 from headgate_table.avro.decode import KeepBlock
-from headgate_table.errors import CorruptTable, ObjectMissing
 from headgate_table.indextables.distinct_texts import all_distinct
-from headgate_table.indextables.entries import added_table, decode_entries, entry_schema, ordered
+from headgate_table.indextables.entries import added_table, entry_schema, ordered
 from headgate_table.indextables.entry_filter import candidate_texts, columns_needed, entry_mask
 from headgate_table.indextables.log_reader import LoadedLog
 from headgate_table.indextables.manifest_pruning import may_contain
-from headgate_table.indextables.names import has_numeric_bounds, resolve_manifest
+from headgate_table.indextables.manifest_reader import read_manifests
+from headgate_table.indextables.names import has_numeric_bounds
 from headgate_table.indextables.resources import ReadResources
 from headgate_table.indextables.state_manifest import ManifestInfo
 from headgate_table.store.interface import Store
-
-MAX_MANIFEST_BYTES = 512 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +47,6 @@ class EntryFilter:
     partition_columns: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    table: pa.Table
-    fetched: int
-    cached: bool
-
-
 def read_entries(
     store: Store,
     resources: ReadResources,
@@ -72,9 +62,8 @@ def read_entries(
     read = ordered(wanted)
     infos = log.state.manifests if log.state is not None else ()
     kept = [info for info in infos if where is None or _may_contain(info, where)]
-    keep_block = _block_test(where) if where is not None else None
-    split = len(kept) <= 2  # with more manifests than that, they keep all cores busy by themselves
-    parts = resources.each(lambda info: _read_manifest(store, resources, log, info, read, keep_block, split), kept)
+    keep = _block_test(where) if where is not None else None
+    parts = read_manifests(store, resources, log.state.version, kept, read, keep) if log.state is not None else []
     base = _live(log, [part.table for part in parts], read)
     added = added_table(log.delta.added.values(), read)
     entries = pa.concat_tables([base, added]) if added.num_rows else base
@@ -92,98 +81,6 @@ def read_entries(
         bytes_fetched=sum(part.fetched for part in parts),
     )
     return entries, statistics
-
-
-def read_manifest(
-    store: Store,
-    resources: ReadResources,
-    key: str,
-    num_entries: int | None,
-    columns: Sequence[str],
-    *,
-    split: bool = False,
-) -> _Part:
-    """One whole manifest with at least the given columns; decoded columns are cached and added to."""
-    known = _known(store, resources, key, num_entries, columns)
-    missing = [column for column in columns if known is None or column not in known.column_names]
-    if known is not None and not missing:
-        return _Part(known.select(list(columns)), 0, True)
-    # Every manifest has paths: fields that this writer doesn't know can't be read for themselves.
-    fetched, table = _fetch(store, resources, key, num_entries, ordered({"path", *missing}), None, split)
-    table = table.select(missing)
-    if resources.disk is not None:
-        resources.disk.put(store.uri, key, table)
-    whole = table if known is None else _joined(known, table)
-    resources.remember(store.uri, key, whole, whole.nbytes)
-    return _Part(whole.select(list(columns)), fetched, False)
-
-
-def _known(
-    store: Store, resources: ReadResources, key: str, num_entries: int | None, columns: Sequence[str]
-) -> pa.Table | None:
-    """What is remembered of a manifest: in memory, or else on disk; maybe without some of the columns."""
-    known: pa.Table | None = resources.cache.get(store.uri, key)
-    missing = [column for column in columns if known is None or column not in known.column_names]
-    if not missing or resources.disk is None:
-        return known
-    found = resources.disk.get(store.uri, key, missing, num_entries if known is None else known.num_rows)
-    if found is None:
-        return known
-    known = found if known is None else _joined(known, found)
-    resources.remember(store.uri, key, known, known.nbytes)
-    return known
-
-
-def _joined(left: pa.Table, right: pa.Table) -> pa.Table:
-    """The columns of both, which belong to the same rows."""
-    for column in right.column_names:
-        left = left.append_column(column, right.column(column))
-    return left
-
-
-def _read_manifest(
-    store: Store,
-    resources: ReadResources,
-    log: LoadedLog,
-    info: ManifestInfo,
-    columns: Sequence[str],
-    keep: KeepBlock | None,
-    split: bool,
-) -> _Part:
-    assert log.state is not None  # only states have manifests
-    key = resolve_manifest(info.path, log.state.version, store.uri)
-    if keep is None:
-        return read_manifest(store, resources, key, info.num_entries, columns, split=split)
-    known = _known(store, resources, key, info.num_entries, columns)
-    if known is not None and set(columns) <= set(known.column_names):
-        return _Part(known.select(list(columns)), 0, True)
-    fetched, table = _fetch(store, resources, key, info.num_entries, columns, keep, split)
-    return _Part(table, fetched, False)
-
-
-def _fetch(
-    store: Store,
-    resources: ReadResources,
-    key: str,
-    num_entries: int | None,
-    columns: Sequence[str],
-    keep: KeepBlock | None,
-    split: bool,
-) -> tuple[int, pa.Table]:
-    try:
-        data = store.get(key, max_bytes=MAX_MANIFEST_BYTES)
-    except ObjectMissing as error:
-        raise CorruptTable(
-            f"manifest {key} of {store.uri} is missing, so the files it lists can't be known. "
-            f"`headgate table verify` shows which versions still read"
-        ) from error
-    container = parse_container(data, key)
-    if num_entries is not None and container.num_records != num_entries:
-        raise CorruptTable(
-            f"{key} holds {container.num_records} entries but its state says {num_entries}; it is truncated or was replaced. "
-            f"Run `headgate table verify {store.uri}`"
-        )
-    return len(data), decode_entries(container, columns, resources.splitters if split else None, keep)
 
 
 def _may_contain(info: ManifestInfo, where: EntryFilter) -> bool:

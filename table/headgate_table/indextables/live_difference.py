@@ -7,8 +7,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate_table.indextables.entries import added_table, entry_schema
-from headgate_table.indextables.entry_reader import last_of_each_path, read_manifest
+from headgate_table.indextables.entry_reader import last_of_each_path
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
+from headgate_table.indextables.manifest_reader import read_manifest
 from headgate_table.indextables.names import resolve_manifest
 from headgate_table.indextables.state_manifest import ManifestInfo
 

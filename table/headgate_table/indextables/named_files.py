@@ -6,9 +6,9 @@ from urllib.parse import unquote
 
 from headgate_schemas.actions import Action, AddFile, CommitInfo, RemoveFile
 from headgate_table.errors import CorruptTable, ObjectMissing
-from headgate_table.indextables.entry_reader import read_manifest
 from headgate_table.indextables.json_checkpoint import read_checkpoint
 from headgate_table.indextables.log_reader import MAX_VERSION_FILE_BYTES, LogReader
+from headgate_table.indextables.manifest_reader import read_manifest
 from headgate_table.indextables.names import (
     LEGACY_STATE_MANIFEST,
     STATE_MANIFEST,

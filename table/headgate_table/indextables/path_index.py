@@ -14,12 +14,14 @@ from headgate_schemas.actions import NULL_PARTITION
 from headgate_schemas.column_kinds import ColumnKind
 from headgate_schemas.partition_text import escape_partition_text
 from headgate_schemas.predicates import Comparison, Op
-from headgate_table.indextables.entry_reader import read_manifest
 from headgate_table.indextables.manifest_pruning import may_contain
+from headgate_table.indextables.manifest_reader import read_manifest, read_manifests
 from headgate_table.indextables.names import has_numeric_bounds, resolve_manifest
 from headgate_table.indextables.resources import ReadResources
 from headgate_table.indextables.state_manifest import ManifestInfo, StateManifest
 from headgate_table.store.interface import Store
+
+_Spelled = tuple[tuple[str, str], ...]
 
 FACT_COLUMNS = ("path", "partition_values", "size", "num_records")
 
@@ -64,22 +66,30 @@ def find_entries(
     found: dict[str, list[FoundEntry]] = {}
     if state is None or not paths:
         return found
-    distinct = list(dict.fromkeys(paths))
-
-    def search(info: ManifestInfo) -> list[FoundEntry]:
-        wanted = [path for path in distinct if partitions is None or _may_hold(info, path, partitions.get(path))]
-        return _search(store, resources, state.version, info, wanted) if wanted else []
-
-    for entries in resources.each(search, state.manifests):
+    groups: dict[_Spelled, list[str]] = {}
+    for path in dict.fromkeys(paths):
+        groups.setdefault(_spelled(path, (partitions or {}).get(path)), []).append(path)
+    wanted_of = [
+        [path for spelled, members in groups.items() if _may_hold(info, spelled) for path in members]
+        for info in state.manifests
+    ]
+    searched = [(info, wanted) for info, wanted in zip(state.manifests, wanted_of, strict=True) if wanted]
+    unknown = [info for info, _ in searched if not _has_order(resources, _key(store, state, info), store.uri)]
+    # Together, since a state may have many small manifests; what stays in memory is found there by the search.
+    read_manifests(store, resources, state.version, unknown, FACT_COLUMNS)
+    for entries in resources.each(lambda pair: _search(store, resources, _key(store, state, pair[0]), *pair), searched):
         for entry in entries:
             found.setdefault(entry.path, []).append(entry)
     return found
 
 
+def _key(store: Store, state: StateManifest, info: ManifestInfo) -> str:
+    return resolve_manifest(info.path, state.version, store.uri)
+
+
 def _search(
-    store: Store, resources: ReadResources, state_version: int, info: ManifestInfo, wanted: list[str]
+    store: Store, resources: ReadResources, key: str, info: ManifestInfo, wanted: list[str]
 ) -> list[FoundEntry]:
-    key = resolve_manifest(info.path, state_version, store.uri)
     order = _hash_order(store, resources, key, info.num_entries)
     hashes = np.fromiter(map(hash, wanted), np.int64, len(wanted))
     pairs = list(order.candidates(hashes))
@@ -92,6 +102,10 @@ def _search(
         for (position, _), fact in zip(pairs, facts, strict=True)
         if fact["path"] == wanted[position]
     ]
+
+
+def _has_order(resources: ReadResources, key: str, uri: str) -> bool:
+    return resources.cache.get(uri, f"{key}#paths") is not None
 
 
 def _hash_order(store: Store, resources: ReadResources, key: str, num_entries: int) -> _HashOrder:
@@ -108,18 +122,30 @@ def _hash_order(store: Store, resources: ReadResources, key: str, num_entries: i
     return order
 
 
-def _may_hold(info: ManifestInfo, path: str, values: Mapping[str, str] | None) -> bool:
-    """False only when the path spells out a partition value that lies outside of the manifest's bounds."""
-    if values is None or info.partition_bounds is None:
-        return True
+def _spelled(path: str, values: Mapping[str, str] | None) -> _Spelled:
+    """The partition values that a path spells out as folders."""
+    if not values:
+        return ()
     folders = set(path.split("/")[:-1])
-    for column, text in values.items():
-        if text == NULL_PARTITION or not text:
-            continue
-        spelled = f"{column}={text}" in folders or f"{column}={escape_partition_text(text)}" in folders
-        equal = Comparison(column, Op.EQ, text)
-        if spelled and not may_contain(
-            equal, info.partition_bounds, {column: ColumnKind.STRING}, has_numeric_bounds(info.path)
-        ):
-            return False
-    return True
+    return tuple(
+        (column, text)
+        for column, text in values.items()
+        if text
+        and text != NULL_PARTITION
+        and (f"{column}={text}" in folders or f"{column}={escape_partition_text(text)}" in folders)
+    )
+
+
+def _may_hold(info: ManifestInfo, spelled: _Spelled) -> bool:
+    """False only when a spelled-out partition value lies outside of the manifest's bounds."""
+    if info.partition_bounds is None:
+        return True
+    return all(
+        may_contain(
+            Comparison(column, Op.EQ, text),
+            info.partition_bounds,
+            {column: ColumnKind.STRING},
+            has_numeric_bounds(info.path),
+        )
+        for column, text in spelled
+    )

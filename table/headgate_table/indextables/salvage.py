@@ -19,10 +19,11 @@ from headgate_table.errors import CorruptTable, ObjectMissing, UnsupportedTable
 from headgate_table.indextables.added_files import added_files
 from headgate_table.indextables.cleaning import StateFacts, states_in_history
 from headgate_table.indextables.entries import ALL_COLUMNS, entry_schema
-from headgate_table.indextables.entry_reader import MAX_MANIFEST_BYTES, last_of_each_path, read_entries, read_manifest
+from headgate_table.indextables.entry_reader import last_of_each_path, read_entries
 from headgate_table.indextables.json_checkpoint import read_checkpoint
 from headgate_table.indextables.log_inventory import LogInventory, take_inventory
 from headgate_table.indextables.log_reader import MAX_VERSION_FILE_BYTES, LogReader
+from headgate_table.indextables.manifest_reader import MAX_MANIFEST_BYTES, read_manifest
 from headgate_table.indextables.names import resolve_manifest
 from headgate_table.indextables.replay import AddedFile, Delta
 from headgate_table.indextables.state_manifest import MAX_STATE_BYTES, StateManifest

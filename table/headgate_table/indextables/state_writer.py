@@ -16,8 +16,9 @@ from headgate_schemas.operations import CompactState
 from headgate_table.errors import CorruptTable, ObjectMissing, OutcomeUnknown
 from headgate_table.indextables.doc_mappings import renormalise_entries
 from headgate_table.indextables.entries import ALL_COLUMNS, added_table
-from headgate_table.indextables.entry_reader import read_entries, read_manifest
+from headgate_table.indextables.entry_reader import read_entries
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
+from headgate_table.indextables.manifest_reader import read_manifest
 from headgate_table.indextables.manifest_writer import write_manifest
 from headgate_table.indextables.names import POINTER, carried_path, resolve_manifest, state_key
 from headgate_table.indextables.options import TableOptions

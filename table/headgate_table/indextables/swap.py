@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 from headgate_schemas.operations import CompactState, NewManifest
 from headgate_table.errors import CorruptTable, StoreError
 from headgate_table.indextables.bounds import Bounds
-from headgate_table.indextables.entry_reader import read_manifest
 from headgate_table.indextables.log_reader import LogReader
+from headgate_table.indextables.manifest_reader import read_manifest
 from headgate_table.indextables.names import carried_path, resolve_manifest
 from headgate_table.indextables.state_manifest import ManifestInfo, StateManifest
 

@@ -11,8 +11,8 @@ from headgate_schemas.column_kinds import parse_floating, parse_integer
 from headgate_schemas.doc_mapping import bare_hash
 from headgate_table.indextables.bounds import Bounds
 from headgate_table.indextables.entries import ALL_COLUMNS
-from headgate_table.indextables.entry_reader import MAX_MANIFEST_BYTES, read_manifest
 from headgate_table.indextables.log_reader import LogReader
+from headgate_table.indextables.manifest_reader import MAX_MANIFEST_BYTES, read_manifest
 from headgate_table.indextables.map_column import map_values
 from headgate_table.indextables.names import resolve_manifest
 from headgate_table.indextables.state_manifest import ManifestInfo, StateManifest

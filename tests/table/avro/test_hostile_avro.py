@@ -142,6 +142,14 @@ def _here() -> str:
     return __file__.rpartition("/")[0]
 
 
+def test_a_wrong_byte_in_any_sync_marker_is_refused() -> None:
+    """Break: `_read_blocks` doesn't compare sync markers."""
+    data = raw(SMALL, (1, entry_bytes()), (1, entry_bytes(path="b")))
+    first, second = (block.start + block.size for block in parse_container(data, NAME).blocks)
+    for place in (*range(first, first + 16), *range(second, second + 16)):
+        assert "sync marker" in refused(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+
+
 def test_fewer_records_than_claimed_are_refused() -> None:
     """Break: `decode_columns` takes what DataFusion yields before the end."""
     refused(raw(SMALL, (3, entry_bytes() * 2)))
@@ -220,7 +228,7 @@ def flip_rows(data: bytes) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(("codec", "first_bit"), [("null", 0), ("null", 11), ("zstandard", 5)])
 def test_a_flipped_bit_is_refused_or_changes_nothing_but_a_value(codec: str, first_bit: int) -> None:
-    """Break: `_read_blocks` doesn't compare sync markers; `_decode_part` doesn't look for the sentinel."""
+    """Break: `_decode_part` gives DataFusion more rows to read than there are (`limit`, batch) or drops the sentinel."""
     assert "refused" in run_isolated(_FLIPS, _here(), codec, str(first_bit), timeout_s=240)
 
 

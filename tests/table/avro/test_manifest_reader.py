@@ -79,7 +79,7 @@ def manifest(records: Sequence[Mapping[str, Any]], schema: Any = None, **layout:
 @pytest.mark.spec("testReadEmptyManifest")
 @pytest.mark.parametrize("codec", CODECS)
 def test_an_empty_manifest_reads_as_no_entries_with_all_columns(codec: str) -> None:
-    """Break: `decode_columns` loses its `if not blocks` and hands DataFusion a file without a block."""
+    """Break: `_empty` refuses whatever has no rows (`if not rows`)."""
     assert read(manifest([], codec=codec)).equals(entry_schema(ALL_COLUMNS).empty_table())
 
 
@@ -93,7 +93,7 @@ def test_a_single_entry_is_read() -> None:
 @pytest.mark.spec("testReadMultipleEntries")
 @pytest.mark.parametrize("codec", CODECS)
 def test_entries_of_many_blocks_keep_their_order(codec: str) -> None:
-    """Break: `_decode_part` takes `blocks[:1]`."""
+    """Break: `_plain_blocks` returns `kept[:1]`."""
     files = Invented("many").files(1500)
     for number, entry in enumerate(files):
         entry |= {"addedAtVersion": number, "addedAtTimestamp": 5}

@@ -315,7 +315,7 @@ def test_headers_have_the_two_keys_that_every_reader_knows(log: RawLog) -> None:
 
 
 def test_every_state_carries_the_metadata_with_the_document_mappings(log: RawLog) -> None:
-    """Break: `_plan` passes `metadata` without `_with_registry`, or none at all: Rust then loses schema and partitions."""
+    """Break: `_plan` passes no metadata: Rust then loses schema and partition columns."""
     for _, state in states_of(log):
         body = json.loads(state["metadata"])
         assert list(body) == ["metaData"]
@@ -334,7 +334,7 @@ def test_the_schema_registry_has_bare_keys(log: RawLog) -> None:
 
 
 def test_a_registry_with_prefixed_keys_is_written_on_with_bare_ones() -> None:
-    """Break: `_plan` keeps the keys of the base as they are."""
+    """Break: `_plan` keeps the keys of the base as they are; or passes `metadata` without `with_registry`."""
     entry = {**file("a"), "docMappingRef": DOC_MAPPING_HASH}
 
     def build(made: HandMade) -> None:
@@ -344,7 +344,10 @@ def test_a_registry_with_prefixed_keys_is_written_on_with_bare_ones() -> None:
 
     table = opened(build_on(MemoryStore(), build), interval=1)
     table.append([add_file("b")])
-    assert RawLog(table.store).state(2)["schemaRegistry"] == {DOC_MAPPING_HASH: DOC_MAPPING}
+    state = RawLog(table.store).state(2)
+    assert state["schemaRegistry"] == {DOC_MAPPING_HASH: DOC_MAPPING}
+    configuration = json.loads(state["metadata"])["metaData"]["configuration"]
+    assert configuration == {f"docMappingSchema.{DOC_MAPPING_HASH}": DOC_MAPPING}
 
 
 def test_entries_say_the_version_and_the_time_of_the_commit_that_added_them(log: RawLog) -> None:

@@ -14,6 +14,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -147,11 +148,12 @@ class _server:
 
 
 def _fresh_resources() -> object:
+    """The threads of the process, and an empty cache."""
     from headgate_schemas.ambient import SystemAmbient
     from headgate_table.indextables.cache import ObjectCache
-    from headgate_table.indextables.resources import new_resources
+    from headgate_table.indextables.resources import process_resources
 
-    return new_resources(ObjectCache(SystemAmbient().monotonic_s))
+    return replace(process_resources(), cache=ObjectCache(SystemAmbient().monotonic_s))
 
 
 def _headgate(uri: str, storage: dict[str, str] | None = None):  # type: ignore[no-untyped-def]  # imported late, to be timed apart

@@ -107,6 +107,7 @@ class Table:
             description=description,
         )
         create_table(table._store, table._ambient, operation)
+        table._reader.resources.invalidate(table.uri)  # of a table that was here before
         return table
 
     @classmethod

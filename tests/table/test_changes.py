@@ -10,6 +10,7 @@ from headgate_schemas.operations import Committed
 from headgate_table.errors import VersionNotRetained
 from headgate_table.indextables.changes import REMOVED_SCHEMA, Changes
 from headgate_table.indextables.names import state_key, version_key
+from headgate_table.indextables.version_file import encode_actions
 from headgate_table.table import Table
 from support.stores.faulty import FaultyStore
 from support.stores.memory import MemoryStore
@@ -310,6 +311,15 @@ def test_a_path_with_another_file_is_removed_and_added(tmp_path: Path) -> None:
     changes = Table.open(str(tmp_path)).changes(0)
     assert net(changes) == (paths("a"), paths("a"))
     assert (changes.removed.column("size").to_pylist(), changes.added.column("size").to_pylist()) == ([10], [20])
+
+
+def test_a_live_path_that_is_added_again_as_another_file_is_removed_and_added(store: MemoryStore) -> None:
+    """Break: `difference` looks into shared manifests for tombstones only; an add on top hides an entry without one."""
+    new_table(store, interval=1).append([add_file("p", 1)])
+    store.create(version_key(2), encode_actions([add_file("p", 2)]))
+    found = opened(store).changes(1)
+    assert [row["size"] for row in found.added.to_pylist()] == [2]
+    assert [row["size"] for row in found.removed.to_pylist()] == [1]
 
 
 # --- by what entries say themselves -------------------------------------------------------------------------------

@@ -22,6 +22,8 @@ from headgate_table.errors import CorruptTable
 _SYNC = bytes(16)
 _SENTINEL_FIELD = "path"
 """Every entry has one."""
+_BATCH_ROWS = 8192
+"""Rows that are decoded at a time; many more no longer fit into the processor's caches."""
 _SPLIT_BYTES = 2 << 20
 """Smaller files are not worth a second task."""
 
@@ -169,20 +171,24 @@ def _split(blocks: list[tuple[Block, bytes]]) -> list[list[tuple[Block, bytes]]]
 
 
 def _decode_part(header: bytes, blocks: list[tuple[Block, bytes]], names: list[str], sentinel: bytes) -> pa.Table:
-    """All blocks as a single one that ends in the sentinel, read as a single batch of exactly as many rows.
+    """All blocks as a single one that ends in sentinels, read in batches that end exactly where it ends.
 
     So DataFusion stops after the last record whatever follows it (see `sentinel`).
     """
-    rows = sum(block.count for block, _ in blocks) + 1
-    size = sum(len(data) for _, data in blocks) + len(sentinel)
-    pieces = [header, varint(rows), varint(size), *(data for _, data in blocks), sentinel, _SYNC]
+    count = sum(block.count for block, _ in blocks)
+    batches = count // _BATCH_ROWS + 1
+    batch_rows = -(-(count + 1) // batches)
+    rows = batch_rows * batches
+    ends = sentinel * (rows - count)
+    size = sum(len(data) for _, data in blocks) + len(ends)
+    pieces = [header, varint(rows), varint(size), *(data for _, data in blocks), ends, _SYNC]
     selected = names if _SENTINEL_FIELD in names else [*names, _SENTINEL_FIELD]
     with _as_file(pieces) as path:
-        frame = _session(rows).read_avro(path, file_extension="").select(*(f'"{name}"' for name in selected))
+        frame = _session(batch_rows).read_avro(path, file_extension="").select(*(f'"{name}"' for name in selected))
         table = frame.limit(rows).to_arrow_table()
-    if table.num_rows != rows or table.column(_SENTINEL_FIELD)[rows - 1].as_py() != TOKEN:
+    if table.num_rows != rows or set(table.column(_SENTINEL_FIELD)[count:].to_pylist()) != {TOKEN}:
         raise _Misread("the records don't end where their block ends")
-    return table.slice(0, rows - 1).select(names)
+    return table.slice(0, count).select(names)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import io
 from typing import Any
 
 import fastavro
+from fastavro.schema import SchemaParseException, UnknownType
 
 from headgate_table.avro.container import Container, parse_schema
 from headgate_table.errors import CorruptTable
@@ -28,7 +29,10 @@ def checked_schema(container: Container) -> dict[str, Any]:
 def read_records(container: Container) -> list[dict[str, Any]]:
     """Every record of the file, decoded with the writer's own schema."""
     schema = checked_schema(container)
-    parsed = fastavro.parse_schema(schema)
+    try:
+        parsed = fastavro.parse_schema(schema)
+    except (SchemaParseException, UnknownType, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CorruptTable(f"{container.name}: the Avro schema is refused: {error}") from error
     records: list[dict[str, Any]] = []
     for block, plain in container.payloads():
         source = io.BytesIO(plain)
@@ -41,7 +45,7 @@ def read_records(container: Container) -> list[dict[str, Any]]:
             IndexError,
             KeyError,
             TypeError,
-            OverflowError,
+            ArithmeticError,
             MemoryError,
             StopIteration,
         ) as error:

@@ -62,6 +62,13 @@ class ObjectCache:
             self._hits += 1
             return slot.value
 
+    def peek(self, table: str, key: str) -> Any | None:
+        """As `get`, but it is no use of the value, and isn't counted."""
+        now_s = self._monotonic_s()
+        with self._lock:
+            slot = self._slots.get((table, key))
+            return None if slot is None or slot.expires_s < now_s else slot.value
+
     def put(self, table: str, key: str, value: Any, size: int, expiration_s: float = DEFAULT_EXPIRATION_S) -> None:
         """Remember a value for a while, unless it alone is over half of the bound or shouldn't be kept at all."""
         if size > self._max_bytes // 2 or expiration_s <= 0:

@@ -8,7 +8,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
-from headgate_schemas.actions import MAX_PROTOCOL_VERSION, Action, AddFile, CommitInfo, Metadata, Protocol
+from headgate_schemas.actions import (
+    MAX_PROTOCOL_VERSION,
+    NULL_PARTITION,
+    Action,
+    AddFile,
+    CommitInfo,
+    Metadata,
+    Protocol,
+)
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.doc_mapping import registry_key
 from headgate_schemas.errors import HeadgateError
@@ -29,7 +37,7 @@ from headgate_table.indextables.decide import Effect, Refusal, decide, questions
 from headgate_table.indextables.doc_mappings import deduplicate
 from headgate_table.indextables.evidence import EvidenceReader
 from headgate_table.indextables.log_reader import FEATURES_SINCE, READER_FEATURES, LoadedLog, LogReader
-from headgate_table.indextables.names import LEGACY_STATE_MANIFEST, checkpoint_key, state_key, version_key
+from headgate_table.indextables.names import LEGACY_STATE_MANIFEST, MAX_VERSION, checkpoint_key, state_key, version_key
 from headgate_table.indextables.options import TableOptions
 from headgate_table.indextables.pointer import Pointer
 from headgate_table.indextables.resolve import Base, BaseKind
@@ -176,6 +184,11 @@ class DirectCommitter:
         now_ms: int,
     ) -> _Prepared:
         version = log.version + 1
+        if version > MAX_VERSION:
+            raise CorruptTable(
+                f"{self._store.uri} has no number left: its log holds version {log.version}, which nobody can have reached. "
+                f"Look for a stray file or folder with that number in _transaction_log, and move it away"
+            )
         adds, mappings = self._adds(effect, metadata, options, log)
         if effect.swap is not None:
             mappings |= {registry_key(hash_): text for hash_, text in effect.swap.mappings.items()}
@@ -211,7 +224,7 @@ class DirectCommitter:
         self, effect: Effect, metadata: Metadata, options: TableOptions, log: LoadedLog
     ) -> tuple[list[AddFile], dict[str, str]]:
         """The adds as the format wants them: mappings by reference, statistics limited and shortened."""
-        deduplicated = deduplicate(effect.adds, log.registry)
+        deduplicated = deduplicate(map(_with_stored_nulls, effect.adds), log.registry)
         columns = list(column_kinds(metadata.schema_string))
         limited = [
             truncate_statistics(
@@ -358,6 +371,15 @@ class DirectCommitter:
             added=len(prepared.effect.adds),
             removed=len(prepared.effect.removes),
         )
+
+
+def _with_stored_nulls(add: AddFile) -> AddFile:
+    """A null partition value as it is stored, so that this process sees what all others will read."""
+    given: Mapping[str, str | None] = add.partition_values
+    if None not in given.values():
+        return add
+    values = {column: NULL_PARTITION if value is None else value for column, value in given.items()}
+    return replace(add, partition_values=values)
 
 
 def _swap_body(swap: CompactState) -> dict[str, Any]:

@@ -45,9 +45,19 @@ class Compactor:
             for entry in entries:
                 dead[places[entry.manifest.path]] += 1
         plan = plan_compaction(state, dead, self._options, full=full)
-        if plan.is_needed and duplicates:
+        if plan.is_needed and (duplicates or self._is_listed_elsewhere(state, plan)):
             return CompactionPlan(tuple(range(len(state.manifests))), f"{plan.reason}; a path is in several manifests")
         return plan
+
+    def _is_listed_elsewhere(self, state: StateManifest, plan: CompactionPlan) -> bool:
+        """Whether a path to rewrite is in a manifest that stays, too: which entry counts depends on their order."""
+        chosen = set(plan.rewrite)
+        stays = [info for place, info in enumerate(state.manifests) if place not in chosen]
+        if not stays:
+            return False
+        paths = pa.concat_tables(self._read(state, [state.manifests[place] for place in plan.rewrite]))
+        others = pa.concat_tables(self._read(state, stays, ("path",)))
+        return bool(pc.any(pc.is_in(others.column("path"), value_set=paths.column("path"))).as_py())
 
     def prepare(self, state: StateManifest, plan: CompactionPlan, metadata: Metadata) -> CompactState:
         """Write the new manifests and return the operation that swaps them in."""
@@ -87,11 +97,13 @@ class Compactor:
             mappings=mappings,
         )
 
-    def _read(self, state: StateManifest, infos: Sequence[ManifestInfo]) -> list[pa.Table]:
+    def _read(
+        self, state: StateManifest, infos: Sequence[ManifestInfo], columns: Sequence[str] = ALL_COLUMNS
+    ) -> list[pa.Table]:
         store, resources = self._reader.store, self._reader.resources
 
         def entries(info: ManifestInfo) -> pa.Table:
             key = resolve_manifest(info.path, state.version, store.uri)
-            return read_manifest(store, resources, key, info.num_entries, ALL_COLUMNS).table
+            return read_manifest(store, resources, key, info.num_entries, columns).table
 
         return resources.each(entries, infos)

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 from headgate_schemas.actions import Action, AddFile, CommitInfo, Metadata, RemoveFile
 from headgate_schemas.column_kinds import kinds_of
-from headgate_schemas.operations import Append, CompactState, Operation, Overwrite, Purge, Rewrite
+from headgate_schemas.operations import Alter, Append, CompactState, Operation, Overwrite, Purge, Rewrite
 from headgate_schemas.predicates import Predicate
 from headgate_schemas.table_schema import column_kinds
-from headgate_table.errors import CorruptTable, VersionNotRetained
+from headgate_table.errors import CorruptTable, ObjectMissing, VersionNotRetained
 from headgate_table.indextables.added_files import added_files
 from headgate_table.indextables.decide import Blocked, Evidence, LiveFile, Questions
 from headgate_table.indextables.entries import ALL_COLUMNS
@@ -27,6 +27,8 @@ class LogMemory:
     removed: dict[str, int] = field(default_factory=dict)
     purged: set[str] = field(default_factory=set)
     metadata_version: int = 0
+    complete_from: int = 0
+    """From here on every version was read; what earlier ones changed isn't known for sure."""
 
     def apply(self, version: int, actions: Iterable[Action]) -> None:
         for action in actions:
@@ -56,10 +58,13 @@ class EvidenceReader:
     def __init__(self, reader: LogReader) -> None:
         self._reader = reader
         self._memory: LogMemory | None = None
+        self._table_id = ""
 
     def gather(self, log: LoadedLog, operation: Operation, asked: Questions, metadata: Metadata) -> Evidence:
         if isinstance(operation, Purge):
             self._memory = None  # what cleaning has deleted since must not speak against the purge
+        if metadata.id != self._table_id:
+            self._memory, self._table_id = None, metadata.id  # another table took the place of the one we knew
         memory = self.memory(log)
         matched: list[LiveFile] = []
         if asked.everything or asked.where is not None:
@@ -75,7 +80,10 @@ class EvidenceReader:
             manifests = frozenset(carried_path(info.path, state.version) for info in state.manifests)
             if set(operation.removes) <= manifests:
                 differs = swap_difference(self._reader, state, operation)
-        return Evidence(live, blocked, matched, restored, memory.metadata_version, manifests, differs)
+        changed = memory.metadata_version
+        if isinstance(operation, Alter):
+            changed = max(changed, min(memory.complete_from - 1, log.version))
+        return Evidence(live, blocked, matched, restored, changed, manifests, differs)
 
     def _in_kept_states(self, paths: Sequence[str]) -> set[str]:
         """Those of the paths that a kept state lists: earlier versions need their files."""
@@ -87,20 +95,32 @@ class EvidenceReader:
 
     def memory(self, log: LoadedLog) -> LogMemory:
         """What version files up to `log` say; each is read once in the life of this object."""
-        if self._memory is None:
+        if self._memory is None or self._memory.through > log.version:
             self._memory = LogMemory()
-            listing = self._reader.full_listing()
-            versions: Sequence[int] = [version for version in listing.versions if version <= log.version]
-        else:
-            versions = range(self._memory.through + 1, log.version + 1)
-            missing = set(versions) - set(log.plan.versions)
-            if missing:
-                have = set(self._reader.full_listing().versions)
-                versions = [version for version in versions if version in have]
-        for version, actions in zip(versions, self._reader.many_actions(versions), strict=True):
-            self._memory.apply(version, actions)
+        first = self._memory.through + 1
+        versions: Sequence[int] = range(first, log.version + 1)
+        if log.plan.base.version >= first:
+            listed = self._reader.full_listing().versions
+            versions = [version for version in listed if first <= version <= log.version]
+        read: set[int] = set()
+        for version, actions in zip(versions, self._reader.resources.each(self._kept, versions), strict=True):
+            if actions is not None:
+                self._memory.apply(version, actions)
+                read.add(version)
+        complete_from = log.version + 1
+        while complete_from - 1 in read:
+            complete_from -= 1
+        if complete_from > first:
+            self._memory.complete_from = complete_from
         self._memory.through = max(self._memory.through, log.version)
         return self._memory
+
+    def _kept(self, version: int) -> list[Action] | None:
+        """The actions of a version; None when it was cleaned up since the log was listed."""
+        try:
+            return self._reader.actions(version)
+        except ObjectMissing:
+            return None
 
     def _known(
         self,

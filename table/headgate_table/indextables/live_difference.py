@@ -41,12 +41,16 @@ def difference(
 ) -> tuple[pa.Table, pa.Table]:
     """The files that only `after` has, with these columns, and those that only `before` has, with `REMOVED_FACTS`.
 
-    A manifest that both name is opened only when the tombstones differ. So a file that a writer lists once more, in a new
+    A manifest that both name is opened only when tombstones or later adds differ. So a file that a writer lists once more, in a new
     manifest beside the old one, counts as added again.
     """
     old, new = _side(reader, before), _side(reader, after)
     shared = old.manifests.keys() & new.manifests.keys()
-    searched = pa.array(sorted(old.dead ^ new.dead), pa.string())
+    # An add hides what a manifest lists under its path, without a tombstone to tell of it.
+    on_top = {
+        path for path in before.delta.added.keys() | after.delta.added.keys() if not _adds_same(before, after, path)
+    }
+    searched = pa.array(sorted((old.dead ^ new.dead) | on_top), pa.string())
     only_appended = old.manifests.keys() <= shared
     old_parts = _parts(reader, old, shared, searched, REMOVED_FACTS, REMOVED_FACTS)
     new_parts = _parts(reader, new, shared, searched, columns if only_appended else _IDENTITY, _IDENTITY)
@@ -55,6 +59,10 @@ def difference(
     removed = gone.take(_missing_rows(gone, came))
     added_paths = came.column("path").take(_missing_rows(came, gone)).combine_chunks()
     return _whole(reader, new, new_parts, added_paths, columns), removed
+
+
+def _adds_same(before: LoadedLog, after: LoadedLog, path: str) -> bool:
+    return path in before.delta.added and before.delta.added[path] == after.delta.added.get(path)
 
 
 def _side(reader: LogReader, log: LoadedLog) -> _Side:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from headgate_schemas.actions import MAX_PROTOCOL_VERSION, Action, Metadata, Protocol
 from headgate_schemas.doc_mapping import bare_hash, split_registry
+from headgate_schemas.logs import get_logger
 from headgate_table.errors import CorruptTable, ObjectMissing, TableNotFound, UnsupportedTable
 from headgate_table.indextables.json_checkpoint import read_checkpoint
 from headgate_table.indextables.listing import LogListing, list_log
@@ -28,7 +29,9 @@ from headgate_table.indextables.resolve import (
 from headgate_table.indextables.resources import ReadResources
 from headgate_table.indextables.state_manifest import MAX_STATE_BYTES, StateManifest, decode_legacy_state, decode_state
 from headgate_table.indextables.version_file import decode_actions
-from headgate_table.store.interface import Store
+from headgate_table.store.interface import ObjectInfo, Store
+
+_log = get_logger("headgate.log")
 
 READER_FEATURES = frozenset(
     {"skippedFiles", "extendedMetadata", "footerOffsets", "multiPartCheckpoint", "schemaDeduplication", "avroState"}
@@ -37,6 +40,8 @@ FEATURES_SINCE = 3
 """The protocol version from which feature lists mean something."""
 MAX_VERSION_FILE_BYTES = 512 << 20
 _METADATA_BATCH = 8
+_SEEN_BYTES = 500
+"""What remembering how one file looked costs, roughly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,9 @@ class LoadedLog:
     newest_version_file: int = -1
     """The highest number up to `version` that has a version file; lower where only states tell of the newest version."""
     version_files_read: int = 0
+    seen: tuple[int, ObjectInfo] | None = None
+    """The newest version file that a listing has shown, by which the log is known again; own commits may come after it.
+    None where only states tell of the newest version."""
     known_metadata: Metadata | None = None
     registry: dict[str, str] = field(default_factory=dict)
 
@@ -150,12 +158,21 @@ class LogReader:
             return cached  # type: ignore[no-any-return]  # only this method puts values under version keys
         data = self.store.get(key, max_bytes=MAX_VERSION_FILE_BYTES)
         actions = decode_actions(data, key)
-        self.remember_actions(version, actions, len(data))
+        self._remember_actions(version, actions, len(data))
+        if self.resources.cache.peek(self.store.uri, _seen_key(key)) is None:
+            self._remember_seen(_written(version, len(data)))
         return actions
 
     def remember_actions(self, version: int, actions: list[Action], size: int) -> None:
         """Keep the actions of a version that this process has just written itself."""
+        self._remember_actions(version, actions, size)
+        self._remember_seen(_written(version, size))
+
+    def _remember_actions(self, version: int, actions: list[Action], size: int) -> None:
         self.resources.remember(self.store.uri, version_key(version), actions, 20 * size + 500 * len(actions))
+
+    def _remember_seen(self, info: ObjectInfo) -> None:
+        self.resources.remember(self.store.uri, _seen_key(info.key), info, _SEEN_BYTES)
 
     def many_actions(self, versions: Sequence[int]) -> list[list[Action]]:
         return self.resources.each(self.actions, versions)
@@ -165,9 +182,11 @@ class LogReader:
         if log.known_metadata is not None:
             return log.known_metadata
         base = log.plan.base.version
-        if self._earlier_metadata is None or self._earlier_metadata[0] != base:
-            self._earlier_metadata = base, self._find_metadata(log)
-        return self._earlier_metadata[1]
+        earlier = self._earlier_metadata  # taken once: another thread may be asking for another version's
+        if earlier is None or earlier[0] != base:
+            earlier = base, self._find_metadata(log)
+            self._earlier_metadata = earlier
+        return earlier[1]
 
     def _find_metadata(self, log: LoadedLog) -> Metadata:
         listing = list_log(self.store)  # that of the log may be old by now, and name files that were cleaned up
@@ -188,10 +207,21 @@ class LogReader:
 
     def advance(self, log: LoadedLog) -> LoadedLog:
         """The newest version, starting from one that is loaded already: reads only what is new."""
-        listing = list_log(self.store, log.version + 1)
+        known_version, known = log.seen or (log.version, None)
+        listing = list_log(self.store, known_version)
+        now = listing.version_objects.get(known_version)
+        if listing.highest < log.version or (known is not None and now is None):
+            return self.latest()  # the log was cleaned, or dropped
+        if known is not None and now is not None and not _is_same(known, now):
+            self._forget()
+            return self.latest()
         listing = self._without_empty_folders(listing) if listing.highest > log.version else listing
         if listing.highest <= log.version:
-            return log
+            tip = listing.version_objects.get(log.version)
+            if tip is None or (known is not None and known_version == log.version):
+                return log
+            self._remember_seen(tip)
+            return replace(log, seen=(log.version, tip))
         newest_state = listing.states[-1] if listing.states else -1
         if newest_state > log.plan.base.version:
             return self._load(list_log(self.store, newest_state), listing.highest)
@@ -199,9 +229,11 @@ class LogReader:
         if listing.highest != log.version + len(newer):
             return self.latest()
         delta = log.delta.copy()
+        self._check_remembered(listing, newer)
         for version, actions in zip(newer, self.many_actions(newer), strict=True):
             delta.apply(version, actions)
-        return self.extended(log, newer[-1], delta)
+        extended = self.extended(log, newer[-1], delta)
+        return replace(extended, seen=(newer[-1], listing.version_objects[newer[-1]]))
 
     def extended(self, log: LoadedLog, version: int, delta: Delta) -> LoadedLog:
         """`log` with later versions applied: `delta` is its own delta plus theirs."""
@@ -216,6 +248,7 @@ class LogReader:
             protocol=protocol,
             listing=log.listing,
             newest_version_file=version,
+            seen=log.seen,
             version_files_read=log.version_files_read + version - log.version,
             known_metadata=delta.metadata or log.known_metadata,
             registry=log.registry | delta.registry,
@@ -261,7 +294,27 @@ class LogReader:
         next_state = self.state_or_none(later)
         return next_state is not None and self.state(base.version).created_at > next_state.created_at
 
+    def _check_remembered(self, listing: LogListing, versions: Sequence[int]) -> None:
+        """Forget this table's objects if one of the version files isn't the one that was read before.
+
+        Files of a log never change; but a table can be dropped, and another one made in its place.
+        """
+        seen = {version: info for version in versions if (info := listing.version_objects.get(version)) is not None}
+        for info in seen.values():
+            known = self.resources.cache.peek(self.store.uri, _seen_key(info.key))
+            if known is not None and not _is_same(known, info):
+                self._forget()
+                break
+        for info in seen.values():
+            self._remember_seen(info)
+
+    def _forget(self) -> None:
+        _log.warning("table_was_replaced", table=self.store.uri)
+        self.resources.invalidate(self.store.uri)
+        self._earlier_metadata = None
+
     def _read(self, listing: LogListing, plan: ReadPlan) -> LoadedLog:
+        self._check_remembered(listing, (plan.base.version, *plan.versions))
         state: StateManifest | None = None
         delta = Delta()
         protocol: Protocol | None = None
@@ -283,6 +336,7 @@ class LogReader:
             registry |= {bare_hash(key): text for key, text in state.schema_registry.items()}
             if state.metadata is not None:
                 registry |= split_registry(state.metadata.configuration)[0]
+        tip = listing.version_objects.get(plan.version)
         return LoadedLog(
             version=plan.version,
             plan=plan,
@@ -291,6 +345,7 @@ class LogReader:
             protocol=protocol,
             listing=listing,
             newest_version_file=max((v for v in listing.versions if v <= plan.version), default=-1),
+            seen=None if tip is None else (plan.version, tip),
             version_files_read=len(plan.versions),
             known_metadata=known,
             registry=registry | delta.registry,
@@ -329,6 +384,19 @@ class LogReader:
             f"there is no table at {self.store.uri}: it has no {LOG} folder with versions or states. "
             f"Check the address, or make one with `headgate table create`"
         )
+
+
+def _written(version: int, size: int) -> ObjectInfo:
+    """A version file that this process wrote, and so hasn't seen in a listing yet: only its size is known."""
+    return ObjectInfo(version_key(version), size, 0, "")
+
+
+def _is_same(known: ObjectInfo, seen: ObjectInfo) -> bool:
+    return known.size == seen.size and known.etag in ("", seen.etag)
+
+
+def _seen_key(key: str) -> str:
+    return f"{key}#seen"
 
 
 def _without_replaced_state(listing: LogListing, pointer: Pointer | BrokenPointer | None) -> LogListing:

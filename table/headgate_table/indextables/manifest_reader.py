@@ -52,14 +52,14 @@ def read_manifests(
             small.append(place)
         else:
             large.append(place)
-    split = len(large) <= 2  # with more manifests than that, they keep all cores busy by themselves
+    few = len(large) <= 2  # with more manifests than that, they keep all cores busy by themselves
 
     def read_large(place: int) -> ManifestPart:
         key = resolve_manifest(infos[place].path, state_version, store.uri)
         if keep is None:
-            return read_manifest(store, resources, key, infos[place].num_entries, columns, split=split)
+            return read_manifest(store, resources, key, infos[place].num_entries, columns, split=few)
         fetched, container = _fetch(store, key, infos[place].num_entries)
-        table = decode_entries(container, columns, resources.splitters if split else None, keep)
+        table = decode_entries(container, columns, resources.splitters if few else None, keep)
         return ManifestPart(table, fetched, False)
 
     found |= dict(

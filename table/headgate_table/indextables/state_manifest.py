@@ -138,7 +138,7 @@ def _from_record(record: dict[str, Any], name: str) -> StateManifest:
         num_files=int(record.get("numFiles") or 0),
         total_bytes=int(record.get("totalBytes") or 0),
         manifests=tuple(_info(item) for item in record["manifests"]),
-        tombstones=tuple(record.get("tombstones") or ()),
+        tombstones=_texts(record.get("tombstones") or ()),
         schema_registry=_text_map(record.get("schemaRegistry")),
         protocol_version=int(record.get("protocolVersion", MAX_PROTOCOL_VERSION)),
         metadata=_metadata(record.get("metadata"), name),
@@ -168,7 +168,10 @@ def _info(item: dict[str, Any]) -> ManifestInfo:
         max_added_at_version=int(item.get("maxAddedAtVersion") or 0),
         partition_bounds=None
         if bounds is None
-        else {column: Bounds(value.get("min"), value.get("max")) for column, value in bounds.items()},
+        else {
+            column: Bounds(_text_or_none(value.get("min")), _text_or_none(value.get("max")))
+            for column, value in bounds.items()
+        },
         tombstone_count=int(item.get("tombstoneCount") or 0),
         live_entry_count=int(item.get("liveEntryCount", -1)),
     )
@@ -194,6 +197,19 @@ def _metadata(text: Any, name: str) -> Metadata | None:
     return action if isinstance(action, Metadata) else None
 
 
+def _texts(values: Any) -> tuple[str, ...]:
+    found = tuple(values)
+    if not {type(value) for value in found} <= {str}:
+        raise TypeError("a tombstone is not a text")
+    return found
+
+
+def _text_or_none(value: Any) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"the bound {str(value)[:100]!r} is not a text")
+    return value
+
+
 def _text_map(value: Any) -> dict[str, str]:
     return {str(key): str(item) for key, item in (value or {}).items() if item is not None}
 
@@ -202,7 +218,10 @@ def _legacy_bounds(value: Any) -> dict[str, Bounds] | None:
     if not value:
         return None
     least, greatest = value.get("minValues") or {}, value.get("maxValues") or {}
-    return {column: Bounds(least.get(column), greatest.get(column)) for column in {*least, *greatest}}
+    return {
+        column: Bounds(_text_or_none(least.get(column)), _text_or_none(greatest.get(column)))
+        for column in {*least, *greatest}
+    }
 
 
 def _legacy_protocol(value: Any) -> int:

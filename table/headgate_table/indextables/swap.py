@@ -37,7 +37,18 @@ def swap_difference(reader: LogReader, state: StateManifest, operation: CompactS
         return f"{missing[0].as_py()} is missing"
     if pc.count_distinct(new).as_py() != len(new):
         return "a path is listed twice"
+    if len(replaced) < len(state.manifests):
+        return _listed_elsewhere(reader, state, operation, pa.concat_arrays([new, dropped]))
     return None
+
+
+def _listed_elsewhere(reader: LogReader, state: StateManifest, operation: CompactState, paths: pa.Array) -> str | None:
+    """A path that a manifest which stays lists as well: its entry there would come to life, or come to count."""
+    removes = set(operation.removes)
+    kept = [info for info in state.manifests if carried_path(info.path, state.version) not in removes]
+    others = _paths(reader, state.version, kept)
+    both = others.filter(pc.is_in(others, value_set=paths))
+    return f"{both[0].as_py()} is listed in another manifest, too; compact the whole state" if len(both) else None
 
 
 def apply_swap(state: StateManifest, operation: CompactState) -> StateManifest:

@@ -15,6 +15,10 @@ from headgate_table.errors import CorruptTable
 MAX_TEXT_BYTES = 512 << 20
 """Decompressed size of one file; the same limit as other readers have."""
 
+MAX_GZIP_MEMBERS = 100_000
+"""Known writers make one; programs that compress by blocks make one per block."""
+
+_STEP_BYTES = 16 << 10
 _GZIP = b"\x1f\x8b"
 _PREFIX = b"\x01\x01"
 """Magic and codec bytes of the form that every known reader takes."""
@@ -71,22 +75,33 @@ def _gunzip(data: bytes, name: str) -> bytes:
     """All members of a gzip stream. What follows the last one is ignored, as other readers do."""
     pieces = []
     total = 0
-    rest = data
-    while rest[:2] == _GZIP:
+    view = memoryview(data)
+    position = 0
+    members = 0
+    while data[position : position + 2] == _GZIP:
+        members += 1
+        if members > MAX_GZIP_MEMBERS:
+            raise CorruptTable(f"{name} has more than {MAX_GZIP_MEMBERS} gzip members; refused as damaged or hostile")
         member = zlib.decompressobj(wbits=31)
-        try:
-            while rest:
-                piece = member.decompress(rest, 1 << 20)
-                pieces.append(piece)
-                total += len(piece)
-                if total > MAX_TEXT_BYTES:
-                    raise CorruptTable(
-                        f"{name} decompresses to more than {MAX_TEXT_BYTES} bytes; refused as damaged or hostile"
-                    )
-                rest = member.unconsumed_tail
-        except zlib.error as error:
-            raise CorruptTable(f"{name}: the gzip data is damaged: {error}") from error
-        if not member.eof:
-            raise CorruptTable(f"{name} is truncated: its gzip data ends too early")
-        rest = member.unused_data
+        waiting: bytes | memoryview = b""
+        while not member.eof:
+            # Fed in small steps: zlib copies what it leaves over, so whole files would be copied again and again.
+            if not waiting:
+                waiting = view[position : position + _STEP_BYTES]
+                position += len(waiting)
+            is_last = not waiting
+            try:
+                piece = member.decompress(waiting, 1 << 20)
+            except zlib.error as error:
+                raise CorruptTable(f"{name}: the gzip data is damaged: {error}") from error
+            if is_last and not piece and not member.eof:
+                raise CorruptTable(f"{name} is truncated: its gzip data ends too early")
+            waiting = member.unconsumed_tail
+            pieces.append(piece)
+            total += len(piece)
+            if total > MAX_TEXT_BYTES:
+                raise CorruptTable(
+                    f"{name} decompresses to more than {MAX_TEXT_BYTES} bytes; refused as damaged or hostile"
+                )
+        position -= len(member.unused_data)
     return b"".join(pieces).removeprefix(_BYTE_ORDER_MARK)

@@ -1,13 +1,23 @@
 """Direct commits on a store that behaves, and on one that doesn't: numbering, conflicts, lost answers, states."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
-from headgate_schemas.actions import CommitInfo, Protocol
-from headgate_schemas.operations import Committed, Purge, RejectCode, Rejected
-from headgate_table.errors import CommitConflict, OutcomeUnknown, StoreError, TableExists, UnsupportedTable
-from headgate_table.indextables.names import POINTER, state_key, version_key
+from headgate_schemas.actions import NULL_PARTITION, CommitInfo, Protocol
+from headgate_schemas.operations import Alter, Committed, Purge, RejectCode, Rejected
+from headgate_table.errors import (
+    CommitConflict,
+    CorruptTable,
+    OutcomeUnknown,
+    StoreError,
+    TableExists,
+    UnsupportedTable,
+)
+from headgate_table.indextables.names import MAX_VERSION, POINTER, state_key, version_key
 from headgate_table.indextables.version_file import decode_actions, encode_actions
-from headgate_table.store.interface import Store
+from headgate_table.store.interface import Folder, Store
 from support.stores.faulty import Fault, FaultyStore, Plan, Step, on
 from support.stores.memory import MemoryStore
 from support.tables import add_file, fresh_resources, new_table, opened
@@ -407,3 +417,67 @@ def test_a_file_that_only_a_kept_state_lists_is_not_purged() -> None:
     assert isinstance(receipt, Rejected)
     assert receipt.code is RejectCode.STILL_NEEDED
     assert "still named by a state" in receipt.reason
+
+
+def test_a_null_partition_value_is_seen_as_it_is_stored() -> None:
+    """Break: `_adds` hands the null through; then the next state can't be encoded, long after the commit."""
+    store = MemoryStore()
+    table = new_table(store, "region", interval=1)
+    values: dict[str, Any] = {"region": None}
+    assert version_of(table.append([replace(add_file("a"), partition_values=values)])) == 1
+    for one in (table, opened(store)):
+        (stored,) = one.snapshot().files(("partition_values",)).column(0).to_pylist()
+        assert stored == [("region", NULL_PARTITION)]
+
+
+class _CleanedWhileListing(MemoryStore):
+    """Deletes the first versions right after the next complete listing, as a cleaner elsewhere may."""
+
+    is_armed = False
+
+    def list_folder(self, prefix: str = "", *, after: str = "") -> Folder:
+        listed = super().list_folder(prefix, after=after)
+        if self.is_armed and not after:
+            self.is_armed = False
+            self.delete([version_key(version) for version in (0, 1, 2)])
+        return listed
+
+
+def test_versions_that_are_cleaned_up_meanwhile_do_not_fail_a_commit() -> None:
+    """Break: `EvidenceReader` wants every version that it saw listed."""
+    store = _CleanedWhileListing()
+    table = new_table(store, interval=2)
+    for number in range(6):
+        table.append([add_file(f"f{number}")])
+    late = opened(store)
+    assert late.version == 6
+    store.is_armed = True
+    assert version_of(late.append([add_file("late")])) == 7
+    assert not store.is_armed
+
+
+def test_metadata_is_not_altered_when_the_versions_since_can_not_be_read() -> None:
+    """Break: a cleaned version counts as one that changed no metadata, so its change is overwritten."""
+    store = MemoryStore()
+    table = new_table(store, interval=2)
+    table.append([add_file("a")])
+    table.alter(description="theirs")
+    for number in range(4):
+        table.append([add_file(f"f{number}")])
+    store.delete([version_key(version) for version in range(4)])
+    stale = opened(store).commit(Alter(based_on=1, configuration={}, description="ours"))
+    assert isinstance(stale, Rejected)
+    assert stale.code is RejectCode.METADATA_CHANGED
+    assert isinstance(opened(store).alter(description="ours"), Committed)
+
+
+def test_a_log_without_a_number_left_takes_no_commit() -> None:
+    """Break: the next number is written although no reader takes it for a version."""
+    store = MemoryStore()
+    table = new_table(store)
+    table.append([add_file("a")])
+    table.checkpoint()
+    store.create(state_key(MAX_VERSION), store.get(state_key(1)))
+    with pytest.raises(CorruptTable, match="no number left"):
+        opened(store).append([add_file("b")])
+    assert version_key(MAX_VERSION + 1) not in {info.key for info in store.list()}

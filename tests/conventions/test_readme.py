@@ -1,0 +1,50 @@
+"""What the README shows, runs: its Python as it stands, and every command of its shell is one that there is."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.mark.parametrize("program", blocks("python"))
+def test_the_python_of_the_readme_runs(program: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "date=2024-01-01/a.parquet" in done.stdout
+
+
+COMMANDS = [line for block in blocks("sh") for line in block.splitlines() if line.startswith("headgate ")]
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_every_command_of_the_readme_is_understood(line: str, tmp_path: Path) -> None:
+    """Wrong usage exits with 2; here the tables don't exist, which is 1, and `doctor` may find something."""
+    words = [word.replace("s3://lake", str(tmp_path)) for word in shlex.split(line)]
+    done = subprocess.run(
+        [sys.executable, "-m", *words], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode in (0, 1), done.stderr
+
+
+def test_every_target_of_the_readme_is_in_the_makefile() -> None:
+    targets = set(re.findall(r"^([a-z-]+%?):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for target in re.findall(r"`?make ([a-z][a-z-]*)", README):
+        assert target in targets or re.sub(r"-[a-z]+$", "-%", target) in targets, target
+
+
+def test_every_link_of_the_readme_leads_somewhere() -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", README)
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []

@@ -6,14 +6,16 @@ What to read is decided by `resolve`, what it means by `replay`; this module fet
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from headgate_schemas.actions import MAX_PROTOCOL_VERSION, Action, Metadata, Protocol
+from headgate_schemas.actions import Action, Metadata, Protocol
 from headgate_schemas.doc_mapping import bare_hash, split_registry
-from headgate_schemas.logs import get_logger
-from headgate_table.errors import CorruptTable, ObjectMissing, TableNotFound, UnsupportedTable
+from headgate_table.errors import CorruptTable, ObjectMissing, TableNotFound
 from headgate_table.indextables.json_checkpoint import read_checkpoint
 from headgate_table.indextables.listing import LogListing, list_log
+from headgate_table.indextables.log_identity import LogIdentity, is_same
 from headgate_table.indextables.names import LEGACY_STATE_MANIFEST, LOG, POINTER, state_key, version_key
+from headgate_table.indextables.overtaken import check_not_overtaken, may_be_by_states_alone
 from headgate_table.indextables.pointer import MAX_POINTER_BYTES, BrokenPointer, Pointer, parse_pointer
+from headgate_table.indextables.protocol_support import check_readable
 from headgate_table.indextables.replay import Delta
 from headgate_table.indextables.resolve import (
     Base,
@@ -31,17 +33,8 @@ from headgate_table.indextables.state_manifest import MAX_STATE_BYTES, StateMani
 from headgate_table.indextables.version_file import decode_actions
 from headgate_table.store.interface import ObjectInfo, Store
 
-_log = get_logger("headgate.log")
-
-READER_FEATURES = frozenset(
-    {"skippedFiles", "extendedMetadata", "footerOffsets", "multiPartCheckpoint", "schemaDeduplication", "avroState"}
-)
-FEATURES_SINCE = 3
-"""The protocol version from which feature lists mean something."""
 MAX_VERSION_FILE_BYTES = 512 << 20
 _METADATA_BATCH = 8
-_SEEN_BYTES = 500
-"""What remembering how one file looked costs, roughly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +54,8 @@ class LoadedLog:
     """The newest version file that a listing has shown, by which the log is known again; own commits may come after it.
     None where only states tell of the newest version."""
     known_metadata: Metadata | None = None
+    time_ms: int = 0
+    """The newest commit time that was met on the way; 0 where none was told."""
     registry: dict[str, str] = field(default_factory=dict)
 
 
@@ -70,6 +65,7 @@ class LogReader:
     def __init__(self, store: Store, resources: ReadResources) -> None:
         self.store = store
         self.resources = resources
+        self._identity = LogIdentity(store.uri, resources)
         self._earlier_metadata: tuple[int, Metadata] | None = None
 
     def pointer(self) -> Pointer | BrokenPointer | None:
@@ -159,20 +155,16 @@ class LogReader:
         data = self.store.get(key, max_bytes=MAX_VERSION_FILE_BYTES)
         actions = decode_actions(data, key)
         self._remember_actions(version, actions, len(data))
-        if self.resources.cache.peek(self.store.uri, _seen_key(key)) is None:
-            self._remember_seen(_written(version, len(data)))
+        self._identity.read(version, len(data))
         return actions
 
     def remember_actions(self, version: int, actions: list[Action], size: int) -> None:
         """Keep the actions of a version that this process has just written itself."""
         self._remember_actions(version, actions, size)
-        self._remember_seen(_written(version, size))
+        self._identity.wrote(version, size)
 
     def _remember_actions(self, version: int, actions: list[Action], size: int) -> None:
         self.resources.remember(self.store.uri, version_key(version), actions, 20 * size + 500 * len(actions))
-
-    def _remember_seen(self, info: ObjectInfo) -> None:
-        self.resources.remember(self.store.uri, _seen_key(info.key), info, _SEEN_BYTES)
 
     def many_actions(self, versions: Sequence[int]) -> list[list[Action]]:
         return self.resources.each(self.actions, versions)
@@ -212,24 +204,25 @@ class LogReader:
         now = listing.version_objects.get(known_version)
         if listing.highest < log.version or (known is not None and now is None):
             return self.latest()  # the log was cleaned, or dropped
-        if known is not None and now is not None and not _is_same(known, now):
+        if known is not None and now is not None and not is_same(known, now):
             self._forget()
             return self.latest()
         listing = self._without_empty_folders(listing) if listing.highest > log.version else listing
+        newest_state = listing.states[-1] if listing.states else -1
+        if newest_state > log.plan.base.version:
+            return self._load(list_log(self.store, newest_state), listing.highest)
         if listing.highest <= log.version:
             tip = listing.version_objects.get(log.version)
             if tip is None or (known is not None and known_version == log.version):
                 return log
-            self._remember_seen(tip)
+            self._identity.saw(tip)
             return replace(log, seen=(log.version, tip))
-        newest_state = listing.states[-1] if listing.states else -1
-        if newest_state > log.plan.base.version:
-            return self._load(list_log(self.store, newest_state), listing.highest)
         newer = [version for version in listing.versions if version > log.version]
         if listing.highest != log.version + len(newer):
             return self.latest()
         delta = log.delta.copy()
-        self._check_remembered(listing, newer)
+        if not self._identity.check(listing, newer):
+            self._earlier_metadata = None
         for version, actions in zip(newer, self.many_actions(newer), strict=True):
             delta.apply(version, actions)
         extended = self.extended(log, newer[-1], delta)
@@ -239,7 +232,7 @@ class LogReader:
         """`log` with later versions applied: `delta` is its own delta plus theirs."""
         plan = ReadPlan(version, log.plan.base, tuple(range(log.plan.base.version + 1, version + 1)))
         protocol = delta.protocol or log.protocol
-        self._check(protocol)
+        check_readable(protocol, self.store.uri)
         return LoadedLog(
             version=version,
             plan=plan,
@@ -250,6 +243,7 @@ class LogReader:
             newest_version_file=version,
             seen=log.seen,
             version_files_read=log.version_files_read + version - log.version,
+            time_ms=max(log.time_ms, delta.last_time_ms),
             known_metadata=delta.metadata or log.known_metadata,
             registry=log.registry | delta.registry,
         )
@@ -294,33 +288,21 @@ class LogReader:
         next_state = self.state_or_none(later)
         return next_state is not None and self.state(base.version).created_at > next_state.created_at
 
-    def _check_remembered(self, listing: LogListing, versions: Sequence[int]) -> None:
-        """Forget this table's objects if one of the version files isn't the one that was read before.
-
-        Files of a log never change; but a table can be dropped, and another one made in its place.
-        """
-        seen = {version: info for version in versions if (info := listing.version_objects.get(version)) is not None}
-        for info in seen.values():
-            known = self.resources.cache.peek(self.store.uri, _seen_key(info.key))
-            if known is not None and not _is_same(known, info):
-                self._forget()
-                break
-        for info in seen.values():
-            self._remember_seen(info)
-
     def _forget(self) -> None:
-        _log.warning("table_was_replaced", table=self.store.uri)
-        self.resources.invalidate(self.store.uri)
+        self._identity.forget()
         self._earlier_metadata = None
 
     def _read(self, listing: LogListing, plan: ReadPlan) -> LoadedLog:
-        self._check_remembered(listing, (plan.base.version, *plan.versions))
+        if not self._identity.check(listing, (plan.base.version, *plan.versions)):
+            self._earlier_metadata = None
         state: StateManifest | None = None
         delta = Delta()
         protocol: Protocol | None = None
         match plan.base.kind:
             case BaseKind.STATE:
                 state = self.state(plan.base.version)
+                if state.version in listing.versions and may_be_by_states_alone(state):
+                    check_not_overtaken(self.store, self.resources, state, self.actions(state.version))
                 protocol = Protocol(state.protocol_version, state.protocol_version)
             case BaseKind.CHECKPOINT:
                 delta.apply(plan.base.version, read_checkpoint(plan.base.version, self._checkpoint_bytes))
@@ -329,7 +311,7 @@ class LogReader:
         for version, actions in zip(plan.versions, self.many_actions(plan.versions), strict=True):
             delta.apply(version, actions)
         protocol = delta.protocol or protocol or Protocol(1, 1)
-        self._check(protocol)
+        check_readable(protocol, self.store.uri)
         known = delta.metadata or (state.metadata if state is not None else None)
         registry: dict[str, str] = {}
         if state is not None:
@@ -347,6 +329,7 @@ class LogReader:
             newest_version_file=max((v for v in listing.versions if v <= plan.version), default=-1),
             seen=None if tip is None else (plan.version, tip),
             version_files_read=len(plan.versions),
+            time_ms=max(delta.last_time_ms, 0 if state is None else state.created_at),
             known_metadata=known,
             registry=registry | delta.registry,
         )
@@ -360,20 +343,6 @@ class LogReader:
         except ObjectMissing:
             return None
 
-    def _check(self, protocol: Protocol) -> None:
-        if protocol.min_reader_version > MAX_PROTOCOL_VERSION:
-            raise UnsupportedTable(
-                f"{self.store.uri} needs a reader of protocol {protocol.min_reader_version}; this Headgate reads up to "
-                f"{MAX_PROTOCOL_VERSION}. Upgrade Headgate"
-            )
-        if protocol.min_reader_version < FEATURES_SINCE:
-            return
-        unknown = sorted(set(protocol.reader_features or ()) - READER_FEATURES)
-        if unknown:
-            raise UnsupportedTable(
-                f"{self.store.uri} needs the reader features {', '.join(unknown)}, which this Headgate doesn't have. Upgrade Headgate"
-            )
-
     def _no_table(self, pointer: Pointer | BrokenPointer | None) -> TableNotFound:
         if pointer is not None:
             return TableNotFound(
@@ -384,19 +353,6 @@ class LogReader:
             f"there is no table at {self.store.uri}: it has no {LOG} folder with versions or states. "
             f"Check the address, or make one with `headgate table create`"
         )
-
-
-def _written(version: int, size: int) -> ObjectInfo:
-    """A version file that this process wrote, and so hasn't seen in a listing yet: only its size is known."""
-    return ObjectInfo(version_key(version), size, 0, "")
-
-
-def _is_same(known: ObjectInfo, seen: ObjectInfo) -> bool:
-    return known.size == seen.size and known.etag in ("", seen.etag)
-
-
-def _seen_key(key: str) -> str:
-    return f"{key}#seen"
 
 
 def _without_replaced_state(listing: LogListing, pointer: Pointer | BrokenPointer | None) -> LogListing:

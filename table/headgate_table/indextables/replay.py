@@ -38,7 +38,8 @@ class Delta:
     protocol: Protocol | None = None
     registry: dict[str, str] = field(default_factory=dict)
     skips: dict[str, SkipFile] = field(default_factory=dict)
-    last_version: int | None = None
+    last_time_ms: int = 0
+    """The newest commit time among the versions; 0 where none tells."""
 
     def apply(self, version: int, actions: Iterable[Action]) -> None:
         """Put one more version on top."""
@@ -63,7 +64,7 @@ class Delta:
                     self.skips[action.path] = action
                 case CommitInfo() | UnknownAction():
                     pass
-        self.last_version = version
+        self.last_time_ms = max(self.last_time_ms, timestamp or 0)
 
     def copy(self) -> "Delta":
         return replace(

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from headgate_schemas.actions import Metadata, Protocol
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.doc_mapping import bare_hash, registry_key
+from headgate_schemas.logs import get_logger
 from headgate_schemas.operations import CompactState
 from headgate_table.errors import CorruptTable, ObjectMissing, OutcomeUnknown
 from headgate_table.indextables.doc_mappings import renormalise_entries
@@ -30,6 +31,8 @@ from headgate_table.indextables.state_manifest import ManifestInfo, StateManifes
 from headgate_table.indextables.swap import apply_swap, manifest_info
 from headgate_table.store.backoff import trying_again
 from headgate_table.store.interface import AlreadyExists, Created, Unknown
+
+_log = get_logger("headgate.state")
 
 _POINTER_ATTEMPTS = 10
 
@@ -115,6 +118,8 @@ class StateWriter:
                     return
                 case AlreadyExists() | Unknown():
                     continue  # read again what is there now
+        # Readers look beyond the pointer, and the next state moves it.
+        _log.warning("pointer_not_moved", table=self._store.uri, version=pointer.version, attempts=_POINTER_ATTEMPTS)
 
     def _plan(
         self, log: LoadedLog, metadata: Metadata, swap: CompactState | None, coordinator: str | None
@@ -157,7 +162,7 @@ class StateWriter:
         total_bytes += pc.sum(added.column("size")).as_py() or 0
         return StateManifest(
             version=log.version,
-            created_at=self._ambient.now_ms(),
+            created_at=log.time_ms or self._ambient.now_ms(),
             num_files=max(0, num_files),
             total_bytes=max(0, total_bytes),
             manifests=tuple(manifests),

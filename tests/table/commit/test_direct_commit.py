@@ -15,12 +15,13 @@ from headgate_table.errors import (
     TableExists,
     UnsupportedTable,
 )
-from headgate_table.indextables.names import MAX_VERSION, POINTER, state_key, version_key
+from headgate_table.indextables.names import MAX_VERSION, POINTER, log_key, state_key, version_key
+from headgate_table.indextables.state_manifest import decode_state, encode_state
 from headgate_table.indextables.version_file import decode_actions, encode_actions
 from headgate_table.store.interface import Folder, Store
 from support.stores.faulty import Fault, FaultyStore, Plan, Step, on
 from support.stores.memory import MemoryStore
-from support.tables import add_file, fresh_resources, new_table, opened
+from support.tables import SteadyAmbient, add_file, fresh_resources, new_table, opened
 
 
 def names(store: Store) -> list[str]:
@@ -328,23 +329,6 @@ def test_a_foreign_re_add_of_a_live_path_counts_once() -> None:
     assert (snapshot.log.state.num_files, snapshot.log.state.total_bytes) == (2, 119)
 
 
-def test_a_foreign_state_over_our_version_stops_the_table() -> None:
-    from headgate_table.errors import CorruptTable
-
-    store = MemoryStore()
-    table = new_table(store)
-    table.append([add_file("a")])
-    stranger = MemoryStore(uri="memory://stranger")
-    other = new_table(stranger)
-    other.append([add_file("x")])
-    other.checkpoint()
-    for info in stranger.list("_transaction_log/"):
-        if "state-v" in info.key or "manifests/" in info.key:
-            store.create(info.key, stranger.get(info.key))
-    with pytest.raises(CorruptTable, match="written by another program over version 1"):
-        table.checkpoint()
-
-
 def test_metadata_changes_survive_a_new_process_and_a_state() -> None:
     store = MemoryStore()
     table = new_table(store)
@@ -481,3 +465,38 @@ def test_a_log_without_a_number_left_takes_no_commit() -> None:
     with pytest.raises(CorruptTable, match="no number left"):
         opened(store).append([add_file("b")])
     assert version_key(MAX_VERSION + 1) not in {info.key for info in store.list()}
+
+
+@pytest.mark.parametrize("has_metadata", [False, True], ids=["commit", "checkpoint"])
+def test_a_foreign_state_over_our_version_stops_readers_and_writers_alike(has_metadata: bool) -> None:
+    """A writer that numbers by states alone takes the number of our version, which has no state yet."""
+    store = MemoryStore()
+    table = new_table(store)
+    table.append([add_file("ours")])
+    stranger = MemoryStore(uri="memory://stranger")
+    other = new_table(stranger)
+    other.append([add_file("theirs")])
+    other.checkpoint()
+    theirs = decode_state(stranger.get(state_key(1)), "state")
+    short = "manifests/manifest-0a1b2c3d.avro"
+    store.create(log_key(short), stranger.get(log_key(theirs.manifests[0].path)))
+    state = replace(
+        theirs,
+        manifests=(replace(theirs.manifests[0], path=short),),
+        metadata=theirs.metadata if has_metadata else None,
+    )
+    store.create(state_key(1), encode_state(state, bytes(16)))
+    with pytest.raises(CorruptTable, match=r"written by another program over version 1.*ours\.parquet"):
+        opened(store).snapshot()
+    with pytest.raises(CorruptTable, match="written by another program over version 1"):
+        table.append([add_file("more")])
+
+
+def test_commit_times_never_go_back() -> None:
+    store = MemoryStore()
+    ahead, behind = SteadyAmbient("ahead"), SteadyAmbient("behind")
+    ahead.time_ms += 3_600_000
+    new_table(store, ambient=ahead).append([add_file("a")])
+    opened(store, ambient=behind).append([add_file("b")])
+    times = [entry.time for entry in opened(store).history()]
+    assert times == sorted(times, reverse=True)

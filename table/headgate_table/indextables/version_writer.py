@@ -1,0 +1,88 @@
+"""Writing one version file, if absent, and finding out what became of it: the only commit point there is.
+
+What was read back is what happened, not what was meant (docs/format.md, section 6).
+"""
+
+from headgate_schemas.actions import CommitInfo
+from headgate_table.errors import ObjectMissing, OutcomeUnknown, StoreError
+from headgate_table.indextables.names import LEGACY_STATE_MANIFEST, checkpoint_key, state_key, version_key
+from headgate_table.indextables.version_body import VersionBody
+from headgate_table.indextables.version_file import decode_actions, encode_actions
+from headgate_table.store.interface import AlreadyExists, Created, Store, Unknown
+
+_ATTEMPTS = 5
+"""How often one body is written when the store doesn't say what became of it."""
+
+
+class NumberTaken(Exception):
+    """The number is another writer's, or stands alone over a cleaned log: read again, and try the next."""
+
+
+def write_version(store: Store, body: VersionBody, *, compressed: bool) -> int:
+    """Write the version; returns its size. Raises `NumberTaken`, or `OutcomeUnknown` when nobody can tell.
+
+    A `StoreError` means that nothing was written.
+    """
+    key = version_key(body.version)
+    data = encode_actions(body.actions, compressed=compressed)
+    may_be_there = False
+    reason = ""
+    try:
+        for _ in range(_ATTEMPTS):
+            match store.create(key, data):
+                case Created():
+                    break
+                case AlreadyExists():
+                    if _nonce_at(store, key) == body.nonce:
+                        break  # ours after all: its answer had been lost
+                    raise NumberTaken(f"version {body.version}")
+                case Unknown(reason):
+                    may_be_there = True
+                    found = _nonce_at(store, key)
+                    if found == body.nonce:
+                        break
+                    if found is not None:
+                        raise NumberTaken(f"version {body.version}")
+        else:
+            raise _unknown(store, body, reason)
+        may_be_there = True
+        _check_predecessor(store, body)
+    except StoreError as error:
+        if may_be_there:
+            raise _unknown(store, body, str(error)) from error
+        raise
+    return len(data)
+
+
+def _check_predecessor(store: Store, body: VersionBody) -> None:
+    """A version counts only if the one before it still stands: a late writer must not fill a cleaned number."""
+    before = body.version - 1
+    if before < 0:
+        return
+    places = (
+        version_key(before),
+        state_key(before),
+        checkpoint_key(before),
+        state_key(before, LEGACY_STATE_MANIFEST),
+    )
+    if all(store.head(key) is None for key in places):
+        raise NumberTaken(f"version {body.version}, whose predecessor was cleaned up meanwhile")
+
+
+def _nonce_at(store: Store, key: str) -> str | None:
+    """The nonce of the version at `key`; "" for a foreign one, None if there is no such version."""
+    try:
+        data = store.get(key)
+    except ObjectMissing:
+        return None
+    for action in decode_actions(data, key):
+        if isinstance(action, CommitInfo):
+            return str(action.body.get("nonce", ""))
+    return ""
+
+
+def _unknown(store: Store, body: VersionBody, reason: str) -> OutcomeUnknown:
+    return OutcomeUnknown(
+        f"the store never said whether version {body.version} of {store.uri} was written ({reason}). "
+        f"Look for proposal {body.proposal_id} with `headgate table history {store.uri}` before you commit again"
+    )

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate_schemas.actions import NULL_PARTITION
+from headgate_table.indextables.map_column import map_values
 from headgate_table.indextables.options import TableOptions
 from headgate_table.indextables.state_manifest import StateManifest
 
@@ -85,9 +86,8 @@ def partition_order(entries: pa.Table, partition_columns: Sequence[str], kinds: 
     if not partition_columns or not entries.num_rows:
         return pa.array(range(entries.num_rows), pa.int64())
     keys = {}
-    values = entries.column("partition_values").combine_chunks()
     for number, column in enumerate(partition_columns):
-        texts = pc.map_lookup(values, column, "first")
+        texts = map_values(entries.column("partition_values"), column)
         texts = pc.if_else(pc.equal(texts, NULL_PARTITION), pa.scalar(None, pa.string()), texts)
         if kinds.get(column) in _INTEGERS:
             numeric = pc.match_substring_regex(texts, r"^[+-]?[0-9]{1,18}$")

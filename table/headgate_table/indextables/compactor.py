@@ -13,7 +13,7 @@ from headgate_schemas.table_schema import column_kinds
 from headgate_table.indextables.compaction import CompactionPlan, partition_order, plan_compaction
 from headgate_table.indextables.doc_mappings import renormalise_entries
 from headgate_table.indextables.entries import ALL_COLUMNS
-from headgate_table.indextables.entry_reader import last_of_each_path
+from headgate_table.indextables.entry_reader import last_rows
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.manifest_reader import read_manifest
 from headgate_table.indextables.manifest_writer import write_manifest
@@ -66,28 +66,33 @@ class Compactor:
         dead = pa.array(state.tombstones, pa.string())
         is_dead = pc.is_in(entries.column("path"), value_set=dead)
         settled = entries.column("path").filter(is_dead).unique().to_pylist()
-        if settled:
-            entries = entries.filter(pc.invert(is_dead))
         # With everything rewritten, tombstones of paths that no manifest lists have nothing left to hide.
         if len(chosen) == len(state.manifests):
             settled = list(state.tombstones)
-        entries = last_of_each_path(entries)
+        # Rows are chosen and ordered by number, and taken a manifest at a time: entries are never copied as a whole.
+        rows = pc.indices_nonzero(pc.invert(is_dead))
+        last = last_rows(entries.column("path").take(rows))
+        rows = rows if last is None else rows.take(last)
         mappings: dict[str, str] = {}
         if len(chosen) == len(state.manifests):
             known = {bare_hash(key): text for key, text in state.schema_registry.items()}
             known |= split_registry(metadata.configuration)[0]
             entries, mappings = renormalise_entries(entries, known, self._options.schema_renormalize_threshold)
-        order = partition_order(entries, metadata.partition_columns, column_kinds(metadata.schema_string))
+        kinds = column_kinds(metadata.schema_string)
+        rows = rows.take(
+            partition_order(entries.select(["partition_values"]).take(rows), metadata.partition_columns, kinds)
+        )
+        entries = entries.select([name for name in entries.column_names if _has_values(entries.column(name))])
         step = self._options.state_entries_per_manifest
         adds = tuple(
             write_manifest(
                 self._reader.store,
                 self._ambient,
                 self._options,
-                entries.take(order.slice(start, step)),
+                entries.take(rows.slice(start, step)),
                 metadata,
             )
-            for start in range(0, entries.num_rows, step)
+            for start in range(0, len(rows), step)
         )
         return CompactState(
             base=state.version,
@@ -107,3 +112,7 @@ class Compactor:
             return read_manifest(store, resources, key, info.num_entries, columns).table
 
         return resources.each(entries, infos)
+
+
+def _has_values(column: pa.ChunkedArray) -> bool:
+    return bool(column.null_count < len(column))

@@ -107,8 +107,14 @@ def _live(log: LoadedLog, tables: Sequence[pa.Table], columns: Sequence[str]) ->
 
 def last_of_each_path(base: pa.Table) -> pa.Table:
     """A path in two manifests counts once, as the later one lists it (docs/format.md, section 5.3)."""
-    if all_distinct(base.column("path")):
-        return base
-    rows = pa.table({"path": base.column("path"), "row": pa.array(range(base.num_rows), pa.int64())})
-    last = rows.group_by("path").aggregate([("row", "max")]).column("row_max")
-    return base.take(last.take(pc.sort_indices(last)))
+    rows = last_rows(base.column("path"))
+    return base if rows is None else base.take(rows)
+
+
+def last_rows(paths: pa.ChunkedArray) -> pa.Array | None:
+    """The row at which each path stands last, ascending; None when no path stands twice."""
+    if all_distinct(paths):
+        return None
+    rows = pa.table({"path": paths, "row": pa.array(range(len(paths)), pa.int64())})
+    last = rows.group_by("path").aggregate([("row", "max")]).column("row_max").combine_chunks()
+    return last.take(pc.sort_indices(last))

@@ -59,8 +59,7 @@ def read_manifests(
         if keep is None:
             return read_manifest(store, resources, key, infos[place].num_entries, columns, split=few)
         fetched, container = _fetch(store, key, infos[place].num_entries)
-        table = decode_entries(container, columns, resources.splitters if few else None, keep)
-        return ManifestPart(table, fetched, False)
+        return ManifestPart(_decoded(resources, container, columns, keep, split=few), fetched, False)
 
     found |= dict(
         zip(small, _read_small(store, resources, state_version, [infos[i] for i in small], columns), strict=True)
@@ -103,13 +102,24 @@ def read_manifest(
         return ManifestPart(known.select(list(columns)), 0, True)
     # Every manifest has paths: fields that this writer doesn't know can't be read for themselves.
     fetched, container = _fetch(store, key, num_entries)
-    splitters = resources.splitters if split else None
-    table = decode_entries(container, ordered({"path", *missing}), splitters).select(missing)
+    table = _decoded(resources, container, ordered({"path", *missing}), None, split=split).select(missing)
     if resources.disk is not None:
         resources.disk.put(store.uri, key, table)
     whole = table if known is None else _joined(known, table)
     resources.remember(store.uri, key, whole, whole.nbytes)
     return ManifestPart(whole.select(list(columns)), fetched, False)
+
+
+def _decoded(
+    resources: ReadResources, container: Container, columns: Sequence[str], keep: KeepBlock | None, *, split: bool
+) -> pa.Table:
+    """The entries of one manifest, by all cores; or by one, when enough other manifests wait for their turn.
+
+    More decodings at a time than there are cores would only take memory.
+    """
+    if split:
+        return decode_entries(container, columns, resources.splitters, keep)
+    return resources.splitters.submit(decode_entries, container, columns, None, keep).result()
 
 
 def _known(

@@ -398,9 +398,20 @@ def _s3_delta(folder: str, files: int, runs: int, extra: dict[str, str]) -> Meas
 
 
 def _upload(folder: str, name: str, extra: dict[str, str]) -> None:
-    """The server keeps objects as files, so a copy into its folder is an upload."""
-    shutil.rmtree(Path(extra["folder"]) / "bench" / name, ignore_errors=True)
-    shutil.copytree(folder, Path(extra["folder"]) / "bench" / name)
+    import boto3
+
+    client = boto3.client(
+        "s3",
+        endpoint_url=extra["endpoint"],
+        region_name="us-east-1",
+        aws_access_key_id=extra["access"],
+        aws_secret_access_key=extra["secret"],
+    )
+    root = Path(folder)
+    for path in sorted(root.rglob("*")):
+        if path.is_file():
+            client.upload_file(str(path), "bench", f"{name}/{path.relative_to(root).as_posix()}")
+    client.close()
 
 
 _Measure = Callable[[str, int, int, dict[str, str]], Measured]

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
+from urllib.parse import unquote
 
 from headgate_schemas.actions import NULL_PARTITION, AddFile
 from headgate_schemas.errors import InvalidInput
@@ -158,19 +159,30 @@ class DataFile(AddFile):
 
 
 def partition_values_in(path: str) -> dict[str, str | None]:
-    """The `key=value` folders of a path, unescaped. Raises `InvalidInput` for a key that occurs twice or is empty."""
+    """The `key=value` folders of a path, unescaped, whoever wrote them.
+
+    Raises `InvalidInput` for a key that occurs twice or is empty.
+    """
     values: dict[str, str | None] = {}
     for folder in path.split("/")[:-1]:
         escaped, separator, value = folder.partition("=")
         if not separator:
             continue
-        key = unescape_partition_text(escaped)
+        key = _plain(escaped)
         if not key or key in values:
             raise InvalidInput(
                 f"path {path!r} has {key!r} as a partition twice or without a name; give partition_values="
             )
-        values[key] = unescape_partition_text(value)
+        values[key] = _plain(value)
     return values
+
+
+def _plain(folder_text: str) -> str:
+    # Arrow escapes whatever a URL would, in UTF-8, and Hive a part of that. Both escape `%`, so no escape is ambiguous.
+    try:
+        return unquote(folder_text, errors="strict")
+    except UnicodeDecodeError:
+        return unescape_partition_text(folder_text)
 
 
 class _LocalFile:

@@ -202,11 +202,11 @@ class Table:
         """Remove the named files, or those that match a predicate on partition columns."""
         if (where is None) == (paths is None):
             raise InvalidInput("delete takes either `where` or `paths`")
-        return self._committer.commit(Delete(tuple(paths or ()), where))
+        return self._committer.commit(Delete(_listed(paths or ()), where))
 
     def rewrite(self, removes: Sequence[str], adds: Sequence[AddFile]) -> Receipt:
         """Replace files by files that hold the same rows."""
-        return self._committer.commit(Rewrite(tuple(removes), tuple(adds)))
+        return self._committer.commit(Rewrite(_listed(removes), tuple(adds)))
 
     def restore(self, version: int) -> Receipt:
         """Make the files of an earlier version live again."""
@@ -314,3 +314,9 @@ class Table:
 
     def _options_for(self, configuration: Mapping[str, str]) -> TableOptions:
         return table_options(configuration, self._settings)
+
+
+def _listed(paths: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(paths, str):
+        raise InvalidInput(f"{paths!r} is one path where a list of paths is needed; write [{paths!r}]")
+    return tuple(paths)

@@ -1,13 +1,23 @@
 """How commands fail: one clear message on standard error, the right exit code, nothing on standard output."""
 
+import io
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
+from headgate.__main__ import main as command
 from headgate.cli import session as cli_session
+from headgate.cli.main import main
 from headgate_table.errors import OutcomeUnknown
 from headgate_table.table import Table
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
 
 def _state_file(table: Path) -> Path:
@@ -189,3 +199,36 @@ def test_debug_logs_to_standard_error_alone(headgate: Any, sales: Path) -> None:
 def test_messages_with_brackets_are_printed_as_they_are(headgate: Any, tmp_path: Path) -> None:
     ran = headgate("table", "files", tmp_path / "[red]t")
     assert f"there is no table at {tmp_path}/[red]t" in ran.err
+
+
+def test_output_that_finds_no_room_is_said_to(headgate: Any, monkeypatch: pytest.MonkeyPatch, sales: Path) -> None:
+    with open("/dev/full", "w", encoding="utf-8") as output:
+        monkeypatch.setattr(sys, "stdout", output)
+        ran = headgate("table", "history", sales)
+    assert ran.code == 1
+    assert ran.err == "Error: the output can't be written: No space left on device. Send it to a place that has room\n"
+
+
+def test_closed_streams_are_no_failure(headgate: Any, monkeypatch: pytest.MonkeyPatch, sales: Path) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "stderr", None)
+    assert main(["table", "history", str(sales)]) == 0
+
+
+@pytest.mark.parametrize(("no_color", "red"), [("", True), ("1", False)])
+def test_an_error_is_red_unless_no_color_is_wanted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, no_color: str, red: bool
+) -> None:
+    monkeypatch.setenv("NO_COLOR", no_color)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    assert main(["table", "files", str(tmp_path)]) == 1
+    assert ("\x1b[31m" in sys.stderr.getvalue()) is red  # type: ignore[union-attr]  # it is the terminal above
+
+
+def test_an_interruption_while_the_command_is_loaded_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted(ModuleType):
+        def __getattr__(self, name: str) -> Any:
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "headgate.cli.main", Interrupted("headgate.cli.main"))
+    assert command() == 130

@@ -44,6 +44,18 @@ def test_a_wide_terminal_shows_every_column(monkeypatch: pytest.MonkeyPatch) -> 
     assert all(name in lines[0] for name in COLUMNS)
 
 
+@pytest.mark.parametrize("width", [10, 20, 30, 40])
+def test_a_terminal_too_narrow_for_its_numbers_shows_them_whole(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("NO_COLOR", "1")
+    rows = [{"first": 123_456_789, "second": 1_234, "time": 1_700_000_000_000, "text": "t" * 90}]
+    data = Terminal()
+    Output(data, io.StringIO(), Format.TABLE).rows(rows, ("first", "second", "time", "text"))
+    header, line = data.getvalue().splitlines()[:2]
+    assert all(name in header for name in ("first", "second", "time"))
+    assert line.split()[:4] == ["123,456,789", "1,234", "2023-11-14", "22:13:20.000Z"]
+
+
 def test_nothing_is_left_out_or_wrapped_where_no_terminal_is(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = _printed(io.StringIO(), Format.TABLE, 20, monkeypatch, spare=("more", "note")).splitlines()
     assert len(lines) == 1 + len(ROWS)

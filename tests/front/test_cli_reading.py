@@ -70,6 +70,17 @@ def test_files_where_a_predicate_matches(headgate: Any, sales: Path) -> None:
     assert [row["path"] for row in rows] == ["a.parquet"]
 
 
+def test_a_predicate_that_nothing_matches_is_not_an_empty_table(headgate: Any, sales: Path) -> None:
+    ran = headgate("table", "files", sales, "--where", "date = '1999-01-01'")
+    assert (ran.code, ran.out, ran.err) == (0, "", "No live file matches at version 3.\n")
+
+
+def test_a_list_of_columns_without_a_name_is_wrong_usage(headgate: Any, sales: Path) -> None:
+    ran = headgate("table", "files", sales, "--columns", ",")
+    assert ran.code == 2
+    assert "',' names no column" in ran.err
+
+
 def test_files_with_chosen_columns_has_these_in_that_order(headgate: Any, sales: Path) -> None:
     ran = headgate("table", "files", sales, "--columns", "size,path", "--format", "csv")
     assert ran.out == "size,path\n2500000,a.parquet\n500,c.parquet\n1000,d.parquet\n"

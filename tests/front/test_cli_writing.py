@@ -138,6 +138,13 @@ def test_durations_are_days_and_hours(headgate: Any, sales: Path) -> None:
     assert found["retention_hours"] == 48
 
 
+@pytest.mark.parametrize("age", ["30m", "7x", "-7d", "7"])
+def test_what_is_no_duration_is_met_with_examples(headgate: Any, sales: Path, age: str) -> None:
+    ran = headgate("table", "purge", sales, "--older-than", age)
+    assert ran.code == 2
+    assert f"'{age}' is no number of hours, days or weeks: write 24h, 7d or 2w" in ran.err
+
+
 def test_truncate_history_forgets_early_versions(headgate: Any, sales: Path) -> None:
     found = headgate("table", "truncate-history", sales, "--format", "json").json
     assert (found["status"], found["checkpoint_version"], found["files_preserved"]) == ("SUCCESS", 3, 3)

@@ -105,6 +105,17 @@ def test_partition_values_come_from_the_folders_of_a_path() -> None:
     }
 
 
+@pytest.mark.parametrize("value", ["a,b", "a+b", "(x)", "x@y", "ü/日本", "100%", "a%2Cb", "a b"])
+def test_partition_values_of_folders_that_arrow_wrote_are_the_values_it_was_given(tmp_path: Path, value: str) -> None:
+    pq.write_to_dataset(pa.table({"id": [1], "k": [value]}), tmp_path, partition_cols=["k"])
+    (written,) = tmp_path.rglob("*.parquet")
+    assert partition_values_in(str(written.relative_to(tmp_path))) == {"k": value}
+
+
+def test_a_folder_whose_escapes_are_no_utf_8_keeps_them() -> None:
+    assert partition_values_in("k=%FF%3A/x") == {"k": "%FF:"}
+
+
 @pytest.mark.parametrize("path", ["a=1/a=2/x", "=1/x"])
 def test_a_path_whose_partitions_are_ambiguous_is_refused(path: str) -> None:
     with pytest.raises(InvalidInput, match="give partition_values="):

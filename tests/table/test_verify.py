@@ -21,7 +21,7 @@ from support.foreign_log import build_on
 from support.stores.faulty import Fault, FaultyStore, on
 from support.stores.kills import deaths
 from support.stores.memory import MemoryStore
-from support.tables import add_file
+from support.tables import add_file, new_table
 from support.writers.case import Case
 from support.writers.cases import CASES
 from support.writers.handmade import HandMade
@@ -235,6 +235,18 @@ def test_a_live_file_of_another_size_is_an_error(world: World) -> None:
     assert errors(world) == [
         ("region=eu/file-0002.parquet", "it takes 5 bytes, but its entry says 12: it was truncated or replaced")
     ]
+
+
+def test_a_path_that_reads_like_another_one_when_unescaped_is_found_all_the_same() -> None:
+    store = MemoryStore()
+    table = new_table(store)
+    for path in ("k=a%2Cb/x", "k=a%252Cb/x"):
+        store.put(f"{path}.parquet", b"rows")
+        table.append([add_file(path, 4)])
+    assert table.verify().findings == ()
+    store.delete(["k=a%252Cb/x.parquet"])
+    (found,) = table.verify().findings
+    assert (found.object, found.what) == ("k=a%252Cb/x.parquet", "the file is missing, but it is live")
 
 
 def test_a_missing_file_that_only_earlier_versions_name_is_a_note(world: World) -> None:

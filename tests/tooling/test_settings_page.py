@@ -7,7 +7,8 @@ import pytest
 
 from headgate_schemas.errors import InvalidInput
 from headgate_table.indextables.options import SETTINGS, Setting, TableOptions, table_options
-from tooling.settings_page import page
+from headgate_table.store.settings import DOCUMENTED_KEYS
+from tooling.settings_page import STORE_MEANINGS, page
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -50,3 +51,11 @@ def test_a_value_that_makes_no_sense_is_refused_by_name(setting: Setting) -> Non
 
 def test_later_configurations_win() -> None:
     assert table_options({"checkpoint.interval": "3"}, {"headgate.checkpoint.interval": "5"}).checkpoint_interval == 5
+
+
+def test_a_value_that_makes_no_sense_does_no_harm_once_it_is_overridden() -> None:
+    assert table_options({"checkpoint.interval": "what?"}, {"checkpoint.interval": "5"}).checkpoint_interval == 5
+
+
+def test_the_page_of_settings_names_every_setting_of_stores() -> None:
+    assert set(STORE_MEANINGS) == set(DOCUMENTED_KEYS)

@@ -12,8 +12,8 @@ from headgate_schemas.errors import InvalidInput
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_DURATION = re.compile(r"([0-9]{1,9})\s*([smhdw])", re.IGNORECASE)
-_UNIT_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
+_DURATION = re.compile(r"([0-9]{1,9})\s*([hdw])", re.IGNORECASE)
+_UNIT_HOURS = {"h": 1, "d": 24, "w": 7 * 24}
 _MAX_SCHEMA_BYTES = 16 << 20
 
 Uri = Annotated[
@@ -31,20 +31,12 @@ def wrong(message: str, option: str) -> typer.BadParameter:
     return typer.BadParameter(message, param_hint=f"'{option}'")
 
 
-def duration_ms(text: str, option: str) -> int:
-    """`7d`, `24h`, `30m`."""
+def duration_hours(text: str, option: str) -> int:
+    """`24h`, `7d`, `2w`: whole hours, as retentions are."""
     found = _DURATION.fullmatch(text.strip())
     if found is None:
-        raise wrong(f"{text!r} is no duration: write 30m, 24h or 7d", option)
-    return int(found[1]) * _UNIT_MS[found[2].lower()]
-
-
-def duration_hours(text: str, option: str) -> int:
-    """A duration that must be whole hours, as retentions are."""
-    milliseconds = duration_ms(text, option)
-    if milliseconds % _UNIT_MS["h"]:
-        raise wrong(f"{text!r} is not a whole number of hours: write 24h or 7d", option)
-    return milliseconds // _UNIT_MS["h"]
+        raise wrong(f"{text!r} is no number of hours, days or weeks: write 24h, 7d or 2w", option)
+    return int(found[1]) * _UNIT_HOURS[found[2].lower()]
 
 
 def moment(text: str) -> int | str:
@@ -53,9 +45,14 @@ def moment(text: str) -> int | str:
     return int(stripped) if re.fullmatch(r"-?[0-9]{1,19}", stripped) else stripped
 
 
-def names(text: str | None) -> list[str] | None:
+def names(text: str | None, option: str) -> list[str] | None:
     """`a,b` as a list."""
-    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+    if text is None:
+        return None
+    found = [name.strip() for name in text.split(",") if name.strip()]
+    if not found:
+        raise wrong(f"{text!r} names no column: write a,b", option)
+    return found
 
 
 def pairs(given: Sequence[str], option: str, example: str) -> dict[str, str]:

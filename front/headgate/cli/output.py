@@ -26,6 +26,7 @@ MAX_TABLE_ROWS = 1000
 
 _BATCH_ROWS = 4096
 _GAP = 2
+_LEAST_TEXT_WIDTH = 12
 _UNBOUNDED_WIDTH = 100_000
 """Where no terminal is, nothing is wrapped or cut."""
 
@@ -138,6 +139,8 @@ class Output:
         cells = {name: [shown_cell(name, row.get(name)) for row in listed] for name in columns}
         console = self._console()
         fitting = _fitting(cells, spare, console.width)
+        # Half a number is a wrong number: where numbers don't fit, the terminal itself shall wrap the lines.
+        console.width = max(console.width, sum(_least_width(name, cells[name], name in numeric) for name in fitting))
         table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
         for name in fitting:
             table.add_column(
@@ -180,6 +183,14 @@ class Output:
         if self._data.isatty():
             return Console(file=self._data, highlight=False)
         return Console(file=self._data, width=_UNBOUNDED_WIDTH, highlight=False, no_color=True, force_terminal=False)
+
+
+def _least_width(name: str, texts: Sequence[str], is_whole: bool) -> int:
+    """What a column takes at least; texts may be wrapped."""
+    from rich.cells import cell_len
+
+    widest = max(map(cell_len, (name, *texts)))
+    return _GAP + (widest if is_whole else min(widest, _LEAST_TEXT_WIDTH))
 
 
 def _fitting(cells: Mapping[str, Sequence[str]], spare: Sequence[str], width: int) -> list[str]:

@@ -49,7 +49,7 @@ def files(
     from headgate_table.indextables.snapshot import DEFAULT_COLUMNS
 
     snapshot = session.open(uri).snapshot(version, None if timestamp is None else moment(timestamp), where)
-    wanted = names(columns)
+    wanted = names(columns, "--columns")
     chosen = [*_FILES_FIRST, *(name for name in DEFAULT_COLUMNS if name not in _FILES_FIRST)]
     if wanted == ["all"]:
         chosen = [*chosen, *(name for name in ALL_COLUMNS if name not in chosen)]
@@ -62,7 +62,7 @@ def files(
         chosen,
         shown=_FILES_FIRST if wanted is None else None,
         spare=("partition_values", "modification_time", "added_at_version") if wanted is None else (),
-        nothing=f"No live files at version {snapshot.version}.",
+        nothing=f"No live file{'s' if where is None else ' matches'} at version {snapshot.version}.",
     )
     if found.num_rows:
         session.output.note(f"{_count(found.num_rows, 'file')} at version {snapshot.version}.")

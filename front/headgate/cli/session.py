@@ -3,7 +3,9 @@
 A command is a function of a `Session` and of what is its own; `command` gives it the common options.
 """
 
+import errno
 import inspect
+import io
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +42,7 @@ class Session:
 
     @cached_property
     def output(self) -> Output:
-        return Output(sys.stdout, sys.stderr, self.format)
+        return Output(sys.stdout or _Nobody(), sys.stderr or _Nobody(), self.format)
 
     @cached_property
     def ambient(self) -> "Ambient":
@@ -161,7 +163,9 @@ def command(
 
 def fail(message: str, code: int = FAILED) -> typer.Exit:
     """What to raise to end with one message."""
-    typer.secho("Error: ", err=True, nl=False, fg="red", bold=True)
+    from rich.console import Console
+
+    typer.secho("Error: ", err=True, nl=False, fg=None if Console(stderr=True).no_color else "red", bold=True)
     typer.echo(message, err=True)
     return typer.Exit(code)
 
@@ -180,9 +184,23 @@ def _run(work: Callable[[], None], session: Session) -> None:
         typer.echo("Interrupted.", err=True)
         raise typer.Exit(INTERRUPTED) from None
     except Exception as error:  # noqa: BLE001 - the outermost loop of a command
+        if _output_is_full(error):
+            session.output.abandon()
         if session.debug:
             traceback.print_exc()
         raise _explained(error) from None
+
+
+class _Nobody(io.StringIO):
+    """Who reads what a process prints that was started with its streams closed."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+
+def _output_is_full(error: Exception) -> bool:
+    """Stores have errors of their own, so an error of the system that names no file is one of the output."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) and not error.filename
 
 
 def _explained(error: Exception) -> typer.Exit:
@@ -193,6 +211,8 @@ def _explained(error: Exception) -> typer.Exit:
             return fail(str(error), UNKNOWN)
         case HeadgateError():
             return fail(str(error))
+        case OSError(strerror=reason) if _output_is_full(error):
+            return fail(f"the output can't be written: {reason}. Send it to a place that has room")
         case MemoryError():
             return fail("this machine has too little memory for that; ask for less with --where or --columns")
         case _:
@@ -205,11 +225,12 @@ def _log_to_stderr(debug: bool) -> None:
 
     import structlog
 
+    stream = sys.stderr or _Nobody()
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
-            structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()),
+            structlog.dev.ConsoleRenderer(colors=stream.isatty()),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO if debug else logging.WARNING),
-        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
+        logger_factory=lambda *_: structlog.PrintLogger(stream),
     )

@@ -43,7 +43,7 @@ def create(
     table = Table.create(
         uri,
         schema(schema_source),
-        names(partition_by) or (),
+        names(partition_by, "--partition-by") or (),
         pairs(config or (), "--config", "indextables.checkpoint.interval=20"),
         name=name,
         description=description,

@@ -142,7 +142,8 @@ def compress(codec: str, plain: bytes, level: int = 3) -> bytes:
         case "null":
             return plain
         case "zstandard":
-            return zstandard.ZstdCompressor(level=level, write_content_size=False).compress(plain)
+            # Avro has no checksums of its own; with that of the frame, damage is found by whoever reads it.
+            return zstandard.ZstdCompressor(level=level, write_content_size=False, write_checksum=True).compress(plain)
         case "deflate":
             packer = zlib.compressobj(wbits=-15)
             return packer.compress(plain) + packer.flush()

@@ -29,6 +29,7 @@ from headgate_schemas.operations import (
 from headgate_schemas.partition_text import covers
 from headgate_schemas.predicates import Predicate, columns
 from headgate_schemas.table_schema import additive_evolution, column_kinds
+from headgate_table.indextables.options import table_options
 from headgate_table.store.paths import check_key
 
 RESERVED_PREFIX = "headgate."
@@ -232,6 +233,11 @@ def _alter(operation: Alter, metadata: Metadata, evidence: Evidence) -> Effect:
     reserved = [key for key in operation.configuration if key.startswith(RESERVED_PREFIX + "coordinator")]
     if reserved:
         raise _Refused(RejectCode.INVALID, f"{reserved[0]} belongs to the committer and can't be set")
+    try:
+        table_options(operation.configuration)
+    except InvalidInput as error:
+        # In the table, it would stop every later commit.
+        raise _Refused(RejectCode.INVALID, str(error)) from None
     schema_string = metadata.schema_string
     if operation.schema_string is not None:
         reason = additive_evolution(metadata.schema_string, operation.schema_string)

@@ -185,13 +185,13 @@ SETTINGS: tuple[Setting, ...] = (
         _whole(0),
         "Removes in one commit above which compaction is due",
     ),
-    Setting("state.retention.versions", "retention_versions", _whole(1), "States that cleaning keeps"),
+    Setting("state.retention.versions", "retention_versions", _whole(1), "States that cleaning keeps; 2 at least"),
     Setting("state.retention.hours", "retention_hours", _whole(0), "Age below which cleaning keeps every state"),
     Setting(
         "state.gc.minManifestAgeHours",
         "gc_min_manifest_age_hours",
         _whole(0),
-        "Age below which cleaning keeps every manifest",
+        "Age below which cleaning keeps every manifest; 20 minutes at least",
     ),
     Setting(
         "purge.txLogRetentionHours",
@@ -222,17 +222,22 @@ _BY_KEY = {setting.key.lower(): setting for setting in SETTINGS}
 
 
 def table_options(*sources: Mapping[str, str | None]) -> TableOptions:
-    """Options from configurations, later ones first in rank; keys that name no setting of the log are left alone."""
-    values: dict[str, Any] = {}
+    """Options from configurations, later ones first in rank; keys that name no setting of the log are left alone.
+
+    Raises `InvalidInput` for a value that makes no sense, unless another one takes its place.
+    """
+    given: dict[Setting, tuple[str, str]] = {}
     for source in sources:
         for key, text in source.items():
             setting = _BY_KEY.get(_bare(key).lower())
-            if setting is None or text is None:
-                continue
-            try:
-                values[setting.field] = setting.parse(text)
-            except ValueError as error:
-                raise InvalidInput(f"the setting {key} is {text!r}; it takes {error}") from None
+            if setting is not None and text is not None:
+                given[setting] = (key, text)
+    values: dict[str, Any] = {}
+    for setting, (key, text) in given.items():
+        try:
+            values[setting.field] = setting.parse(text)
+        except ValueError as error:
+            raise InvalidInput(f"the setting {key} is {text!r}; it takes {error}") from None
     return TableOptions(**values)
 
 

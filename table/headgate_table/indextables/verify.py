@@ -67,7 +67,9 @@ def _verify_newest(reader: LogReader, log: LoadedLog, findings: Findings) -> pa.
     metadata = findings.attempt(name, lambda: reader.metadata(log), _REPAIR)
     if metadata is not None:
         columns = findings.attempt(
-            name, lambda: column_kinds(metadata.schema_string), "set a schema with `headgate propose … alter`"
+            name,
+            lambda: column_kinds(metadata.schema_string),
+            "filters and rows can't be had; make a new table of the live files, with the right columns",
         )
         unknown = [column for column in metadata.partition_columns if columns is not None and column not in columns]
         if unknown:

@@ -6,7 +6,7 @@ from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.log_inventory import LogInventory
 from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.named_files import NamedFiles, file_keys
+from headgate_table.indextables.named_files import NamedFiles, file_key, file_keys
 from headgate_table.indextables.orphans import OrphanSearch
 from headgate_table.indextables.verify_report import MAX_FINDINGS, Findings
 from headgate_table.store.interface import ObjectInfo
@@ -17,13 +17,15 @@ _EVER = 2**63 - 1
 def verify_data_files(reader: LogReader, inventory: LogInventory, live: pa.Table, findings: Findings) -> None:
     """`live` are the entries of the newest version: path and size."""
     uri = reader.store.uri
-    expected: dict[str, tuple[str, int]] = {}
-    for path, size in zip(live.column("path").to_pylist(), live.column("size").to_pylist(), strict=True):
+    entries = list(zip(live.column("path").to_pylist(), live.column("size").to_pylist(), strict=True))
+    # What a path says as it stands comes before what another one may mean.
+    expected = {key: entry for entry in entries if (key := file_key(entry[0], uri)) is not None}
+    for path, size in entries:
         keys = file_keys(path, uri)
         if not keys:
             findings.note(path, "the file lies outside of the table, so it was not looked for", "nothing to do")
         for key in keys:
-            expected[key] = (path, size)
+            expected.setdefault(key, (path, size))
     findings.data_files = len({path for path, _ in expected.values()})
     named = _named(reader, inventory, findings)
     search = OrphanSearch(named if named is not None else (), _EVER, MAX_FINDINGS)
@@ -53,12 +55,12 @@ def verify_data_files(reader: LogReader, inventory: LogInventory, live: pa.Table
         findings.error(
             path,
             "the file is missing, but it is live",
-            "restore it, or delete it from the table: `headgate propose … delete`",
+            "restore it, or take it out of the table: `table.delete(paths=[…])` in Python",
         )
     if historic:
         findings.note(
             min(historic),
-            f"{len(historic)} files that only earlier versions name are gone; these versions can't be read or restored whole",
+            f"{_files(len(historic))} gone that only earlier versions name; these can't be read or restored whole",
             "nothing to do, if they were cleaned up on purpose",
         )
     if named is not None:
@@ -68,6 +70,10 @@ def verify_data_files(reader: LogReader, inventory: LogInventory, live: pa.Table
                 "no retained version names this file",
                 "it may belong to a job that has not committed yet; purge deletes it once it is old",
             )
+
+
+def _files(count: int) -> str:
+    return "1 file is" if count == 1 else f"{count:,} files are"
 
 
 def _named(reader: LogReader, inventory: LogInventory, findings: Findings) -> NamedFiles | None:

@@ -4,6 +4,7 @@ What could crash or hang the process runs in one of its own.
 """
 
 import bz2
+import contextlib
 import json
 import lzma
 import zlib
@@ -19,6 +20,7 @@ from headgate_schemas.entry_fields import ENTRY_FIELDS, Kind
 from headgate_table.avro import container as container_module
 from headgate_table.avro import decode
 from headgate_table.avro.container import parse_container
+from headgate_table.avro.encode import encode_manifest
 from headgate_table.avro.records import read_records
 from headgate_table.avro.sentinel import TOKEN
 from headgate_table.errors import CorruptTable
@@ -27,7 +29,7 @@ from headgate_table.indextables.state_manifest import decode_state
 from support.foreign_log import large_manifest
 from support.isolated import run_isolated
 from support.memory import rss_growth_of
-from support.tables import fresh_resources
+from support.tables import SCHEMA_A, fresh_resources, text_of
 from support.writers import avro_schemas
 from support.writers.avro_bytes import avro_bytes, avro_string, block, container, header, zigzag
 from support.writers.handmade import file, with_field
@@ -230,6 +232,21 @@ def flip_rows(data: bytes) -> list[dict[str, Any]]:
 def test_a_flipped_bit_is_refused_or_changes_nothing_but_a_value(codec: str, first_bit: int) -> None:
     """Break: `_decode_part` gives DataFusion more rows to read than there are (`limit`, batch) or drops the sentinel."""
     assert "refused" in run_isolated(_FLIPS, _here(), codec, str(first_bit), timeout_s=240)
+
+
+def test_a_flipped_bit_in_a_block_that_we_compressed_never_changes_a_value() -> None:
+    """Break: `compress` writes zstandard frames without their checksum."""
+    rows = [{**file(f"date=2024-01-0{day}/{day}.parquet", day), "addedAtVersion": day} for day in range(1, 6)]
+    entries = read(container(avro_schemas.file_entry_a(), rows, sync=SYNC))
+    data = encode_manifest(entries, SCHEMA_A, text_of(SCHEMA_A), SYNC)
+    changed = []
+    for bit in range(8 * (data.index(SYNC) + len(SYNC)), 8 * len(data), 3):
+        flipped = bytearray(data)
+        flipped[bit // 8] ^= 1 << bit % 8
+        with contextlib.suppress(CorruptTable):
+            if not read(bytes(flipped)).equals(entries):
+                changed.append(bit)
+    assert changed == []
 
 
 # --- bombs ----------------------------------------------------------------------------------------------------------

@@ -211,6 +211,12 @@ def test_an_alter_of_the_committers_own_key_is_refused() -> None:
     assert refusal_of(operation).code is RejectCode.INVALID
 
 
+def test_an_alter_to_a_setting_that_makes_no_sense_is_refused() -> None:
+    refusal = refusal_of(Alter(based_on=0, configuration={"indextables.checkpoint.interval": "often"}))
+    assert refusal.code is RejectCode.INVALID
+    assert "the setting indextables.checkpoint.interval is 'often'; it takes a whole number" in refusal.reason
+
+
 def test_a_purge_forbids_its_paths_once_each() -> None:
     assert effect_of(Purge(("day=1/a", "day=1/a"))).purged == ("day=1/a",)
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from headgate_schemas.actions import NULL_PARTITION, CommitInfo, Protocol
+from headgate_schemas.errors import InvalidInput
 from headgate_schemas.operations import Alter, Committed, Purge, RejectCode, Rejected
 from headgate_table.errors import (
     CommitConflict,
@@ -99,6 +100,14 @@ def test_a_purged_path_stays_forbidden_for_a_new_process() -> None:
     receipt = opened(store).append([add_file("orphan")])
     assert isinstance(receipt, Rejected)
     assert "purged" in receipt.reason
+
+
+def test_one_path_is_not_taken_for_a_list_of_letters() -> None:
+    table = new_table(MemoryStore())
+    with pytest.raises(InvalidInput, match=r"'a\.parquet' is one path where a list of paths is needed"):
+        table.delete(paths="a.parquet")
+    with pytest.raises(InvalidInput, match="is one path"):
+        table.rewrite("a.parquet", [])
 
 
 def test_a_refused_change_writes_nothing() -> None:

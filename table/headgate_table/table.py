@@ -124,7 +124,9 @@ class Table:
             storage if isinstance(storage, StoreSettings) else StoreSettings.from_mapping(dict(storage or {}))
         )
         own = table_options(settings or {})
-        shared = resources or process_resources(own.state_read_parallelism, own.cache_expiration_s)
+        shared = resources or process_resources(
+            own.state_read_parallelism, own.cache_expiration_s, own.cache_disk_folder
+        )
         return cls(open_store(uri, store_settings, chosen), chosen, shared, settings)
 
     @property

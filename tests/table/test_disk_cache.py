@@ -19,7 +19,7 @@ from headgate_table.indextables.cache import ObjectCache
 from headgate_table.indextables.create import create_table
 from headgate_table.indextables.disk_cache import DiskCache
 from headgate_table.indextables.entries import ALL_COLUMNS
-from headgate_table.indextables.resources import ReadResources, new_resources
+from headgate_table.indextables.resources import ReadResources, new_resources, process_resources
 from headgate_table.table import Table
 from support.stores.memory import MemoryStore
 
@@ -303,3 +303,14 @@ def test_invalidating_the_resources_clears_memory_and_disk(tmp_path: Path) -> No
     assert before.entries > 0
     assert shared.cache.statistics().entries == 0
     assert files(tmp_path) == []
+
+
+def test_a_table_opened_with_a_folder_keeps_its_manifests_there(tmp_path: Path) -> None:
+    address = str(tmp_path / "table")
+    table = Table.create(address, "id BIGINT", settings={"checkpoint.interval": "1"})
+    table.append([AddFile(path="a.parquet", partition_values={}, size=1, modification_time=1)])
+    folder = tmp_path / "cache"
+    process_resources().invalidate(table.uri)
+    opened = Table.open(address, settings={"transaction.cache.diskFolder": str(folder)})
+    assert opened.snapshot().paths() == ["a.parquet"]
+    assert any(path.is_file() for path in folder.rglob("*"))

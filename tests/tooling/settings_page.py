@@ -72,7 +72,7 @@ def page() -> str:
 
 
 def _shown(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return str(value).lower() if isinstance(value, bool) else str(value) or "none"
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from tooling.settings_page import STORE_MEANINGS, page
 
 ROOT = Path(__file__).resolve().parents[2]
 
-OTHER_VALUES = {"true": "false", "false": "true", "avro": "json", "zstd": "none"}
+OTHER_VALUES = {"": "/var/cache/headgate", "true": "false", "false": "true", "avro": "json", "zstd": "none"}
 
 
 def other_value(setting: Setting) -> str:

@@ -33,6 +33,7 @@ class TableOptions:
     transaction_base_delay_ms: int = 100
     transaction_max_delay_ms: int = 5000
     cache_expiration_s: int = 300
+    cache_disk_folder: str = ""
     state_format: str = "avro"
     state_compression: str = "zstd"
     state_compression_level: int = 3
@@ -96,6 +97,12 @@ def _share(text: str) -> float:
     return value
 
 
+def _folder(text: str) -> str:
+    if not text.startswith("/"):
+        raise ValueError("the absolute path of a local folder")
+    return text
+
+
 def _one_of(*choices: str) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if text.strip().lower() not in choices:
@@ -143,6 +150,12 @@ SETTINGS: tuple[Setting, ...] = (
         "cache_expiration_s",
         _whole(0),
         "How long an unused immutable object stays in memory",
+    ),
+    Setting(
+        "transaction.cache.diskFolder",
+        "cache_disk_folder",
+        _folder,
+        "Local folder that keeps decoded manifests between processes; only a process can set it, not a table",
     ),
     Setting(
         "state.format", "state_format", _one_of("avro", "json"), "avro states, or JSON checkpoints for old readers"

@@ -68,10 +68,11 @@ def new_resources(
 
 @cache
 def process_resources(
-    parallelism: int = DEFAULT_PARALLELISM, expiration_s: float = DEFAULT_EXPIRATION_S
+    parallelism: int = DEFAULT_PARALLELISM, expiration_s: float = DEFAULT_EXPIRATION_S, disk_folder: str = ""
 ) -> ReadResources:
     """Those that every table with these settings shares unless it is given its own. The cache is one for all."""
-    return new_resources(_process_cache(), parallelism, expiration_s=expiration_s)
+    disk = DiskCache(disk_folder, SystemAmbient()) if disk_folder else None
+    return new_resources(_process_cache(), parallelism, disk, expiration_s)
 
 
 @cache

@@ -1,7 +1,7 @@
 """Rows of a snapshot: types, partition values, older files, filters in SQL's logic, and files that are not what they should be."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -45,22 +43,16 @@ from headgate_table.indextables.cache import ObjectCache
 from headgate_table.indextables.create import create_table
 from headgate_table.indextables.resources import ReadResources, new_resources
 from headgate_table.indextables.scan import WHOLE_FILE_BYTES, scan_files
-from headgate_table.store.arrow_files import arrow_file_system
 from headgate_table.store.interface import Store
 from headgate_table.store.local import LocalStore
 from headgate_table.table import Table
+from support.parquet import parquet
 from support.stores.memory import MemoryStore
 
 
 @cache
 def resources() -> ReadResources:
     return new_resources(ObjectCache(SystemAmbient().monotonic_s, max_bytes=0), parallelism=2)
-
-
-def parquet(table: pa.Table, **options: Any) -> bytes:
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, **options)
-    return bytes(sink.getvalue())
 
 
 def new_table(store: Store, schema: pa.Schema | str, partition_by: Sequence[str] = ()) -> Table:
@@ -554,30 +546,6 @@ def test_a_scan_reads_only_a_few_files_ahead() -> None:
     reader.read_next_batch()
     reader.close()
     assert len(store.ranges) <= 10
-
-
-def stores(tmp_path: Path) -> Iterator[Store]:
-    yield MemoryStore()
-    yield LocalStore(str(tmp_path), SystemAmbient(), durable=False)
-
-
-def test_pyarrow_reads_a_folder_of_any_store(tmp_path: Path) -> None:
-    for store in stores(tmp_path):
-        store.put("data/x/a.parquet", parquet(pa.table({"a": [1]})))
-        store.put("data/y/b.parquet", parquet(pa.table({"a": [2]})))
-        dataset = ds.dataset("data", filesystem=arrow_file_system(store), format="parquet")
-        assert sorted(dataset.to_table().column("a").to_pylist()) == [1, 2]
-
-
-def test_the_arrow_file_system_is_read_only() -> None:
-    with pytest.raises(NotImplementedError, match="opened for reading"):
-        arrow_file_system(MemoryStore()).delete_file("a")
-
-
-def test_the_arrow_file_system_says_what_is_not_there() -> None:
-    files = arrow_file_system(MemoryStore())
-    with pytest.raises(FileNotFoundError, match="there is no file memory://test/nothing"):
-        files.open_input_file("nothing")
 
 
 def test_predicates_in_text_and_as_values_select_the_same_rows() -> None:

@@ -105,7 +105,7 @@ def _search(
 
 
 def _has_order(resources: ReadResources, key: str, uri: str) -> bool:
-    return resources.cache.get(uri, f"{key}#paths") is not None
+    return resources.cache.peek(uri, f"{key}#paths") is not None
 
 
 def _hash_order(store: Store, resources: ReadResources, key: str, num_entries: int) -> _HashOrder:

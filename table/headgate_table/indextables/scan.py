@@ -34,7 +34,8 @@ BATCH_ROWS = 65_536
 BATCHES_AHEAD = 2
 
 _DAMAGE = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.ArrowKeyError, OSError)
-"""What PyArrow raises for bytes that are no Parquet file, or no longer."""
+"""What PyArrow raises for bytes that are no Parquet file, or no longer: a damaged footer may ask for an encoding or codec
+that nobody implements."""
 
 _PARQUET = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us"))
 

@@ -75,6 +75,7 @@ class StoreFiles(fs.FileSystemHandler):  # type: ignore[misc]  # pyarrow ships n
         return fs.FileInfo(key, fs.FileType.Directory if exists else fs.FileType.NotFound)
 
     def _refuse(self, *_: Any, **__: Any) -> Any:
+        # pyarrow's own file systems raise this for what they can't do, and its callers expect it.
         raise NotImplementedError(f"{self._store.uri} is opened for reading; commit through a table to change it")
 
     create_dir = delete_dir = delete_dir_contents = delete_root_dir_contents = _refuse

@@ -29,7 +29,7 @@ from headgate_table.indextables.protocol_support import check_writable
 from headgate_table.indextables.resolve import Base, BaseKind
 from headgate_table.indextables.state_writer import StateWriter
 from headgate_table.indextables.version_body import VersionBody, version_body
-from headgate_table.indextables.version_writer import NumberTaken, write_version
+from headgate_table.indextables.version_writer import NumberTaken, PredecessorGone, write_version
 from headgate_table.store.backoff import trying_again
 
 _log = get_logger("headgate.commit")
@@ -150,7 +150,7 @@ class DirectCommitter:
     def _write(self, body: VersionBody, options: TableOptions) -> None:
         try:
             size = write_version(self._store, body, compressed=options.transaction_compression)
-        except (NumberTaken, OutcomeUnknown):
+        except (PredecessorGone, OutcomeUnknown):
             self._loaded = None  # what is there now is not what was read
             raise
         self._reader.remember_actions(body.version, body.actions, size)

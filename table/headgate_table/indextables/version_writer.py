@@ -15,7 +15,11 @@ _ATTEMPTS = 5
 
 
 class NumberTaken(Exception):
-    """The number is another writer's, or stands alone over a cleaned log: read again, and try the next."""
+    """The number is another writer's: read what is new, and try the next."""
+
+
+class PredecessorGone(NumberTaken):
+    """The number stands alone over a log that was cleaned meanwhile: nothing that was read before holds any more."""
 
 
 def write_version(store: Store, body: VersionBody, *, compressed: bool) -> int:
@@ -66,7 +70,7 @@ def _check_predecessor(store: Store, body: VersionBody) -> None:
         state_key(before, LEGACY_STATE_MANIFEST),
     )
     if all(store.head(key) is None for key in places):
-        raise NumberTaken(f"version {body.version}, whose predecessor was cleaned up meanwhile")
+        raise PredecessorGone(f"version {body.version}, whose predecessor was cleaned up meanwhile")
 
 
 def _nonce_at(store: Store, key: str) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any, assert_never
 
 from headgate_schemas import tolerant_json as read
 from headgate_schemas.actions import (
+    COORDINATOR_KEY,
     NULL_PARTITION,
     Action,
     AddFile,
@@ -74,16 +75,18 @@ def _metadata(body: JsonObject) -> Metadata:
     if identity is None:
         raise MalformedAction("field id is missing; it is needed in every action of this kind")
     format_body = read.optional_object(body, "format") or {}
+    configuration = read.text_map(body, "configuration") or {}
     return Metadata(
         id=identity,
         schema_string=read.text(body, "schemaString") or "",
         partition_columns=read.texts(body, "partitionColumns") or (),
-        configuration=read.text_map(body, "configuration") or {},
+        configuration={key: text for key, text in configuration.items() if key != COORDINATOR_KEY},
         name=read.text(body, "name"),
         description=read.text(body, "description"),
         format_provider=read.text(format_body, "provider") or "parquet",
         format_options=read.text_map(format_body, "options") or {},
         created_time=read.integer(body, "createdTime"),
+        coordinator=configuration.get(COORDINATOR_KEY),
     )
 
 
@@ -305,6 +308,10 @@ def _written_metadata(metadata: Metadata) -> JsonObject:
     def needed(key: str, value: Any, check: Callable[[Any], Any]) -> Any:
         return _checked(key, value, check, "the metadata")
 
+    configuration = dict(needed("configuration", metadata.configuration, _check_map))
+    configuration.pop(COORDINATOR_KEY, None)
+    if metadata.coordinator is not None:
+        configuration[COORDINATOR_KEY] = metadata.coordinator
     return {
         "id": needed("id", metadata.id, _check_text),
         "name": optional("name", metadata.name, _check_text),
@@ -315,7 +322,7 @@ def _written_metadata(metadata: Metadata) -> JsonObject:
         },
         "schemaString": needed("schemaString", metadata.schema_string, _check_text),
         "partitionColumns": needed("partitionColumns", metadata.partition_columns, _check_texts),
-        "configuration": needed("configuration", metadata.configuration, _check_map),
+        "configuration": configuration,
         "createdTime": optional("createdTime", metadata.created_time, _check_long),
     }
 

@@ -10,6 +10,9 @@ from typing import Any
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """How writers store a null partition value (docs/format.md, section 7)."""
 
+COORDINATOR_KEY = "headgate.coordinator"
+"""Where the configuration of a state's metadata carries what its committer must not forget."""
+
 MAX_PROTOCOL_VERSION = 4
 """The newest protocol that we read and write."""
 
@@ -34,6 +37,8 @@ class Metadata:
     format_provider: str = "parquet"
     format_options: Mapping[str, str] = field(default_factory=dict)
     created_time: int | None = None
+    coordinator: str | None = field(default=None, compare=False, repr=False)
+    """What stands in the configuration under `COORDINATOR_KEY`: no part of it, nor of what the metadata says."""
 
 
 @dataclass(frozen=True, slots=True)

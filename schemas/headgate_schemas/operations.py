@@ -117,6 +117,23 @@ class NewManifest:
     partition_bounds: Mapping[str, tuple[str | None, str | None]] | None = None
 
 
+class Isolation(Enum):
+    """What a proposal that read the table needs to be true still when it commits."""
+
+    SNAPSHOT = "snapshot"
+    """Nothing: what it adds and removes is judged by itself."""
+    SERIALIZABLE = "serializable"
+    """No later commit changed the data of files that match what was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSet:
+    """What a serializable proposal has read: the files that match `reads` (all, without it) at version `based_on`."""
+
+    based_on: int
+    reads: str | None = None
+
+
 Operation = Create | Append | Overwrite | Delete | Restore | Rewrite | Skip | Alter | Purge | CompactState
 
 
@@ -136,7 +153,12 @@ class RejectCode(Enum):
     SCHEMA_CHANGE = "schema_change"
     STILL_NEEDED = "still_needed"
     BASE_GONE = "base_gone"
+    READ_CONFLICT = "read_conflict"
     INVALID = "invalid"
+    EXPIRED = "expired"
+    UNREADABLE = "unreadable"
+    UNKNOWN_TABLE = "unknown_table"
+    OVER_BOUND = "over_bound"
 
 
 @dataclass(frozen=True, slots=True)

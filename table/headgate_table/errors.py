@@ -40,4 +40,8 @@ class CommitConflict(HeadgateError):
 
 
 class OutcomeUnknown(HeadgateError):
-    """The store never said whether the write happened, and could not be asked. The message names what to look up."""
+    """Nobody can say whether the change was committed. The message names what to look up."""
+
+    def __init__(self, message: str, proposal_id: str | None = None) -> None:
+        self.proposal_id = proposal_id
+        super().__init__(message)

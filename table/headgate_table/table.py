@@ -1,6 +1,6 @@
 """`Table`: a table's log as users see it. Opening, reading and direct commits; everything is done elsewhere in the room."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -54,12 +54,14 @@ class Table:
         ambient: Ambient,
         resources: ReadResources,
         settings: Mapping[str, str] | None = None,
+        commit: Callable[[Operation], Receipt] | None = None,
     ) -> None:
         self._store = store
         self._ambient = ambient
         self._settings = dict(settings or {})
         self._reader = LogReader(store, resources)
         self._committer = DirectCommitter(self._reader, ambient, self._options_for)
+        self._commit = commit or self._committer.commit
 
     @classmethod
     def open(
@@ -70,12 +72,15 @@ class Table:
         settings: Mapping[str, str] | None = None,
         ambient: Ambient | None = None,
         resources: ReadResources | None = None,
+        commit: Callable[[Operation], Receipt] | None = None,
     ) -> "Table":
         """The table at `uri`. `settings` override those in the table's configuration.
 
+        Changes are committed by `commit`, such as one that proposes them to a committer; without it, directly.
+
         Raises `TableNotFound` where there is none, and `StoreError` where the store can't be asked.
         """
-        table = cls._at(uri, storage, settings, ambient, resources)
+        table = cls._at(uri, storage, settings, ambient, resources, commit)
         # A damaged table can be opened, so that it can be verified and its earlier versions read: whatever needs the
         # newest version raises the same error again.
         with suppress(CorruptTable, UnsupportedTable):
@@ -118,6 +123,7 @@ class Table:
         settings: Mapping[str, str] | None,
         ambient: Ambient | None,
         resources: ReadResources | None,
+        commit: Callable[[Operation], Receipt] | None = None,
     ) -> "Table":
         chosen = ambient or SystemAmbient()
         store_settings = (
@@ -127,7 +133,7 @@ class Table:
         shared = resources or process_resources(
             own.state_read_parallelism, own.cache_expiration_s, own.cache_disk_folder
         )
-        return cls(open_store(uri, store_settings, chosen), chosen, shared, settings)
+        return cls(open_store(uri, store_settings, chosen), chosen, shared, settings, commit)
 
     @property
     def uri(self) -> str:
@@ -194,25 +200,25 @@ class Table:
         return describe(self._reader, self._options_for)
 
     def append(self, files: Sequence[AddFile]) -> Receipt:
-        return self._committer.commit(Append(tuple(files)))
+        return self._commit(Append(tuple(files)))
 
     def overwrite(self, files: Sequence[AddFile], where: str | None = None) -> Receipt:
         """Replace the files that match `where` (all, without it) by `files`, in one version."""
-        return self._committer.commit(Overwrite(tuple(files), where))
+        return self._commit(Overwrite(tuple(files), where))
 
     def delete(self, where: str | None = None, paths: Sequence[str] | None = None) -> Receipt:
         """Remove the named files, or those that match a predicate on partition columns."""
         if (where is None) == (paths is None):
             raise InvalidInput("delete takes either `where` or `paths`")
-        return self._committer.commit(Delete(_listed(paths or ()), where))
+        return self._commit(Delete(_listed(paths or ()), where))
 
     def rewrite(self, removes: Sequence[str], adds: Sequence[AddFile]) -> Receipt:
         """Replace files by files that hold the same rows."""
-        return self._committer.commit(Rewrite(_listed(removes), tuple(adds)))
+        return self._commit(Rewrite(_listed(removes), tuple(adds)))
 
     def restore(self, version: int) -> Receipt:
         """Make the files of an earlier version live again."""
-        return self._committer.commit(Restore(version))
+        return self._commit(Restore(version))
 
     def alter(
         self,
@@ -223,7 +229,7 @@ class Table:
         schema: "pa.Schema | str | HasJson | None" = None,
     ) -> Receipt:
         """Change metadata; a configuration value of None takes the key away; a schema may only gain nullable columns."""
-        return self._committer.commit(
+        return self._commit(
             Alter(
                 based_on=self.version,
                 configuration=dict(configuration or {}),
@@ -234,8 +240,8 @@ class Table:
         )
 
     def commit(self, operation: Operation) -> Receipt:
-        """Commit any operation directly."""
-        return self._committer.commit(operation)
+        """Commit any operation."""
+        return self._commit(operation)
 
     def checkpoint(self) -> int:
         """Write a state (or JSON checkpoint) of the newest version, if it has none; returns that version."""
@@ -254,7 +260,7 @@ class Table:
         plan = compactor.plan(log.state, full=full)
         if not plan.is_needed:
             return Committed(log.version, self._ambient.new_id())
-        return self._committer.commit(compactor.prepare(log.state, plan, metadata))
+        return self._commit(compactor.prepare(log.state, plan, metadata))
 
     def verify(self, *, data_files: bool = True) -> VerifyReport:
         """Everything checked, everything wrong; damage is a finding, not an exception. Without `data_files`, the log only."""
@@ -270,7 +276,7 @@ class Table:
         `purge.retentionCheckEnabled` is false.
         """
         try:
-            cleaner = Cleaner(self._reader, self._ambient, self.options, self._committer.commit)
+            cleaner = Cleaner(self._reader, self._ambient, self.options, self._commit)
             return cleaner.purge(older_than_hours, log_retention_hours, dry_run=dry_run)
         finally:
             self._committer.reload()
@@ -294,7 +300,7 @@ class Table:
             self.metadata,
             where,
             lambda text: self.snapshot(where=text).num_files,
-            self._committer.commit,
+            self._commit,
         )
 
     def _log_at(self, version: int | None, timestamp: int | str | None) -> LoadedLog:

@@ -31,4 +31,5 @@ class FakeAmbient:
         return 0.5
 
     def sleep(self, seconds: float) -> None:
-        self.advance(seconds=seconds)
+        """Moves the clock by a millisecond at least, so that whoever sleeps until some time gets there."""
+        self.advance(seconds=max(seconds, 0.001))

@@ -1,8 +1,14 @@
 """Prints docs/settings.md from the settings in the code. `test_settings_page` keeps the page equal to what this prints."""
 
+import ast
+import inspect
 import sys
 from dataclasses import fields
+from pathlib import Path
 
+from headgate.coordinator_settings import CLAIM_LIMITS, KEYS, LIMITS, CommitterSettings
+from headgate_bus.claims import ClaimLimits
+from headgate_committer.limits import CommitterLimits
 from headgate_table.indextables.options import SETTINGS, TableOptions
 from headgate_table.store.settings import DOCUMENTED_KEYS
 
@@ -45,12 +51,42 @@ STORE_MEANINGS = {
     "local.durable": "false: a local write may be lost in a power cut; for tests and benchmarks",
 }
 
+_BESIDES: dict[type, dict[str, str]] = {
+    CommitterLimits: {"longest_pause_ms": "The longest such pause"},
+    ClaimLimits: {
+        "max_compressed_bytes": "Bytes of a claimed operation, as it lies on the store",
+        "max_bytes": "Bytes of a claimed operation as JSON",
+    },
+}
+"""Where the code needs no words."""
+
+BUS = """
+## Bus
+
+| setting | environment | meaning |
+| --- | --- | --- |
+| `bus.address` | `HEADGATE_BUS` | Where proposals go and events come from: `kafka://host:port,host:port/prefix` or `sqlite:///path/to/bus.db`. Without it, commands commit directly to tables |
+
+`--bus ADDRESS` says the same to one command, and `--direct` makes one that changes a table commit to it directly. An empty
+`HEADGATE_BUS` means none.
+
+## Committer
+
+In the TOML table `[committer]`, in the environment as `HEADGATE_COMMITTER_` and the name (`group-proposals` is
+`HEADGATE_COMMITTER_GROUP_PROPOSALS`), and as options of `headgate committer` and `headgate up`: `--id`, `--group`, `--log`,
+`--root` (repeat for more), and `--limit key=value` for the bounds.
+
+| setting | default | meaning |
+| --- | --- | --- |
+"""
+
 SOURCES = """
 ## Where the command finds them
 
 Options of the command come first, then the environment, then a TOML file (`--config`, for `create` `--settings-file`, or
 `HEADGATE_CONFIG`). In the environment, `s3.access-key` of a store is `HEADGATE_STORE_S3_ACCESS_KEY`, and
-`state.entriesPerManifest` of a table is `HEADGATE_STATE_ENTRIES_PER_MANIFEST`. The file has a table for each:
+`state.entriesPerManifest` of a table is `HEADGATE_STATE_ENTRIES_PER_MANIFEST`; `HEADGATE_ROOTS` are the roots of a committer,
+with commas between them. The file has a table for each:
 
 ```toml
 [store]
@@ -58,6 +94,13 @@ s3.endpoint = "http://localhost:9000"
 
 [table]
 checkpoint.interval = 20
+
+[bus]
+address = "kafka://broker-1:9092,broker-2:9092/headgate"
+
+[committer]
+roots = ["s3://lake"]
+group-proposals = 500
 ```
 """
 
@@ -68,7 +111,37 @@ def page() -> str:
         f"| `{setting.key}` | {_shown(defaults[setting.field])} | {setting.meaning} |\n" for setting in SETTINGS
     )
     store = "".join(f"| `{key}` | {STORE_MEANINGS[key]} |\n" for key in DOCUMENTED_KEYS)
-    return HEAD + table + STORES + store + SOURCES
+    return HEAD + table + STORES + store + BUS + "".join(map(_committer_row, KEYS)) + SOURCES
+
+
+def _committer_row(key: str) -> str:
+    kind: type = CommitterLimits if key in LIMITS else ClaimLimits if key in CLAIM_LIMITS else CommitterSettings
+    name = (LIMITS | CLAIM_LIMITS).get(key, key)
+    default = getattr(kind(), name)
+    shown = ", ".join(default) or "none" if isinstance(default, tuple) else _shown(default)
+    return f"| `{key}` | {shown} | {meanings(kind)[name].rstrip('.')} |\n"
+
+
+def meanings(kind: type) -> dict[str, str]:
+    """What the fields of a class of settings mean."""
+    return field_docstrings(kind) | _BESIDES.get(kind, {})
+
+
+def field_docstrings(kind: type) -> dict[str, str]:
+    """What stands below the fields of a class, on one line each."""
+    [body] = [
+        node
+        for node in ast.parse(Path(inspect.getfile(kind)).read_bytes()).body
+        if isinstance(node, ast.ClassDef) and node.name == kind.__name__
+    ]
+    found: dict[str, str] = {}
+    for field, text in zip(body.body, body.body[1:], strict=False):
+        match field, text:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(said))):
+                found[name] = " ".join(said.split())
+            case _:
+                pass
+    return found
 
 
 def _shown(value: object) -> str:

@@ -5,14 +5,27 @@ from pathlib import Path
 
 import pytest
 
+from headgate.coordinator_settings import KEYS, CommitterSettings, committer_settings
+from headgate_bus.claims import ClaimLimits
+from headgate_committer.limits import CommitterLimits
 from headgate_schemas.errors import InvalidInput
 from headgate_table.indextables.options import SETTINGS, Setting, TableOptions, table_options
 from headgate_table.store.settings import DOCUMENTED_KEYS
-from tooling.settings_page import STORE_MEANINGS, page
+from tooling.settings_page import STORE_MEANINGS, meanings, page
+
+KINDS = {CommitterSettings: (), CommitterLimits: ("claims",), ClaimLimits: ()}
+"""The classes of a committer's settings, with the fields that are such classes themselves."""
 
 ROOT = Path(__file__).resolve().parents[2]
 
-OTHER_VALUES = {"": "/var/cache/headgate", "true": "false", "false": "true", "avro": "json", "zstd": "none"}
+OTHER_VALUES = {
+    "": "/var/cache/headgate",
+    "true": "false",
+    "false": "true",
+    "avro": "json",
+    "zstd": "none",
+    "200000": "5000",
+}
 
 
 def other_value(setting: Setting) -> str:
@@ -59,3 +72,16 @@ def test_a_value_that_makes_no_sense_does_no_harm_once_it_is_overridden() -> Non
 
 def test_the_page_of_settings_names_every_setting_of_stores() -> None:
     assert set(STORE_MEANINGS) == set(DOCUMENTED_KEYS)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_every_setting_of_a_committer_changes_something(key: str) -> None:
+    text = {"log": "json"}.get(key, "7")
+    assert committer_settings({key: text}) != committer_settings({})
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_every_field_of_a_committers_settings_is_a_setting_and_explained(kind: type) -> None:
+    names = {field.name for field in fields(kind)} - {"limits", *KINDS[kind]}
+    assert names <= {key.removeprefix("claim-").replace("-", "_") for key in KEYS}
+    assert names <= set(meanings(kind))

@@ -19,6 +19,7 @@ from headgate_table.indextables.json_checkpoint import (
     write_checkpoint,
 )
 from headgate_table.indextables.log_reader import MAX_VERSION_FILE_BYTES, LoadedLog, LogReader
+from headgate_table.indextables.memory_text import KeptMemory
 from headgate_table.indextables.names import checkpoint_key
 from headgate_table.indextables.options import TableOptions
 from headgate_table.indextables.pointer import checkpoint_pointer
@@ -48,7 +49,7 @@ class CheckpointWriter:
         self._ambient = ambient
         self._options = options
 
-    def write(self, log: LoadedLog, metadata: Metadata) -> LoadedLog:
+    def write(self, log: LoadedLog, metadata: Metadata, memory: KeptMemory) -> LoadedLog:
         """Write the checkpoint of the loaded version and return the log with it as its base.
 
         It holds protocol, metadata and live files; neither commit infos nor skips, which stay in version files. One that exists already is taken if it lists the same files, whoever wrote it.
@@ -57,7 +58,8 @@ class CheckpointWriter:
         live = self._live(log)
         limit = self._options.checkpoint_actions_per_part
         protocol = json_protocol(log.protocol, in_parts=len(live) + 2 > limit, has_mappings=bool(log.registry))
-        planned: list[Action] = [protocol, with_registry(metadata, log.registry), *live]
+        kept = replace(with_registry(metadata, log.registry), coordinator=memory.floor)
+        planned: list[Action] = [protocol, kept, *live]
         checkpoint_id = self._ambient.new_id()[:12]
         files, parts = write_checkpoint(
             log.version,

@@ -11,24 +11,27 @@ from headgate_schemas.actions import Metadata
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.logs import get_logger
-from headgate_schemas.operations import Committed, CompactState, Operation, Receipt, Rejected
+from headgate_schemas.operations import Committed, CompactState, Duplicate, Operation, ReadSet, Receipt, Rejected
 from headgate_table.errors import (
     CommitConflict,
     CorruptTable,
     OutcomeUnknown,
     StoreError,
 )
-from headgate_table.indextables.checkpoint_writer import CheckpointWriter
+from headgate_table.indextables.base_writer import base_kind, write_base
+from headgate_table.indextables.commit_info import Decision
 from headgate_table.indextables.decide import Effect, Refusal, decide, questions
 from headgate_table.indextables.evidence import EvidenceReader
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
+from headgate_table.indextables.memory import TableMemory
+from headgate_table.indextables.memory_reader import advance, recover
+from headgate_table.indextables.memory_text import kept_memory
 from headgate_table.indextables.names import MAX_VERSION
 from headgate_table.indextables.options import TableOptions
 from headgate_table.indextables.pointer import Pointer
 from headgate_table.indextables.protocol_support import check_writable
 from headgate_table.indextables.resolve import Base, BaseKind
-from headgate_table.indextables.state_writer import StateWriter
-from headgate_table.indextables.version_body import VersionBody, version_body
+from headgate_table.indextables.version_body import Decided, VersionBody, version_body
 from headgate_table.indextables.version_writer import NumberTaken, PredecessorGone, write_version
 from headgate_table.store.backoff import trying_again
 
@@ -50,6 +53,8 @@ class DirectCommitter:
         self._options_for = options_for
         self._evidence = EvidenceReader(reader)
         self._loaded: LoadedLog | None = None
+        self._memory: TableMemory | None = None
+        self._table_id = ""
         self._lock = threading.Lock()
 
     def current(self) -> LoadedLog:
@@ -57,8 +62,12 @@ class DirectCommitter:
         with self._lock:
             return self._refresh()
 
-    def commit(self, operation: Operation, proposal_id: str | None = None) -> Receipt:
-        """Commit or refuse. Raises `CommitConflict` when others win every attempt, `OutcomeUnknown` when nobody can tell."""
+    def commit(self, operation: Operation, proposal_id: str | None = None, *, reads: ReadSet | None = None) -> Receipt:
+        """Commit or refuse; with `reads`, refuse also when what was read doesn't stand any more.
+
+        An id that was decided before gets the same answer again. Raises `CommitConflict` when others win every attempt,
+        `OutcomeUnknown` when nobody can tell.
+        """
         identity = proposal_id or self._ambient.new_id()
         with self._lock:
             options = self._options()
@@ -72,7 +81,7 @@ class DirectCommitter:
             try:
                 for attempt in attempts:
                     with attempt:
-                        return self._attempt(operation, identity)
+                        return self._attempt(operation, identity, reads)
             except NumberTaken as lost:
                 raise CommitConflict(
                     f"other writers took the next version of {self._store.uri} {options.transaction_max_attempts} times in a row "
@@ -86,7 +95,7 @@ class DirectCommitter:
         with self._lock:
             log = self._refresh()
             options = self._options_for(self._reader.metadata(log).configuration)
-            if log.plan.base == Base(self._base_kind(options), log.version) and self._is_pointed_at(log.plan.base):
+            if log.plan.base == Base(base_kind(options), log.version) and self._is_pointed_at(log.plan.base):
                 return log
             return self._write_state(log, None)
 
@@ -102,12 +111,16 @@ class DirectCommitter:
         self._loaded = self._reader.latest() if self._loaded is None else self._reader.advance(self._loaded)
         return self._loaded
 
-    def _attempt(self, operation: Operation, identity: str) -> Receipt:
+    def _attempt(self, operation: Operation, identity: str, reads: ReadSet | None) -> Receipt:
         log = self._refresh()
         check_writable(log.protocol, self._store.uri)
         metadata = self._reader.metadata(log)
         options = self._options_for(metadata.configuration)
-        evidence = self._evidence.gather(log, operation, questions(operation, metadata), metadata)
+        memory = self._remembered(log, metadata, options)
+        earlier = memory.receipt_of(identity)
+        if earlier is not None:
+            return Duplicate(earlier.version, identity) if isinstance(earlier, Committed) else earlier
+        evidence = self._evidence.gather(log, memory, operation, questions(operation, metadata), metadata, reads)
         # Commit times never go back, whatever the clocks of other writers said: time travel and cleaning rely on it.
         now_ms = max(self._ambient.now_ms(), log.time_ms)
         match decide(operation, metadata, evidence, now_ms):
@@ -124,18 +137,17 @@ class DirectCommitter:
             )
         body = version_body(
             log.version + 1,
-            operation,
-            effect,
+            [Decided(operation, effect, Decision(identity, accepted=True))],
             metadata,
             log.registry,
             options,
-            proposal_id=identity,
             nonce=self._ambient.new_id(),
             time_ms=now_ms,
         )
         state_at_once = effect.re_adds or effect.swap is not None or self._states_run_ahead(log)
         self._write(body, options)
         log = self._applied(log, body)
+        memory.apply(body.version, body.actions)
         _log.info(
             "version_committed",
             table=self._store.uri,
@@ -154,6 +166,14 @@ class DirectCommitter:
             self._loaded = None  # what is there now is not what was read
             raise
         self._reader.remember_actions(body.version, body.actions, size)
+
+    def _remembered(self, log: LoadedLog, metadata: Metadata, options: TableOptions) -> TableMemory:
+        """What the table remembers at this version; read once, then kept up with the log."""
+        if self._memory is None or metadata.id != self._table_id:  # another table may have taken the place of ours
+            self._memory, self._table_id = recover(self._reader, log, options), metadata.id
+        else:
+            advance(self._memory, self._reader, log, options)
+        return self._memory
 
     def _states_run_ahead(self, log: LoadedLog) -> bool:
         """Whether only states tell of the newest version, as on tables of writers that keep no version files.
@@ -191,24 +211,8 @@ class DirectCommitter:
     def _write_state(self, log: LoadedLog, swap: CompactState | None) -> LoadedLog:
         metadata = self._reader.metadata(log)
         options = self._options_for(metadata.configuration)
-        if self._base_kind(options) is BaseKind.CHECKPOINT:
-            return self._write_checkpoint(log, metadata, options)
-        written = StateWriter(self._reader, self._ambient, options).write(log, metadata, swap)
-        self._loaded = written.log
-        _log.info(
-            "state_written",
-            table=self._store.uri,
-            version=written.state.version,
-            files=written.state.num_files,
-            manifests=len(written.state.manifests),
-            tombstones=len(written.state.tombstones),
-        )
-        return written.log
-
-    def _write_checkpoint(self, log: LoadedLog, metadata: Metadata, options: TableOptions) -> LoadedLog:
-        self._loaded = CheckpointWriter(self._reader, self._ambient, options).write(log, metadata)
-        files = len(self._loaded.delta.added)
-        _log.info("checkpoint_written", table=self._store.uri, version=log.version, files=files)
+        memory = kept_memory(self._remembered(log, metadata, options))
+        self._loaded = write_base(self._reader, self._ambient, options, log, metadata, memory=memory, swap=swap)
         return self._loaded
 
     def _is_pointed_at(self, base: Base) -> bool:
@@ -217,8 +221,3 @@ class DirectCommitter:
         if not isinstance(pointer, Pointer):
             return False
         return pointer.version >= base.version and pointer.is_avro == (base.kind is BaseKind.STATE)
-
-    @staticmethod
-    def _base_kind(options: TableOptions) -> BaseKind:
-        """What takes the place of many versions: a state, or a JSON checkpoint for readers that know no Avro."""
-        return BaseKind.CHECKPOINT if options.state_format == "json" else BaseKind.STATE

@@ -29,11 +29,9 @@ from headgate_schemas.operations import (
 from headgate_schemas.partition_text import covers
 from headgate_schemas.predicates import Predicate, columns
 from headgate_schemas.table_schema import additive_evolution, column_kinds
-from headgate_table.indextables.options import table_options
+from headgate_table.indextables.memory import MAX_PURGED
+from headgate_table.indextables.options import reserved_key, table_options
 from headgate_table.store.paths import check_key
-
-RESERVED_PREFIX = "headgate."
-"""Configuration keys that belong to the committer."""
 
 
 class Blocked(Enum):
@@ -82,6 +80,10 @@ class Evidence:
     """The manifests that the newest state refers to, as it names them."""
     swap_differs: str | None = None
     """What differs between a swap's manifests and the live set of its base; None when nothing does."""
+    conflict: str | None = None
+    """What was changed since that a serializable proposal has read; None when nothing was, or when it doesn't matter."""
+    can_purge: bool = True
+    """Whether the table can remember that these paths are purged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +136,8 @@ def questions(operation: Operation, metadata: Metadata) -> Questions:
 
 def decide(operation: Operation, metadata: Metadata, evidence: Evidence, now_ms: int) -> Effect | Refusal:
     """The effect of `operation`, or the reason why it is refused. `now_ms` only dates removes; it decides nothing."""
+    if evidence.conflict is not None:
+        return Refusal(RejectCode.READ_CONFLICT, evidence.conflict)
     try:
         match operation:
             case Create():
@@ -230,9 +234,9 @@ def _alter(operation: Alter, metadata: Metadata, evidence: Evidence) -> Effect:
             RejectCode.METADATA_CHANGED,
             f"the metadata changed in version {evidence.metadata_version}, after {operation.based_on}: read it again",
         )
-    reserved = [key for key in operation.configuration if key.startswith(RESERVED_PREFIX + "coordinator")]
-    if reserved:
-        raise _Refused(RejectCode.INVALID, f"{reserved[0]} belongs to the committer and can't be set")
+    reserved = reserved_key(operation.configuration)
+    if reserved is not None:
+        raise _Refused(RejectCode.INVALID, f"{reserved} belongs to the committer and can't be set")
     try:
         table_options(operation.configuration)
     except InvalidInput as error:
@@ -263,6 +267,12 @@ def _purge(operation: Purge, evidence: Evidence) -> Effect:
         blocked = evidence.blocked.get(path)
         if blocked is not None and blocked is not Blocked.PURGED:
             raise _Refused(RejectCode.STILL_NEEDED, f"{path} is {blocked.value}")
+    if not evidence.can_purge:
+        raise _Refused(
+            RejectCode.OVER_BOUND,
+            f"the table remembers {MAX_PURGED} purged paths at most, for the time of `coordinator.dedupe.window`; "
+            f"purge fewer, or wait until older ones are forgotten",
+        )
     return Effect(purged=_distinct(operation.paths))
 
 

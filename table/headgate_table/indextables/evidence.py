@@ -1,11 +1,13 @@
-"""Gathering the facts that `decide` asks for, from a loaded log: lookups by path, matches of a predicate, earlier files."""
+"""Gathering the facts that `decide` asks for, from a loaded log: lookups by path, matches of a predicate, earlier files.
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+What is asked here is read only; what the table remembers beyond its live files is handed in.
+"""
 
-from headgate_schemas.actions import Action, AddFile, CommitInfo, Metadata, RemoveFile
+from collections.abc import Iterator, Mapping, Sequence
+
+from headgate_schemas.actions import Action, AddFile, Metadata, RemoveFile
 from headgate_schemas.column_kinds import kinds_of
-from headgate_schemas.operations import Alter, Append, CompactState, Operation, Overwrite, Purge, Rewrite
+from headgate_schemas.operations import Alter, Append, CompactState, Operation, Overwrite, Purge, ReadSet, Rewrite
 from headgate_schemas.predicates import Predicate
 from headgate_schemas.table_schema import column_kinds
 from headgate_table.errors import CorruptTable, ObjectMissing, VersionNotRetained
@@ -14,125 +16,132 @@ from headgate_table.indextables.decide import Blocked, Evidence, LiveFile, Quest
 from headgate_table.indextables.entries import ALL_COLUMNS
 from headgate_table.indextables.entry_reader import EntryFilter, read_entries
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
+from headgate_table.indextables.memory import TableMemory
 from headgate_table.indextables.names import carried_path
 from headgate_table.indextables.path_index import FACT_COLUMNS, find_entries
+from headgate_table.indextables.serializable import read_conflict
+from headgate_table.indextables.state_manifest import StateManifest
 from headgate_table.indextables.swap import swap_difference
 
-
-@dataclass(slots=True)
-class LogMemory:
-    """What the retained version files say that no state keeps: removed and purged paths, and the last metadata change."""
-
-    through: int = -1
-    removed: dict[str, int] = field(default_factory=dict)
-    purged: set[str] = field(default_factory=set)
-    metadata_version: int = 0
-    complete_from: int = 0
-    """From here on every version was read; what earlier ones changed isn't known for sure."""
-
-    def apply(self, version: int, actions: Iterable[Action]) -> None:
-        for action in actions:
-            match action:
-                case RemoveFile():
-                    self.removed[action.path] = version
-                case AddFile():
-                    self.removed.pop(action.path, None)
-                case Metadata():
-                    self.metadata_version = max(self.metadata_version, version)
-                case CommitInfo():
-                    self.purged.update(purged_paths(action))
-                case _:
-                    pass
-        self.through = max(self.through, version)
-
-
-def purged_paths(info: CommitInfo) -> Sequence[str]:
-    """The paths that a version forbids for good."""
-    value = info.body.get("purged")
-    return [path for path in value if isinstance(path, str)] if isinstance(value, list) else []
+MAX_VERSIONS_COMPARED = 1_000
+"""Versions that a serializable proposal may lie behind. Each is read and compared, so older ones conflict unread."""
+_BATCH = 16
+"""Version files held in memory at once."""
 
 
 class EvidenceReader:
-    """Answers `Questions` for one table. Remembers what version files said; grows with the log."""
+    """Answers questions about one table."""
 
     def __init__(self, reader: LogReader) -> None:
         self._reader = reader
-        self._memory: LogMemory | None = None
-        self._table_id = ""
+        self._tombstones: tuple[StateManifest, frozenset[str]] | None = None
 
-    def gather(self, log: LoadedLog, operation: Operation, asked: Questions, metadata: Metadata) -> Evidence:
-        if isinstance(operation, Purge):
-            self._memory = None  # what cleaning has deleted since must not speak against the purge
-        if metadata.id != self._table_id:
-            self._memory, self._table_id = None, metadata.id  # another table took the place of the one we knew
-        memory = self.memory(log)
-        matched: list[LiveFile] = []
-        if asked.everything or asked.where is not None:
-            matched = self._matching(log, asked.where, metadata)
-        live, blocked = self._known(log, asked.paths, _partitions(operation), memory)
-        if isinstance(operation, Purge):
-            blocked |= dict.fromkeys(self._in_kept_states(asked.paths), Blocked.RETAINED)
-        restored = None if asked.version is None else self._restored(asked.version)
-        manifests: frozenset[str] = frozenset()
-        differs: str | None = None
-        if isinstance(operation, CompactState) and log.state is not None:
-            state = log.state
-            manifests = frozenset(carried_path(info.path, state.version) for info in state.manifests)
-            if set(operation.removes) <= manifests:
-                differs = swap_difference(self._reader, state, operation)
-        changed = memory.metadata_version
-        if isinstance(operation, Alter):
-            changed = max(changed, min(memory.complete_from - 1, log.version))
-        return Evidence(live, blocked, matched, restored, changed, manifests, differs)
-
-    def _in_kept_states(self, paths: Sequence[str]) -> set[str]:
-        """Those of the paths that a kept state lists: earlier versions need their files."""
-        named: set[str] = set()
-        for number in self._reader.full_listing().states:
-            state = self._reader.state_or_none(number)
-            named.update(find_entries(self._reader.store, self._reader.resources, state, paths))
-        return named
-
-    def memory(self, log: LoadedLog) -> LogMemory:
-        """What version files up to `log` say; each is read once in the life of this object."""
-        if self._memory is None or self._memory.through > log.version:
-            self._memory = LogMemory()
-        first = self._memory.through + 1
-        versions: Sequence[int] = range(first, log.version + 1)
-        if log.plan.base.version >= first:
-            listed = self._reader.full_listing().versions
-            versions = [version for version in listed if first <= version <= log.version]
-        read: set[int] = set()
-        for version, actions in zip(versions, self._reader.resources.each(self._kept, versions), strict=True):
-            if actions is not None:
-                self._memory.apply(version, actions)
-                read.add(version)
-        complete_from = log.version + 1
-        while complete_from - 1 in read:
-            complete_from -= 1
-        if complete_from > first:
-            self._memory.complete_from = complete_from
-        self._memory.through = max(self._memory.through, log.version)
-        return self._memory
-
-    def _kept(self, version: int) -> list[Action] | None:
-        """The actions of a version; None when it was cleaned up since the log was listed."""
-        try:
-            return self._reader.actions(version)
-        except ObjectMissing:
-            return None
-
-    def _known(
+    def known(
         self,
         log: LoadedLog,
+        memory: TableMemory,
         paths: Sequence[str],
-        partitions: Mapping[str, Mapping[str, str]],
-        memory: LogMemory,
+        partitions: Mapping[str, Mapping[str, str]] | None = None,
     ) -> tuple[dict[str, LiveFile], dict[str, Blocked]]:
+        """Which of the paths are live, and which can't be added although they are not: of many proposals at once.
+
+        `partitions` may tell the partition values of paths, by which manifests are left unread.
+        """
+        live, blocked = self._in_log(log, paths, partitions or {})
+        for path in paths:
+            if path not in live and path not in blocked:
+                if memory.is_purged(path):
+                    blocked[path] = Blocked.PURGED
+                elif memory.was_removed(path):
+                    blocked[path] = Blocked.REMOVED
+        return live, blocked
+
+    def matching(self, log: LoadedLog, where: Predicate | None, metadata: Metadata) -> list[LiveFile]:
+        """The live files that match a predicate on partition columns; all, without one."""
+        entry_filter = None
+        if where is not None:
+            entry_filter = EntryFilter(
+                where, kinds_of(column_kinds(metadata.schema_string)), metadata.partition_columns
+            )
+        entries, _ = read_entries(self._reader.store, self._reader.resources, log, FACT_COLUMNS, entry_filter)
+        return [
+            LiveFile(row["path"], dict(row["partition_values"]), row["size"], row["num_records"])
+            for row in entries.to_pylist()
+        ]
+
+    def conflict(self, log: LoadedLog, reads: ReadSet, metadata: Metadata) -> str | None:
+        """Why what was read doesn't stand any more at the loaded version; None if it does."""
+        if reads.based_on > log.version:
+            return f"version {reads.based_on} doesn't exist yet; the newest is {log.version}"
+        if log.version - reads.based_on > MAX_VERSIONS_COMPARED:
+            return (
+                f"version {reads.based_on} lies more than {MAX_VERSIONS_COMPARED} versions back; "
+                f"read the table again and propose anew"
+            )
+        try:
+            return read_conflict(reads, self._versions(range(reads.based_on + 1, log.version + 1)), metadata)
+        except (ObjectMissing, CorruptTable):
+            return read_conflict(reads, None, metadata)
+
+    def gather(
+        self,
+        log: LoadedLog,
+        memory: TableMemory,
+        operation: Operation,
+        asked: Questions,
+        metadata: Metadata,
+        reads: ReadSet | None = None,
+    ) -> Evidence:
+        """All there is to know for one operation that is decided by itself."""
+        conflict = None if reads is None else self.conflict(log, reads, metadata)
+        if conflict is not None:
+            return Evidence(conflict=conflict)
+        match operation:
+            case Purge():
+                return self._for_purge(log, memory, asked.paths)
+            case CompactState():
+                return self._for_swap(log, operation)
+            case Alter():
+                unknown = min(memory.complete_from - 1, log.version)
+                return Evidence(metadata_version=max(memory.metadata_version, unknown))
+            case _:
+                pass
+        matched: list[LiveFile] = []
+        if asked.everything or asked.where is not None:
+            matched = self.matching(log, asked.where, metadata)
+        live, blocked = self.known(log, memory, asked.paths, _partitions(operation))
+        restored = None if asked.version is None else self._restored(asked.version)
+        return Evidence(live, blocked, matched, restored)
+
+    def _for_purge(self, log: LoadedLog, memory: TableMemory, paths: Sequence[str]) -> Evidence:
+        """By what is retained now: what cleaning has deleted since must not speak against a purge."""
+        live, blocked = self._in_log(log, paths, {})
+        wanted = set(paths)
+        for _, actions in self._left(self._reader.full_listing().versions):
+            for action in actions:
+                if isinstance(action, RemoveFile) and action.path in wanted and action.path not in live:
+                    blocked.setdefault(action.path, Blocked.REMOVED)
+        for path in paths:
+            if path not in live and path not in blocked and memory.is_purged(path):
+                blocked[path] = Blocked.PURGED
+        blocked |= dict.fromkeys(self._in_kept_states(paths), Blocked.RETAINED)
+        return Evidence(live, blocked, can_purge=memory.has_room_to_purge(len(paths)))
+
+    def _for_swap(self, log: LoadedLog, swap: CompactState) -> Evidence:
+        if log.state is None:
+            return Evidence()
+        manifests = frozenset(carried_path(info.path, log.state.version) for info in log.state.manifests)
+        differs = swap_difference(self._reader, log.state, swap) if set(swap.removes) <= manifests else None
+        return Evidence(manifests=manifests, swap_differs=differs)
+
+    def _in_log(
+        self, log: LoadedLog, paths: Sequence[str], partitions: Mapping[str, Mapping[str, str]]
+    ) -> tuple[dict[str, LiveFile], dict[str, Blocked]]:
+        """What the newest state and the versions after it say of the paths."""
         live: dict[str, LiveFile] = {}
         blocked: dict[str, Blocked] = {}
         delta = log.delta
-        tombstones = set(log.state.tombstones) if log.state is not None else set()
+        tombstones = self._tombstones_of(log.state)
         found = find_entries(self._reader.store, self._reader.resources, log.state, paths, partitions)
         for path in paths:
             if path in delta.added:
@@ -145,23 +154,43 @@ class EvidenceReader:
             elif path in found:
                 entry = found[path][-1]
                 live[path] = LiveFile(path, entry.partition_values, entry.size, entry.num_records)
-            elif path in memory.purged:
-                blocked[path] = Blocked.PURGED
-            elif path in memory.removed:
-                blocked[path] = Blocked.REMOVED
         return live, blocked
 
-    def _matching(self, log: LoadedLog, where: Predicate | None, metadata: Metadata) -> list[LiveFile]:
-        entry_filter = None
-        if where is not None:
-            entry_filter = EntryFilter(
-                where, kinds_of(column_kinds(metadata.schema_string)), metadata.partition_columns
-            )
-        entries, _ = read_entries(self._reader.store, self._reader.resources, log, FACT_COLUMNS, entry_filter)
-        return [
-            LiveFile(row["path"], dict(row["partition_values"]), row["size"], row["num_records"])
-            for row in entries.to_pylist()
-        ]
+    def _tombstones_of(self, state: StateManifest | None) -> frozenset[str]:
+        if state is None:
+            return frozenset()
+        if self._tombstones is None or self._tombstones[0] is not state:
+            self._tombstones = state, frozenset(state.tombstones)
+        return self._tombstones[1]
+
+    def _in_kept_states(self, paths: Sequence[str]) -> set[str]:
+        """Those of the paths that a kept state lists: earlier versions need their files."""
+        named: set[str] = set()
+        for number in self._reader.full_listing().states:
+            state = self._reader.state_or_none(number)
+            named.update(find_entries(self._reader.store, self._reader.resources, state, paths))
+        return named
+
+    def _versions(self, versions: Sequence[int]) -> Iterator[tuple[int, list[Action]]]:
+        """Raises `ObjectMissing` where one is not there."""
+        for start in range(0, len(versions), _BATCH):
+            some = versions[start : start + _BATCH]
+            yield from zip(some, self._reader.many_actions(some), strict=True)
+
+    def _left(self, versions: Sequence[int]) -> Iterator[tuple[int, list[Action]]]:
+        """Those that are still there."""
+        for start in range(0, len(versions), _BATCH):
+            some = versions[start : start + _BATCH]
+            for version, actions in zip(some, self._reader.resources.each(self._kept, some), strict=True):
+                if actions is not None:
+                    yield version, actions
+
+    def _kept(self, version: int) -> list[Action] | None:
+        """The actions of a version; None when it was cleaned up since the log was listed."""
+        try:
+            return self._reader.actions(version)
+        except ObjectMissing:
+            return None
 
     def _restored(self, version: int) -> dict[str, AddFile] | None:
         """The files that were live at `version`, if all of them still exist."""

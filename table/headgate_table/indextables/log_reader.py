@@ -171,6 +171,9 @@ class LogReader:
 
     def metadata(self, log: LoadedLog) -> Metadata:
         """The table's metadata, from wherever the log still has it (docs/format.md, section 5.4)."""
+        return without_floor(self._metadata(log))
+
+    def _metadata(self, log: LoadedLog) -> Metadata:
         if log.known_metadata is not None:
             return log.known_metadata
         base = log.plan.base.version
@@ -353,6 +356,11 @@ class LogReader:
             f"there is no table at {self.store.uri}: it has no {LOG} folder with versions or states. "
             f"Check the address, or make one with `headgate table create`"
         )
+
+
+def without_floor(metadata: Metadata) -> Metadata:
+    """The metadata alone: what its committer keeps beside it goes to states, never to version files."""
+    return metadata if metadata.coordinator is None else replace(metadata, coordinator=None)
 
 
 def _without_replaced_state(listing: LogListing, pointer: Pointer | BrokenPointer | None) -> LogListing:

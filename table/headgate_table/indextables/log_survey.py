@@ -9,6 +9,7 @@ from headgate_table.errors import CorruptTable, ObjectMissing, UnsupportedTable
 from headgate_table.indextables.cleaning import Protected, Roots, StateFacts
 from headgate_table.indextables.log_inventory import LogInventory, take_inventory
 from headgate_table.indextables.log_reader import LogReader
+from headgate_table.indextables.memory_text import is_memory
 from headgate_table.indextables.named_files import swapped_manifests
 from headgate_table.indextables.names import resolve_manifest
 from headgate_table.indextables.pointer import Pointer
@@ -26,13 +27,19 @@ def survey_log(reader: LogReader, protected: Protected) -> LogSurvey:
     inventory = take_inventory(reader.store)
     states: dict[int, StateFacts | None] = {}
     vanished: set[int] = set()
-    for version in inventory.readable_states():
+    remembers = False
+    for version in reversed(inventory.readable_states()):
         try:
-            states[version] = _facts(reader, reader.state(version), version)
+            state = reader.state(version)
+            # Recovery needs the newest one whose memory can be read; what others hold is not looked into.
+            has_coordinator = state.coordinator is not None and (remembers or is_memory(state.coordinator))
+            remembers = remembers or has_coordinator
+            states[version] = _facts(reader, state, version, has_coordinator=has_coordinator)
         except ObjectMissing:
             vanished.add(version)  # cleaned up by another program since the listing
         except (CorruptTable, UnsupportedTable):
             states[version] = None
+    states = dict(sorted(states.items()))
     if vanished:
         left = {number: folder for number, folder in inventory.states.items() if number not in vanished}
         inventory = replace(inventory, states=left)
@@ -43,7 +50,7 @@ def survey_log(reader: LogReader, protected: Protected) -> LogSurvey:
     return LogSurvey(inventory, roots)
 
 
-def _facts(reader: LogReader, state: StateManifest, version: int) -> StateFacts:
+def _facts(reader: LogReader, state: StateManifest, version: int, *, has_coordinator: bool) -> StateFacts:
     keys = set()
     for info in state.manifests:
         try:
@@ -54,7 +61,7 @@ def _facts(reader: LogReader, state: StateManifest, version: int) -> StateFacts:
         created_at=state.created_at,
         manifests=frozenset(keys),
         has_metadata=state.metadata is not None,
-        has_coordinator=state.coordinator is not None,
+        has_coordinator=has_coordinator,
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from headgate_schemas.actions import COORDINATOR_KEY
 from headgate_schemas.errors import InvalidInput
 
 PREFIXES = ("spark.indextables.", "spark.headgate.", "indextables.", "headgate.")
@@ -55,6 +56,9 @@ class TableOptions:
     stats_truncation: bool = True
     stats_max_length: int = 32
     data_skipping_columns: int = 32
+    dedupe_window_hours: int = 168
+    dedupe_max_ids: int = 200_000
+    max_writers: int = 1_000
 
     @property
     def codec(self) -> str:
@@ -83,6 +87,17 @@ def _whole(low: int, high: int = 2**63 - 1) -> Callable[[str], int]:
         if not low <= value <= high:
             raise ValueError(f"a whole number from {low} to {high}")
         return value
+
+    return parse
+
+
+def _hours(low: int, high: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        bare = text.strip().lower()
+        number, factor = (bare[:-1], 24 if bare[-1] == "d" else 1) if bare.endswith(("d", "h")) else (bare, 1)
+        if not (number.isascii() and number.isdigit() and len(number) < 8 and low <= int(number) * factor <= high):
+            raise ValueError(f"hours from {low} to {high}, or days as 7d")
+        return int(number) * factor
 
     return parse
 
@@ -229,6 +244,24 @@ SETTINGS: tuple[Setting, ...] = (
         _whole(-1, 100_000),
         "Columns with statistics; -1 for all",
     ),
+    Setting(
+        "coordinator.dedupe.window",
+        "dedupe_window_hours",
+        _hours(1, 24 * 365),
+        "How long a decision is known by its proposal's id, and a purged path stays forbidden: hours, or days as `7d`",
+    ),
+    Setting(
+        "coordinator.dedupe.maxIds",
+        "dedupe_max_ids",
+        _whole(1_000, 2_000_000),
+        "Decisions known by their proposal's id, at most; each state carries them, 16 bytes each",
+    ),
+    Setting(
+        "coordinator.writers.max",
+        "max_writers",
+        _whole(1, 10_000),
+        "Apps of writers whose sequence numbers a table remembers; others are refused",
+    ),
 )
 
 _BY_KEY = {setting.key.lower(): setting for setting in SETTINGS}
@@ -252,6 +285,15 @@ def table_options(*sources: Mapping[str, str | None]) -> TableOptions:
         except ValueError as error:
             raise InvalidInput(f"the setting {key} is {text!r}; it takes {error}") from None
     return TableOptions(**values)
+
+
+def reserved_key(configuration: Mapping[str, str | None]) -> str | None:
+    """A key among these that belongs to the committer, and that nobody else may set or take away."""
+    return next((key for key in configuration if key.startswith(COORDINATOR_KEY) and not _is_setting(key)), None)
+
+
+def _is_setting(key: str) -> bool:
+    return _bare(key).lower() in _BY_KEY
 
 
 def _bare(key: str) -> str:

@@ -1,13 +1,11 @@
-"""Finding paths in manifests without looking at every entry: per manifest, hashes in order, built once and cached.
+"""Finding paths in the manifests of a state without looking at every entry.
 
-Hashes only narrow the search; what is found is compared as text.
+`path_orders` tells where a path may be, by its hash; only there the manifest is read, and compared as text.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from headgate_schemas.actions import NULL_PARTITION
@@ -15,15 +13,23 @@ from headgate_schemas.column_kinds import ColumnKind
 from headgate_schemas.partition_text import escape_partition_text
 from headgate_schemas.predicates import Comparison, Op
 from headgate_table.indextables.manifest_pruning import may_contain
-from headgate_table.indextables.manifest_reader import read_manifest, read_manifests
+from headgate_table.indextables.manifest_reader import read_manifests
 from headgate_table.indextables.names import has_numeric_bounds, resolve_manifest
+from headgate_table.indextables.path_orders import PathOrder, path_hashes
 from headgate_table.indextables.resources import ReadResources
 from headgate_table.indextables.state_manifest import ManifestInfo, StateManifest
 from headgate_table.store.interface import Store
 
 _Spelled = tuple[tuple[str, str], ...]
 
+_Pairs = list[tuple[int, int]]
+
 FACT_COLUMNS = ("path", "partition_values", "size", "num_records")
+
+ENTRIES_AT_ONCE = 50_000
+"""Entries in memory at a time while paths are looked for in manifests that nothing is known of: one full manifest."""
+ENTRY_BYTES = 12
+"""What an order takes for an entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +41,6 @@ class FoundEntry:
     partition_values: Mapping[str, str]
     size: int
     num_records: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class _HashOrder:
-    hashes: npt.NDArray[np.int64]
-    rows: npt.NDArray[np.int32]
-
-    def candidates(self, wanted: npt.NDArray[np.int64]) -> Iterable[tuple[int, int]]:
-        """Pairs (position in `wanted`, row) whose hashes agree."""
-        low = np.searchsorted(self.hashes, wanted, side="left")
-        high = np.searchsorted(self.hashes, wanted, side="right")
-        for position in np.flatnonzero(high > low):
-            for index in range(int(low[position]), int(high[position])):
-                yield int(position), int(self.rows[index])
 
 
 def find_entries(
@@ -66,19 +58,33 @@ def find_entries(
     found: dict[str, list[FoundEntry]] = {}
     if state is None or not paths:
         return found
-    groups: dict[_Spelled, list[str]] = {}
-    for path in dict.fromkeys(paths):
-        groups.setdefault(_spelled(path, (partitions or {}).get(path)), []).append(path)
-    wanted_of = [
-        [path for spelled, members in groups.items() if _may_hold(info, spelled) for path in members]
-        for info in state.manifests
-    ]
-    searched = [(info, wanted) for info, wanted in zip(state.manifests, wanted_of, strict=True) if wanted]
-    unknown = [info for info, _ in searched if not _has_order(resources, _key(store, state, info), store.uri)]
-    # Together, since a state may have many small manifests; what stays in memory is found there by the search.
-    read_manifests(store, resources, state.version, unknown, FACT_COLUMNS)
-    for entries in resources.each(lambda pair: _search(store, resources, _key(store, state, pair[0]), *pair), searched):
-        for entry in entries:
+    asked = sorted(dict.fromkeys(paths), key=hash)  # the searches of one manifest then lie close together
+    hashes = path_hashes(asked)
+    keys = [_key(store, state, info) for info in state.manifests]
+    orders = [resources.orders.get(store.uri, key) for key in keys]
+    entries: dict[int, list[FoundEntry]] = {}
+    hits: list[tuple[int, _Pairs]] = []
+    for place, order in enumerate(orders):
+        if order is not None and (pairs := order.candidates(hashes)):
+            hits.append((place, pairs))
+    unread = [place for place, order in enumerate(orders) if order is None]
+    for batch in _batches(_that_may_hold(state, unread, asked, partitions or {}), state):
+        infos = [state.manifests[place] for place in batch]
+        # All fact columns at once: whoever looks up paths asks for the facts of what is found next.
+        parts = read_manifests(store, resources, state.version, infos, FACT_COLUMNS)
+        for place, part in zip(batch, parts, strict=True):
+            order = PathOrder.of(part.table.column("path"))
+            resources.orders.put(store.uri, keys[place], order)
+            entries[place] = _found(state.manifests[place], part.table, order.candidates(hashes), asked)
+    pairs_of = dict(hits)
+    for batch in _batches(list(pairs_of), state):
+        infos = [state.manifests[place] for place in batch]
+        parts = read_manifests(store, resources, state.version, infos, FACT_COLUMNS)
+        for place, part in zip(batch, parts, strict=True):
+            entries[place] = _found(state.manifests[place], part.table, pairs_of[place], asked)
+    resources.orders.trim(store.uri, ENTRY_BYTES * sum(info.num_entries for info in state.manifests))
+    for place in sorted(entries):
+        for entry in entries[place]:
             found.setdefault(entry.path, []).append(entry)
     return found
 
@@ -87,39 +93,39 @@ def _key(store: Store, state: StateManifest, info: ManifestInfo) -> str:
     return resolve_manifest(info.path, state.version, store.uri)
 
 
-def _search(
-    store: Store, resources: ReadResources, key: str, info: ManifestInfo, wanted: list[str]
-) -> list[FoundEntry]:
-    order = _hash_order(store, resources, key, info.num_entries)
-    hashes = np.fromiter(map(hash, wanted), np.int64, len(wanted))
-    pairs = list(order.candidates(hashes))
+def _that_may_hold(
+    state: StateManifest, places: Sequence[int], paths: Sequence[str], partitions: Mapping[str, Mapping[str, str]]
+) -> list[int]:
+    """The manifests among these that may hold one of the paths, by their bounds."""
+    if not places:
+        return []
+    spelled = dict.fromkeys(_spelled(path, partitions.get(path)) for path in paths)
+    return [place for place in places if any(_may_hold(state.manifests[place], each) for each in spelled)]
+
+
+def _batches(places: Sequence[int], state: StateManifest) -> Iterator[list[int]]:
+    """As many manifests at a time as fit in memory together, in order."""
+    batch: list[int] = []
+    entries = 0
+    for place in places:
+        if batch and entries + state.manifests[place].num_entries > ENTRIES_AT_ONCE:
+            yield batch
+            batch, entries = [], 0
+        batch.append(place)
+        entries += state.manifests[place].num_entries
+    if batch:
+        yield batch
+
+
+def _found(info: ManifestInfo, table: pa.Table, pairs: _Pairs, paths: Sequence[str]) -> list[FoundEntry]:
     if not pairs:
         return []
-    table = read_manifest(store, resources, key, info.num_entries, FACT_COLUMNS).table
     facts = table.take(pa.array([row for _, row in pairs], pa.int64())).to_pylist()
     return [
         FoundEntry(info, fact["path"], dict(fact["partition_values"]), fact["size"], fact["num_records"])
         for (position, _), fact in zip(pairs, facts, strict=True)
-        if fact["path"] == wanted[position]
+        if fact["path"] == paths[position]
     ]
-
-
-def _has_order(resources: ReadResources, key: str, uri: str) -> bool:
-    return resources.cache.peek(uri, f"{key}#paths") is not None
-
-
-def _hash_order(store: Store, resources: ReadResources, key: str, num_entries: int) -> _HashOrder:
-    cached = resources.cache.get(store.uri, f"{key}#paths")
-    if cached is not None:
-        return cached  # type: ignore[no-any-return]  # only this function puts values under such keys
-    # All fact columns at once: whoever looks up paths asks for the facts of what is found next.
-    table = read_manifest(store, resources, key, num_entries, FACT_COLUMNS).table
-    paths = table.column("path").to_pylist()
-    hashes = np.fromiter(map(hash, paths), np.int64, len(paths))
-    rows = np.argsort(hashes, kind="stable").astype(np.int32)
-    order = _HashOrder(hashes[rows], rows)
-    resources.remember(store.uri, f"{key}#paths", order, order.hashes.nbytes + order.rows.nbytes)
-    return order
 
 
 def _spelled(path: str, values: Mapping[str, str] | None) -> _Spelled:

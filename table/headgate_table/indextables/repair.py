@@ -127,9 +127,9 @@ def _sorted_by_existence(store: Store, adds: list[AddFile]) -> tuple[list[AddFil
 
 
 def _complete(metadata: Metadata, found: Salvaged) -> Metadata:
-    """The metadata with every document mapping that a file may refer to."""
+    """The metadata with every document mapping that a file may refer to, as a version file holds it."""
     mappings = {registry_key(hash_): text for hash_, text in found.registry.items()}
-    return replace(metadata, configuration={**metadata.configuration, **mappings})
+    return replace(metadata, configuration={**metadata.configuration, **mappings}, coordinator=None)
 
 
 def _write(target: Store, metadata: Metadata, adds: list[AddFile]) -> None:

@@ -56,7 +56,7 @@ class Delta:
                     self.added.pop(action.path, None)
                     self.removed[action.path] = action
                 case Metadata():
-                    self.metadata = action
+                    self.metadata = _over(self.metadata, action)
                     self.registry.update(split_registry(action.configuration)[0])
                 case Protocol():
                     self.protocol = action
@@ -74,6 +74,13 @@ class Delta:
             registry=dict(self.registry),
             skips=dict(self.skips),
         )
+
+
+def _over(earlier: Metadata | None, later: Metadata) -> Metadata:
+    """The later metadata. Version files don't carry what a checkpoint keeps beside it, and so don't take it back."""
+    if later.coordinator is not None or earlier is None or earlier.coordinator is None:
+        return later
+    return replace(later, coordinator=earlier.coordinator)
 
 
 def commit_time(actions: Iterable[Action]) -> int | None:

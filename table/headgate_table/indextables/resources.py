@@ -3,13 +3,14 @@
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TypeVar
 
 from headgate_schemas.ambient import SystemAmbient
 from headgate_table.indextables.cache import DEFAULT_EXPIRATION_S, CacheStatistics, ObjectCache
 from headgate_table.indextables.disk_cache import DiskCache
+from headgate_table.indextables.path_orders import PathOrders
 
 DEFAULT_PARALLELISM = 8
 """`indextables.state.read.parallelism`."""
@@ -27,6 +28,8 @@ class ReadResources:
     splitters: Executor
     disk: DiskCache | None = None
     expiration_s: float = DEFAULT_EXPIRATION_S
+    orders: PathOrders = field(default_factory=PathOrders)
+    """Bounded by themselves and without expiry: a busy committer asks them at every commit, and may do without the rest."""
 
     def remember(self, table: str, key: str, value: object, size: int) -> None:
         """Keep an immutable object in memory for as long as these resources keep anything."""
@@ -36,6 +39,7 @@ class ReadResources:
         """Forget what is remembered of one table, or of all, in memory and on disk. Returns the statistics before that."""
         if self.disk is not None:
             self.disk.invalidate(table)
+        self.orders.invalidate(table)
         return self.cache.invalidate(table)
 
     def each(self, work: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
@@ -55,6 +59,7 @@ def new_resources(
     parallelism: int = DEFAULT_PARALLELISM,
     disk: DiskCache | None = None,
     expiration_s: float = DEFAULT_EXPIRATION_S,
+    orders: PathOrders | None = None,
 ) -> ReadResources:
     # Two pools, because a task that waits for others of its own pool could wait for ever.
     return ReadResources(
@@ -63,7 +68,16 @@ def new_resources(
         ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 1), thread_name_prefix="headgate-decode"),
         disk,
         expiration_s,
+        PathOrders() if orders is None else orders,
     )
+
+
+LEAN_CACHE_BYTES = 16 << 20
+
+
+def lean_resources(monotonic_s: Callable[[], float], parallelism: int = DEFAULT_PARALLELISM) -> ReadResources:
+    """For a process that decides about many tables and scans none: it keeps orders of paths, but hardly any entries."""
+    return new_resources(ObjectCache(monotonic_s, LEAN_CACHE_BYTES), parallelism)
 
 
 @cache
@@ -72,9 +86,14 @@ def process_resources(
 ) -> ReadResources:
     """Those that every table with these settings shares unless it is given its own. The cache is one for all."""
     disk = DiskCache(disk_folder, SystemAmbient()) if disk_folder else None
-    return new_resources(_process_cache(), parallelism, disk, expiration_s)
+    return new_resources(_process_cache(), parallelism, disk, expiration_s, _process_orders())
 
 
 @cache
 def _process_cache() -> ObjectCache:
     return ObjectCache(SystemAmbient().monotonic_s)
+
+
+@cache
+def _process_orders() -> PathOrders:
+    return PathOrders()

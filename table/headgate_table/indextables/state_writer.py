@@ -14,13 +14,14 @@ from headgate_schemas.ambient import Ambient
 from headgate_schemas.doc_mapping import bare_hash, registry_key
 from headgate_schemas.logs import get_logger
 from headgate_schemas.operations import CompactState
-from headgate_table.errors import CorruptTable, ObjectMissing, OutcomeUnknown
+from headgate_table.errors import CorruptTable, ObjectMissing, OutcomeUnknown, StoreError
 from headgate_table.indextables.doc_mappings import renormalise_entries
 from headgate_table.indextables.entries import ALL_COLUMNS, added_table
 from headgate_table.indextables.entry_reader import read_entries
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
 from headgate_table.indextables.manifest_reader import read_manifest
 from headgate_table.indextables.manifest_writer import write_manifest
+from headgate_table.indextables.memory_text import KeptMemory
 from headgate_table.indextables.names import POINTER, carried_path, resolve_manifest, state_key
 from headgate_table.indextables.options import TableOptions
 from headgate_table.indextables.path_index import find_entries
@@ -34,11 +35,23 @@ from headgate_table.store.interface import AlreadyExists, Created, Unknown
 
 _log = get_logger("headgate.state")
 
+MAX_ATTEMPT_S = 600
+"""After it a state is planned anew: half of the age below which cleaning keeps every manifest."""
+_PLANS = 3
 _POINTER_ATTEMPTS = 10
 
 
 class _Unanswered(Exception):
     """The store didn't say what became of a state, and it is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """A state whose manifests are written, and when that began."""
+
+    state: StateManifest
+    data: bytes
+    began_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +71,13 @@ class StateWriter:
         self._options = options
 
     def write(
-        self, log: LoadedLog, metadata: Metadata, swap: CompactState | None = None, coordinator: str | None = None
+        self, log: LoadedLog, metadata: Metadata, memory: KeptMemory, swap: CompactState | None = None
     ) -> WrittenState:
         """The state of the loaded version. One that exists already is taken if it says the same, whoever wrote it."""
+        assert memory.through <= log.version, "a state must not remember what comes after it"
         key = state_key(log.version)
-        state = self._plan(log, metadata, swap, coordinator)
-        data = encode_state(
-            state,
-            bytes.fromhex(self._ambient.new_id()),
-            codec=self._options.codec,
-            level=self._options.state_compression_level,
-        )
+        planned = self._planned(log, metadata, memory, swap)
+        state = planned.state
         attempts = trying_again(
             self._ambient,
             _Unanswered,
@@ -79,7 +88,10 @@ class StateWriter:
         try:
             for attempt in attempts:
                 with attempt:
-                    if not self._create(key, data):
+                    if self._is_late(planned):
+                        planned = self._planned(log, metadata, memory, swap)
+                        state = planned.state
+                    if not self._create(key, planned.data):
                         state = self._existing(log)
         except _Unanswered as unanswered:
             raise OutcomeUnknown(
@@ -87,6 +99,30 @@ class StateWriter:
             ) from None
         self.advance_pointer(state_pointer(state.version, state.num_files, state.total_bytes, state.created_at))
         return WrittenState(state, rebased(log, state))
+
+    def _planned(self, log: LoadedLog, metadata: Metadata, memory: KeptMemory, swap: CompactState | None) -> _Planned:
+        """The state, with its new manifests written, under names that nobody has seen before."""
+        for _ in range(_PLANS):
+            began_s = self._ambient.monotonic_s()
+            state = self._plan(log, metadata, memory, swap)
+            data = encode_state(
+                state,
+                bytes.fromhex(self._ambient.new_id()),
+                codec=self._options.codec,
+                level=self._options.state_compression_level,
+            )
+            planned = _Planned(state, data, began_s)
+            if not self._is_late(planned):
+                return planned
+            _log.warning("state_started_again", table=self._store.uri, version=log.version)
+        raise StoreError(
+            f"the manifests of state {log.version} of {self._store.uri} took more than {MAX_ATTEMPT_S} s to write, {_PLANS} times "
+            f"in a row, so the state was given up. The version itself is committed; look at the connection to the store"
+        )
+
+    def _is_late(self, planned: _Planned) -> bool:
+        """Whether cleaning may take its new manifests for orphans before the state refers to them."""
+        return self._ambient.monotonic_s() - planned.began_s > MAX_ATTEMPT_S
 
     def _create(self, key: str, data: bytes) -> bool:
         """Whether the state is ours now; False when one is there already (maybe ours, its answer lost)."""
@@ -121,9 +157,7 @@ class StateWriter:
         # Readers look beyond the pointer, and the next state moves it.
         _log.warning("pointer_not_moved", table=self._store.uri, version=pointer.version, attempts=_POINTER_ATTEMPTS)
 
-    def _plan(
-        self, log: LoadedLog, metadata: Metadata, swap: CompactState | None, coordinator: str | None
-    ) -> StateManifest:
+    def _plan(self, log: LoadedLog, metadata: Metadata, memory: KeptMemory, swap: CompactState | None) -> StateManifest:
         base = log.state
         if base is not None and swap is not None:
             base = apply_swap(base, swap)
@@ -169,8 +203,8 @@ class StateWriter:
             tombstones=tuple(tombstones),
             schema_registry=registry,
             protocol_version=max(4, log.protocol.min_reader_version),
-            metadata=with_registry(metadata, registry),
-            coordinator=coordinator,
+            metadata=replace(with_registry(metadata, registry), coordinator=memory.floor),
+            coordinator=memory.field,
         )
 
     def _new_manifests(self, added: pa.Table, metadata: Metadata) -> list[ManifestInfo]:

@@ -18,6 +18,7 @@ from headgate_table.indextables.entry_reader import read_entries
 from headgate_table.indextables.log_inventory import LogInventory, take_inventory
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
 from headgate_table.indextables.named_files import swapped_manifests
+from headgate_table.indextables.path_orders import PathOrders
 from headgate_table.indextables.verify_files import verify_data_files
 from headgate_table.indextables.verify_log import verify_names, verify_numbers, verify_pointer
 from headgate_table.indextables.verify_report import Findings, VerifyReport
@@ -33,7 +34,9 @@ def verify_table(reader: LogReader, ambient: Ambient, *, data_files: bool = True
     Raises `StoreError` only where the store can't be asked, and `TableNotFound` where nothing of a log is left.
     """
     uri = reader.store.uri
-    fresh = LogReader(reader.store, replace(reader.resources, cache=ObjectCache(ambient.monotonic_s), disk=None))
+    fresh = LogReader(
+        reader.store, replace(reader.resources, cache=ObjectCache(ambient.monotonic_s), disk=None, orders=PathOrders())
+    )
     findings = Findings()
     inventory = take_inventory(fresh.store)
     verify_names(inventory, findings)

@@ -1,14 +1,15 @@
 """What an accepted operation becomes in a version file: its lines, in order. Pure; writing it is `version_writer`'s."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from headgate_schemas.actions import NULL_PARTITION, Action, AddFile, CommitInfo, Metadata
+from headgate_schemas.actions import NULL_PARTITION, Action, AddFile, CommitInfo, Metadata, Protocol
 from headgate_schemas.doc_mapping import registry_key
 from headgate_schemas.operations import CompactState, Operation
 from headgate_schemas.table_schema import column_kinds
 from headgate_schemas.version import __version__
+from headgate_table.indextables.commit_info import Decision, Settled, Term
 from headgate_table.indextables.decide import Effect
 from headgate_table.indextables.doc_mappings import deduplicate
 from headgate_table.indextables.options import TableOptions
@@ -16,54 +17,124 @@ from headgate_table.indextables.statistics import limit_columns, truncate_statis
 
 
 @dataclass(frozen=True, slots=True)
+class Decided:
+    """A proposal, and what it does to the table; one that was rejected does nothing."""
+
+    operation: Operation
+    effect: Effect
+    decision: Decision
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who writes a version in whose turn, and which proposals of the bus it settles."""
+
+    term: Term
+    settled: Settled | None = None
+    rebound: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a version does, in numbers."""
+
+    operation: str
+    added: int
+    removed: int
+    added_bytes: int
+    removed_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class VersionBody:
     """One version, ready to be written. The nonce belongs to this body alone: it tells ours from another's."""
 
     version: int
-    proposal_id: str
     nonce: str
     actions: list[Action]
+    summary: Summary
+    proposals: tuple[str, ...]
+    """The ids of all proposals that it decides."""
 
 
 def version_body(
     version: int,
-    operation: Operation,
-    effect: Effect,
+    decided: Sequence[Decided],
     metadata: Metadata,
     registry: Mapping[str, str],
     options: TableOptions,
     *,
-    proposal_id: str,
     nonce: str,
     time_ms: int,
+    author: Author | None = None,
+    protocol: Protocol | None = None,
 ) -> VersionBody:
-    """Metadata if it changes, removes, adds, skips, and the line that says who wrote this and what it decided."""
+    """Metadata if it changes, all removes, all adds, skips, and the line that says who wrote this and what was decided.
+
+    No path may be removed by one effect and added by another. At most one effect changes metadata or swaps manifests.
+    """
+    effect = _merged([item.effect for item in decided])
     adds, mappings = _stored_adds(effect, metadata, registry, options)
     if effect.swap is not None:
         mappings |= {registry_key(hash_): text for hash_, text in effect.swap.mappings.items()}
     changed = effect.metadata
     if mappings:
         changed = replace(changed or metadata, configuration={**(changed or metadata).configuration, **mappings})
+    summary = Summary(
+        operation=_operation(decided),
+        added=len(adds),
+        removed=len(effect.removes),
+        added_bytes=sum(add.size for add in adds),
+        removed_bytes=sum(remove.size or 0 for remove in effect.removes),
+    )
     body: dict[str, Any] = {
         "timestamp": time_ms,
-        "operation": type(operation).__name__,
+        "operation": summary.operation,
         "engine": f"headgate/{__version__}",
         "nonce": nonce,
         "summary": {
-            "added": len(adds),
-            "removed": len(effect.removes),
-            "addedBytes": sum(add.size for add in adds),
-            "removedBytes": sum(remove.size or 0 for remove in effect.removes),
+            "added": summary.added,
+            "removed": summary.removed,
+            "addedBytes": summary.added_bytes,
+            "removedBytes": summary.removed_bytes,
         },
-        "decisions": [{"id": proposal_id, "accepted": True}],
+        "decisions": [item.decision.to_json() for item in decided],
     }
+    if author is not None:
+        body["committer"] = {"id": author.term.committer, "epoch": author.term.epoch}
+        if author.settled is not None:
+            body["source"] = author.settled.to_json()
+        if author.rebound:
+            body["rebound"] = True
     if effect.purged:
         body["purged"] = list(effect.purged)
     if effect.swap is not None:
         body["swap"] = _swap_body(effect.swap)
-    actions: list[Action] = [] if changed is None else [changed]
+    actions: list[Action] = [] if protocol is None else [protocol]
+    actions += [] if changed is None else [changed]
     actions += [*effect.removes, *adds, *effect.skips, CommitInfo(body)]
-    return VersionBody(version, proposal_id, nonce, actions)
+    return VersionBody(version, nonce, actions, summary, tuple(item.decision.id for item in decided))
+
+
+def _merged(effects: Sequence[Effect]) -> Effect:
+    if len(effects) == 1:
+        return effects[0]
+    return Effect(
+        removes=tuple(remove for effect in effects for remove in effect.removes),
+        adds=tuple(add for effect in effects for add in effect.adds),
+        metadata=next((effect.metadata for effect in effects if effect.metadata is not None), None),
+        skips=tuple(skip for effect in effects for skip in effect.skips),
+        purged=tuple(path for effect in effects for path in effect.purged),
+        swap=next((effect.swap for effect in effects if effect.swap is not None), None),
+        re_adds=any(effect.re_adds for effect in effects),
+    )
+
+
+def _operation(decided: Sequence[Decided]) -> str:
+    names = {type(item.operation).__name__ for item in decided if item.decision.accepted}
+    if not names:
+        return "Reject" if decided else "Rebind"
+    return names.pop() if len(names) == 1 else "Group"
 
 
 def _stored_adds(

@@ -88,5 +88,5 @@ def _nonce_at(store: Store, key: str) -> str | None:
 def _unknown(store: Store, body: VersionBody, reason: str) -> OutcomeUnknown:
     return OutcomeUnknown(
         f"the store never said whether version {body.version} of {store.uri} was written ({reason}). "
-        f"Look for proposal {body.proposal_id} with `headgate table history {store.uri}` before you commit again"
+        f"Look for proposal {', '.join(body.proposals[:3]) or 'it'} with `headgate table history {store.uri}` before you commit again"
     )

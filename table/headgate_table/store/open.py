@@ -30,12 +30,12 @@ def open_store(uri: str, settings: StoreSettings, ambient: Ambient) -> Store:
     """
     if not uri.strip() or "\0" in uri:
         raise InvalidInput(f"{uri!r} is no address of a table: give {_SHOWN_SCHEMES}")
-    scheme, rest = _split(uri)
+    scheme, rest = split_address(uri)
     shown = uri.rstrip("/")
     if scheme == "":
         return LocalStore(uri, ambient, durable=settings.local_durable)
     if scheme == "file":
-        return LocalStore(_file_path(uri, rest), ambient, uri=shown, durable=settings.local_durable)
+        return LocalStore(file_path(uri, rest), ambient, uri=shown, durable=settings.local_durable)
     if scheme in _S3_SCHEMES:
         bucket, prefix = _bucket_and_prefix(uri, rest, "s3://BUCKET/path")
         return _open_s3(bucket, prefix, settings, ambient, shown)
@@ -46,7 +46,8 @@ def open_store(uri: str, settings: StoreSettings, ambient: Ambient) -> Store:
     return _open_azure(container, prefix, settings, ambient, shown, account_url=account_url)
 
 
-def _split(uri: str) -> tuple[str, str]:
+def split_address(uri: str) -> tuple[str, str]:
+    """The scheme, "" for a plain path, and what follows it. Raises `InvalidInput` for a scheme that no store understands."""
     scheme, separator, rest = uri.partition("://")
     if not separator:
         single = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):(/.*)", uri)
@@ -62,7 +63,8 @@ def _split(uri: str) -> tuple[str, str]:
     raise InvalidInput(f"{uri!r} begins with {scheme}://, which no store understands.{hint} Known are {_SHOWN_SCHEMES}")
 
 
-def _file_path(uri: str, rest: str) -> str:
+def file_path(uri: str, rest: str) -> str:
+    """The plain path that a file:// address names by what follows its scheme."""
     host, slash, path = rest.partition("/")
     if not slash or host not in ("", "localhost"):
         raise InvalidInput(f"{uri!r} names the host {host!r}: a local path is written file:///path, with three slashes")

@@ -1,0 +1,96 @@
+"""What all messages have in common: frozen models, keys in camelCase, the number of their format, and their bounds."""
+
+import json
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticSerializationError
+
+from headgate_schemas.errors import InvalidInput
+
+FORMAT: Final = 1
+"""The format of every message. It grows when an older process must not guess what a newer one means."""
+
+MAX_BODY_BYTES = 512 << 10
+"""A larger proposal travels as a claim check."""
+
+MAX_PROBLEM_CHARS = 300
+"""What is said about a message that can't be read; the message itself may be huge."""
+
+_MAX_NAME_CHARS = 60
+
+
+def _known_format(value: object) -> object:
+    if type(value) is not int:
+        raise ValueError("the number of the message's format is needed")
+    if value != FORMAT:
+        raise ValueError(f"this release of headgate knows messages of format {FORMAT}, not {value}: update it")
+    return value
+
+
+KnownFormat = Annotated[Literal[1], BeforeValidator(_known_format)]
+
+Identity = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[!-~]+$")]
+"""An id: visible ASCII, so that it can stand in a header, a file name and a log line."""
+
+ShortText = Annotated[str, StringConstraints(max_length=2_000)]
+TableUri = Annotated[str, StringConstraints(min_length=1, max_length=2_000, pattern=r"^[^\x00-\x1f]+$")]
+Author = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$")]
+
+Count = Annotated[int, Field(ge=0, lt=2**63)]
+Moment = Annotated[int, Field(ge=0, le=253_402_300_799_999)]
+"""Epoch milliseconds, up to the end of the year 9999."""
+
+
+class AskedMessage(BaseModel):
+    """A message that asks for something: a field that we don't know could change what is asked, so it is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True)
+
+
+class ToldMessage(BaseModel):
+    """A message that tells what happened: fields that we don't know yet are left out."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True, alias_generator=to_camel, populate_by_name=True)
+
+
+class UnreadableMessage(InvalidInput):
+    """The bytes are no message that this process understands; the message says why."""
+
+
+def encoded(message: BaseModel, *, exclude_defaults: bool = False, exclude_none: bool = False) -> bytes:
+    """The message as JSON. Raises `UnreadableMessage` for texts that are no Unicode, which no JSON can hold."""
+    try:
+        return message.__pydantic_serializer__.to_json(
+            message, by_alias=True, exclude_defaults=exclude_defaults, exclude_none=exclude_none
+        )
+    except PydanticSerializationError as error:
+        raise UnreadableMessage(f"the message can't be written: {_printable(str(error))[:MAX_PROBLEM_CHARS]}") from None
+
+
+def refuse_repeated_keys(data: bytes) -> None:
+    """For JSON that was read before. Raises `UnreadableMessage` where an object has a key twice.
+
+    Of two values some readers take the first and some the last: whoever asks must not be read in two ways.
+    """
+    json.loads(data, object_pairs_hook=_once_each)
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first thing that is wrong, by its place; never the value, which may be huge."""
+    found: dict[str, Any] = dict(error.errors(include_url=False, include_input=False)[0])
+    where = ".".join(_printable(str(part))[:_MAX_NAME_CHARS] for part in found["loc"])
+    what = _printable(str(found["msg"]).removeprefix("Value error, "))
+    return (f"{where}: {what}" if where else what)[:MAX_PROBLEM_CHARS]
+
+
+def _once_each(pairs: list[tuple[str, object]]) -> None:
+    if len({key for key, _ in pairs}) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise UnreadableMessage(f"the key {_printable(twice)[:_MAX_NAME_CHARS]!r} comes twice in one object")
+
+
+def _printable(text: str) -> str:
+    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)

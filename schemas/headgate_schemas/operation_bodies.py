@@ -1,0 +1,293 @@
+"""Operations as they travel: one model each, told apart by `type`. What they do is the table room's."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, assert_never
+
+from pydantic import Field, StringConstraints
+
+from headgate_schemas.actions import NULL_PARTITION, AddFile, SkipFile
+from headgate_schemas.message_shape import AskedMessage, Count, Identity, ShortText
+from headgate_schemas.operations import (
+    Alter,
+    Append,
+    CompactState,
+    Create,
+    Delete,
+    NewManifest,
+    Operation,
+    Overwrite,
+    Purge,
+    Restore,
+    Rewrite,
+    Skip,
+)
+
+MAX_FILES = 200_000
+"""Files that one proposal names at most: a version file has to hold them all."""
+
+Long = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+Int = Annotated[int, Field(ge=-(2**31), lt=2**31)]
+Path = Annotated[str, StringConstraints(min_length=1, max_length=4_096)]
+Paths = Annotated[tuple[Path, ...], Field(max_length=MAX_FILES)]
+Where = Annotated[str, StringConstraints(min_length=1, max_length=100_000)]
+Name = Annotated[str, StringConstraints(max_length=4_096)]
+"""A column or a key of configuration."""
+Text = Annotated[str, StringConstraints(max_length=4 << 20)]
+"""Schemas and document mappings; the message as a whole has its own bound."""
+
+
+class FileBody(AskedMessage):
+    """A file to add: the fields of the table log's `add` action."""
+
+    path: Path
+    partition_values: dict[Name, str | None]
+    size: Count
+    modification_time: Long
+    data_change: bool = True
+    stats: str | None = None
+    min_values: dict[Name, str] | None = None
+    max_values: dict[Name, str] | None = None
+    num_records: Count | None = None
+    footer_start_offset: Long | None = None
+    footer_end_offset: Long | None = None
+    has_footer_offsets: bool = False
+    delete_opstamp: Long | None = None
+    split_tags: tuple[str, ...] | None = None
+    num_merge_ops: Int | None = None
+    doc_mapping_json: str | None = None
+    doc_mapping_ref: str | None = None
+    uncompressed_size_bytes: Long | None = None
+    time_range_start: str | None = None
+    time_range_end: str | None = None
+    companion_source_files: tuple[str, ...] | None = None
+    companion_delta_version: Long | None = None
+    companion_fast_field_mode: str | None = None
+    tags: dict[Name, str] | None = None
+    hotcache_start_offset: Long | None = None
+    hotcache_length: Long | None = None
+
+    def to_file(self) -> AddFile:
+        fields: dict[str, Any] = dict(self)
+        fields["partition_values"] = _without_nulls(self.partition_values)
+        return AddFile(**fields)
+
+
+class SkipBodyFile(AskedMessage):
+    """A file that maintenance should leave alone for a while."""
+
+    path: Path
+    skip_timestamp: Long
+    reason: ShortText
+    operation: ShortText
+    partition_values: dict[Name, str] | None = None
+    size: Long | None = None
+    retry_after: Long | None = None
+    skip_count: Int = 1
+
+    def to_file(self) -> SkipFile:
+        return SkipFile(**dict(self))
+
+
+class ManifestBody(AskedMessage):
+    """A manifest that compaction has written."""
+
+    path: Path
+    num_entries: Count
+    min_added_at_version: Count
+    max_added_at_version: Count
+    total_bytes: Count
+    partition_bounds: dict[Name, tuple[str | None, str | None]] | None = None
+
+
+class CreateBody(AskedMessage):
+    type: Literal["create"]
+    schema_string: Text
+    partition_columns: tuple[str, ...] = ()
+    configuration: dict[Name, str] = Field(default_factory=dict)
+    name: ShortText | None = None
+    description: ShortText | None = None
+    table_id: Identity | None = None
+
+
+class AppendBody(AskedMessage):
+    type: Literal["append"]
+    files: Annotated[tuple[FileBody, ...], Field(max_length=MAX_FILES)]
+
+
+class OverwriteBody(AskedMessage):
+    type: Literal["overwrite"]
+    files: Annotated[tuple[FileBody, ...], Field(max_length=MAX_FILES)]
+    where: Where | None = None
+
+
+class DeleteBody(AskedMessage):
+    type: Literal["delete"]
+    paths: Paths = ()
+    where: Where | None = None
+
+
+class RestoreBody(AskedMessage):
+    type: Literal["restore"]
+    version: Count
+
+
+class RewriteBody(AskedMessage):
+    type: Literal["rewrite"]
+    removes: Paths
+    adds: Annotated[tuple[FileBody, ...], Field(max_length=MAX_FILES)]
+
+
+class SkipBody(AskedMessage):
+    type: Literal["skip"]
+    skips: Annotated[tuple[SkipBodyFile, ...], Field(max_length=MAX_FILES)]
+
+
+class AlterBody(AskedMessage):
+    type: Literal["alter"]
+    based_on: Count
+    configuration: dict[Name, str | None] = Field(default_factory=dict)
+    description: ShortText | None = None
+    name: ShortText | None = None
+    schema_string: Text | None = None
+
+
+class PurgeBody(AskedMessage):
+    type: Literal["purge"]
+    paths: Paths
+
+
+class CompactStateBody(AskedMessage):
+    type: Literal["compact_state"]
+    base: Count
+    removes: Paths
+    adds: Annotated[tuple[ManifestBody, ...], Field(max_length=MAX_FILES)]
+    tombstones: Paths = ()
+    mappings: dict[Name, str] = Field(default_factory=dict)
+
+
+OperationBody = Annotated[
+    CreateBody
+    | AppendBody
+    | OverwriteBody
+    | DeleteBody
+    | RestoreBody
+    | RewriteBody
+    | SkipBody
+    | AlterBody
+    | PurgeBody
+    | CompactStateBody,
+    Field(discriminator="type"),
+]
+
+
+def operation_of(body: OperationBody) -> Operation:
+    """The operation that a body asks for."""
+    match body:
+        case AppendBody():
+            return Append(_files(body.files))
+        case OverwriteBody():
+            return Overwrite(_files(body.files), body.where)
+        case DeleteBody():
+            return Delete(body.paths, body.where)
+        case RewriteBody():
+            return Rewrite(body.removes, _files(body.adds))
+        case CompactStateBody():
+            adds = tuple(NewManifest(**dict(manifest)) for manifest in body.adds)
+            return CompactState(body.base, body.removes, adds, body.tombstones, body.mappings)
+        case RestoreBody():
+            return Restore(body.version)
+        case SkipBody():
+            return Skip(tuple(skip.to_file() for skip in body.skips))
+        case PurgeBody():
+            return Purge(body.paths)
+        case AlterBody():
+            return Alter(body.based_on, body.configuration, body.description, body.name, body.schema_string)
+        case CreateBody():
+            return Create(
+                body.schema_string,
+                body.partition_columns,
+                body.configuration,
+                body.name,
+                body.description,
+                body.table_id,
+            )
+        case _:
+            assert_never(body)
+
+
+def body_of(operation: Operation) -> OperationBody:
+    """How an operation travels. Raises pydantic's `ValidationError` for what no message may hold."""
+    match operation:
+        case Append(files):
+            return AppendBody(type="append", files=_bodies(files))
+        case Overwrite(files, where):
+            return OverwriteBody(type="overwrite", files=_bodies(files), where=where)
+        case Delete(paths, where):
+            return DeleteBody(type="delete", paths=paths, where=where)
+        case Rewrite(removes, adds):
+            return RewriteBody(type="rewrite", removes=removes, adds=_bodies(adds))
+        case CompactState():
+            manifests = tuple(
+                ManifestBody(
+                    path=manifest.path,
+                    num_entries=manifest.num_entries,
+                    min_added_at_version=manifest.min_added_at_version,
+                    max_added_at_version=manifest.max_added_at_version,
+                    total_bytes=manifest.total_bytes,
+                    partition_bounds=None if manifest.partition_bounds is None else dict(manifest.partition_bounds),
+                )
+                for manifest in operation.adds
+            )
+            return CompactStateBody(
+                type="compact_state",
+                base=operation.base,
+                removes=operation.removes,
+                adds=manifests,
+                tombstones=operation.tombstones,
+                mappings=dict(operation.mappings),
+            )
+        case Restore(version):
+            return RestoreBody(type="restore", version=version)
+        case Skip(skips):
+            return SkipBody(type="skip", skips=tuple(SkipBodyFile(**_attributes(skip, SkipBodyFile)) for skip in skips))
+        case Purge(paths):
+            return PurgeBody(type="purge", paths=paths)
+        case Alter():
+            return AlterBody(
+                type="alter",
+                based_on=operation.based_on,
+                configuration=dict(operation.configuration),
+                description=operation.description,
+                name=operation.name,
+                schema_string=operation.schema_string,
+            )
+        case Create():
+            return CreateBody(
+                type="create",
+                schema_string=operation.schema_string,
+                partition_columns=operation.partition_columns,
+                configuration=dict(operation.configuration),
+                name=operation.name,
+                description=operation.description,
+                table_id=operation.table_id,
+            )
+        case _:
+            assert_never(operation)
+
+
+def _files(bodies: tuple[FileBody, ...]) -> tuple[AddFile, ...]:
+    return tuple(body.to_file() for body in bodies)
+
+
+def _bodies(files: tuple[AddFile, ...]) -> tuple[FileBody, ...]:
+    return tuple(FileBody(**_attributes(file, FileBody)) for file in files)
+
+
+def _attributes(value: object, model: type[AskedMessage]) -> dict[str, Any]:
+    """The fields that say something; mappings as plain dicts."""
+    found = {name: getattr(value, name) for name in model.model_fields}
+    return {name: dict(item) if isinstance(item, Mapping) else item for name, item in found.items() if item is not None}
+
+
+def _without_nulls(values: Mapping[str, str | None]) -> dict[Name, str]:
+    return {column: NULL_PARTITION if value is None else value for column, value in values.items()}

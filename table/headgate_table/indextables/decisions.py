@@ -1,0 +1,68 @@
+"""What became of a proposal, by the table's own log: for whoever lost touch with the bus. None: the log doesn't tell."""
+
+from collections.abc import Sequence
+
+from headgate_schemas.logs import get_logger
+from headgate_schemas.operations import Committed, Receipt, RejectCode, Rejected, Writer
+from headgate_table.errors import CorruptTable, ObjectMissing
+from headgate_table.indextables.commit_info import commit_record
+from headgate_table.indextables.log_reader import LogReader
+from headgate_table.indextables.memory import MemoryLimits
+from headgate_table.indextables.memory_reader import recover
+from headgate_table.indextables.options import TableOptions
+
+_BATCH = 32
+
+_log = get_logger("headgate.memory")
+
+
+def find_decision(
+    reader: LogReader,
+    proposal_id: str,
+    writer: Writer | None = None,
+    options: TableOptions | MemoryLimits | None = None,
+) -> Receipt | None:
+    """The first decision about a proposal: from what the table remembers, else from the versions that are left.
+
+    A seq that was committed is answered even where its version is gone, or where another id committed it.
+    """
+    log = reader.latest()
+    memory = recover(reader, log, options or MemoryLimits())
+    remembered = memory.receipt_of(proposal_id)
+    if remembered is not None:
+        return remembered
+    # Ids of proposals with a writer are not remembered; all others are, from the first version that the window covers.
+    covered_from = memory.window[0].version if memory.window and writer is None else log.version + 1
+    versions = [number for number in reader.full_listing().versions if number < covered_from]
+    told = _told(reader, versions[::-1], proposal_id)
+    if told is not None or writer is None:
+        return told
+    return memory.earlier(proposal_id, writer)
+
+
+def _told(reader: LogReader, versions: Sequence[int], proposal_id: str) -> Receipt | None:
+    """What the earliest of these versions, given newest first, says of the id."""
+    found: Receipt | None = None
+    for start in range(0, len(versions), _BATCH):
+        some = versions[start : start + _BATCH]
+        for receipt in reader.resources.each(lambda version: _decided(reader, version, proposal_id), some):
+            found = receipt or found
+        if found is not None:
+            return found
+    return None
+
+
+def _decided(reader: LogReader, version: int, proposal_id: str) -> Receipt | None:
+    try:
+        record = commit_record(reader.actions(version))
+    except ObjectMissing:
+        return None  # cleaned up meanwhile
+    except CorruptTable as error:
+        _log.warning("version_not_readable", table=reader.store.uri, version=version, reason=str(error))
+        return None
+    for decision in () if record is None else record.decisions:
+        if decision.id == proposal_id:
+            if decision.accepted:
+                return Committed(version, proposal_id)
+            return Rejected(decision.code or RejectCode.INVALID, decision.reason or "", proposal_id)
+    return None

@@ -1,0 +1,233 @@
+"""A table's memory as text: whole, as states carry it, and its floor, as their configuration does. Pure.
+
+Equal memories give equal texts. What can't be read counts as not there: then the memory is recovered from less.
+"""
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Iterable
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
+
+from headgate_schemas.operations import RejectCode
+from headgate_schemas.sources import Source
+from headgate_table.indextables.commit_info import Term
+from headgate_table.indextables.memory import (
+    HASH_BYTES,
+    RECENT_SEQS,
+    Floor,
+    IdsOfVersion,
+    MemoryLimits,
+    PurgedPaths,
+    TableMemory,
+)
+from headgate_table.indextables.options import TableOptions
+
+FORMAT = 1
+_HOUR_MS = 3_600_000
+_MALFORMED = (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError)
+
+
+class UnreadableMemory(ValueError):
+    """A text that is none of ours, of a newer release, or damaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptMemory:
+    """A memory at one version, as it is written there; other than the memory itself it never changes."""
+
+    through: int
+    field: str
+    """For the state's field `coordinator`."""
+    floor: str
+    """For the configuration of the state's metadata: all that other writers carry along. Its length is bounded by the
+    number of apps (`coordinator.writers.max`) and of sources."""
+
+
+def kept_memory(memory: TableMemory) -> KeptMemory:
+    return KeptMemory(memory.through, format_memory(memory), format_floor(memory.floor()))
+
+
+def memory_limits(options: TableOptions) -> MemoryLimits:
+    """The limits that the settings mean."""
+    return MemoryLimits(
+        window_ms=options.dedupe_window_hours * _HOUR_MS,
+        max_ids=options.dedupe_max_ids,
+        max_apps=options.max_writers,
+    )
+
+
+def format_memory(memory: TableMemory) -> str:
+    floor = memory.floor()
+    return _text(
+        {
+            "format": FORMAT,
+            "through": memory.through,
+            **_floor_body(floor),
+            "writers": {app: [list(pair) for pair in recent] for app, recent in sorted(memory.writers.items())},
+            "horizon": memory.horizon_ms,
+            "ids": [_ids_body(ids) for ids in memory.window],
+            "metadataVersion": memory.metadata_version,
+            "completeFrom": memory.complete_from,
+            "removed": _removed_body(memory.removed),
+            "purged": [[item.version, item.time_ms, _blob(item.paths)] for item in memory.purges],
+            "newest": memory.newest_ms,
+            "newestAppended": memory.newest_appended_ms,
+        }
+    )
+
+
+def parse_memory(text: str, limits: MemoryLimits) -> TableMemory:
+    """The memory as it was. Raises `UnreadableMemory`."""
+    try:
+        return _memory(_body(text), limits)
+    except _MALFORMED as error:
+        raise UnreadableMemory(f"{type(error).__name__} {error}") from None
+
+
+def is_memory(text: str | None) -> bool:
+    """Whether a state's field is worth keeping the state for."""
+    if text is None:
+        return False
+    try:
+        parse_memory(text, MemoryLimits())
+    except UnreadableMemory:
+        return False
+    return True
+
+
+def format_floor(floor: Floor) -> str:
+    return _text({"format": FORMAT, **_floor_body(floor), "writers": [list(writer) for writer in floor.writers]})
+
+
+def parse_floor(text: str) -> Floor:
+    """Raises `UnreadableMemory`."""
+    try:
+        body = _body(text)
+        return _floor(body, tuple((_str(app), _int(seq), _int(version)) for app, seq, version in body["writers"]))
+    except _MALFORMED as error:
+        raise UnreadableMemory(f"{type(error).__name__} {error}") from None
+
+
+def _text(body: dict[str, Any]) -> str:
+    return json.dumps(body, separators=(",", ":"), ensure_ascii=True)
+
+
+def _body(text: str) -> dict[str, Any]:
+    body = json.loads(text)
+    if not isinstance(body, dict):
+        raise TypeError("not an object")
+    if body.get("format") != FORMAT:
+        raise ValueError(f"format {body.get('format')!r}; this Headgate knows {FORMAT}")
+    return body
+
+
+def _floor_body(floor: Floor) -> dict[str, Any]:
+    return {
+        "term": None if floor.term is None else [floor.term.epoch, floor.term.committer],
+        "rebound": floor.rebound_epoch,
+        "source": None if floor.source is None else _source_body(floor.source),
+        "positions": [[*_source_body(source), offset] for source, offset in floor.positions],
+    }
+
+
+def _source_body(source: Source) -> list[str | int]:
+    return [source.cluster, source.topic, source.partition]
+
+
+def _ids_body(ids: IdsOfVersion) -> list[Any]:
+    rejected = [[_blob([identity]), code.value, reason] for identity, code, reason in ids.rejected]
+    return [ids.version, ids.appended_ms, int(ids.is_direct), _blob(ids.accepted), rejected]
+
+
+def _removed_body(removed: dict[bytes, int]) -> list[list[Any]]:
+    by_version: dict[int, list[bytes]] = {}
+    for path, version in removed.items():
+        by_version.setdefault(version, []).append(path)
+    return [[version, _blob(sorted(paths))] for version, paths in sorted(by_version.items(), key=itemgetter(0))]
+
+
+def _memory(body: dict[str, Any], limits: MemoryLimits) -> TableMemory:
+    floor = _floor(body, ())
+    memory = TableMemory(
+        limits=limits,
+        through=_int(body["through"], least=-1),
+        term=floor.term,
+        rebound_epoch=floor.rebound_epoch,
+        source=floor.source,
+        positions=dict(floor.positions),
+        writers={app: _recent(recent) for app, recent in body["writers"].items()},
+        horizon_ms=_int(body["horizon"]),
+        metadata_version=_int(body["metadataVersion"]),
+        complete_from=_int(body["completeFrom"]),
+        newest_ms=_int(body["newest"]),
+        newest_appended_ms=_int(body["newestAppended"]),
+    )
+    for version, appended_ms, is_direct, accepted, rejected in body["ids"]:
+        ids = tuple((_one(identity), _code(code), _str(reason)) for identity, code, reason in rejected)
+        known = IdsOfVersion(_int(version), _int(appended_ms), _hashes(accepted), ids, bool(_int(is_direct)))
+        memory.remember_ids(known)
+    for version, blob in body["removed"]:
+        memory.removed.update(dict.fromkeys(_hashes(blob), _int(version)))
+    for version, time_ms, blob in body["purged"]:
+        memory.remember_purge(PurgedPaths(_int(version), _int(time_ms), _hashes(blob)))
+    return memory
+
+
+def _floor(body: dict[str, Any], writers: tuple[tuple[str, int, int], ...]) -> Floor:
+    term, source = body["term"], body["source"]
+    return Floor(
+        term=None if term is None else Term(_int(term[0]), _str(term[1])),
+        rebound_epoch=_int(body["rebound"]),
+        source=None if source is None else _source(source),
+        positions=tuple((_source(position[:3]), _int(position[3])) for position in body["positions"]),
+        writers=writers,
+    )
+
+
+def _source(body: Any) -> Source:
+    cluster, topic, partition = body
+    return Source(_str(cluster), _str(topic), _int(partition))
+
+
+def _recent(pairs: Any) -> tuple[tuple[int, int], ...]:
+    recent = tuple((_int(seq), _int(version)) for seq, version in pairs)
+    if not 0 < len(recent) <= RECENT_SEQS:
+        raise ValueError(f"{len(recent)} commits of one app")
+    return recent
+
+
+def _code(text: str) -> RejectCode:
+    try:
+        return RejectCode(text)
+    except ValueError:
+        return RejectCode.INVALID  # a code of a newer release; the reason still says why
+
+
+def _blob(hashes: Iterable[bytes]) -> str:
+    return b64encode(b"".join(hashes)).decode("ascii")
+
+
+def _hashes(text: Any) -> tuple[bytes, ...]:
+    data = b64decode(_str(text), validate=True)
+    if len(data) % HASH_BYTES:
+        raise ValueError("hashes that end in the middle")
+    return tuple(data[start : start + HASH_BYTES] for start in range(0, len(data), HASH_BYTES))
+
+
+def _one(text: Any) -> bytes:
+    (identity,) = _hashes(text)
+    return identity
+
+
+def _int(value: Any, least: int = 0) -> int:
+    if type(value) is not int or not least <= value < 2**63:
+        raise TypeError(f"{value!r:.40} is no whole number from {least}")
+    return value
+
+
+def _str(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r:.40} is no text")
+    return value

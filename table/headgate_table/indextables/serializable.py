@@ -1,0 +1,72 @@
+"""Whether what a serializable proposal has read still stands: a pure look at the versions since. Reading them is `evidence`'s."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from headgate_schemas.actions import Action, AddFile, Metadata, RemoveFile
+from headgate_schemas.column_kinds import kinds_of
+from headgate_schemas.errors import PredicateError
+from headgate_schemas.operations import ReadSet
+from headgate_schemas.partition_text import kind_of, text_test
+from headgate_schemas.predicates import Leaf, columns, fold
+from headgate_schemas.table_schema import column_kinds
+
+_AGAIN = "read the table again and propose anew"
+
+_MayMatch = Callable[[Mapping[str, str]], bool]
+
+
+def read_conflict(
+    reads: ReadSet, versions: Iterable[tuple[int, Sequence[Action]]] | None, metadata: Metadata
+) -> str | None:
+    """Why the proposal must be refused: the first change of data, after `based_on`, that matches or may match its reads.
+
+    `versions` are those after `based_on`, in order; None where one of them can't be read any more.
+    """
+    if versions is None:
+        return (
+            f"the versions after {reads.based_on} can't all be read any more, so nobody can tell what changed; {_AGAIN}"
+        )
+    try:
+        may_match = _may_match(reads.reads, metadata)
+    except PredicateError as error:
+        return f"what was read can't be compared with later versions: {error}"
+    for version, actions in versions:
+        for action in actions:
+            match action:
+                case AddFile(data_change=True) if may_match(action.partition_values):
+                    done = "added"
+                case RemoveFile(data_change=True) if _is_vague(action, metadata) or may_match(
+                    action.partition_values or {}
+                ):
+                    done = "removed"
+                case _:
+                    continue
+            return f"version {version} {done} {action.path}, which may be among what was read at version {reads.based_on}; {_AGAIN}"
+    return None
+
+
+def _is_vague(action: RemoveFile, metadata: Metadata) -> bool:
+    """Whether it doesn't tell the partition of the file, as known writers may leave it out."""
+    return not set(metadata.partition_columns) <= set(action.partition_values or {})
+
+
+def _may_match(where: str | None, metadata: Metadata) -> _MayMatch:
+    """True where a file matches by its partition, and where only its rows could tell. Raises `PredicateError`."""
+    if where is None:
+        return lambda values: True
+    from headgate_schemas.predicate_text import parse_predicate  # imports sqlglot, which only predicates need
+
+    predicate = parse_predicate(where)
+    kinds = kinds_of(column_kinds(metadata.schema_string))
+    for column in sorted(columns(predicate)):
+        kind_of(column, kinds)
+
+    def test(values: Mapping[str, str]) -> bool:
+        def leaf_may_be_true(leaf: Leaf) -> bool:
+            if leaf.column not in metadata.partition_columns:
+                return True
+            return text_test(leaf, kind_of(leaf.column, kinds))(values.get(leaf.column))
+
+        return fold(predicate, leaf_may_be_true, all, any, bool)
+
+    return test

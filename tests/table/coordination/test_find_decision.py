@@ -1,0 +1,97 @@
+"""Asking a table's log what became of a proposal."""
+
+from headgate_schemas.operations import Committed, Duplicate, RejectCode, Rejected, Writer
+from headgate_table.indextables.decisions import find_decision
+from headgate_table.indextables.memory import MemoryLimits, TableMemory
+from headgate_table.indextables.names import version_key
+from support.decided_logs import (
+    accepted,
+    by_committer,
+    directly,
+    fresh_reader,
+    rejected,
+    replayed,
+    write_log,
+    write_state,
+)
+from support.stores.faulty import FaultyStore
+from support.stores.memory import MemoryStore
+from support.tables import START_MS, add_file, new_table, opened
+
+WRITER = Writer("nightly", 17)
+
+
+def logged(*versions: list) -> MemoryStore:  # type: ignore[type-arg]  # actions
+    store = MemoryStore()
+    write_log(store, versions)
+    return store
+
+
+def test_an_accepted_proposal_is_in_its_version() -> None:
+    assert find_decision(fresh_reader(logged([], by_committer(accepted("a"), next_offset=1))), "a") == Committed(2, "a")
+
+
+def test_a_rejected_proposal_has_its_reason() -> None:
+    found = find_decision(fresh_reader(logged(by_committer(rejected("a", "live"), next_offset=1))), "a")
+    assert found == Rejected(RejectCode.PATH_IN_USE, "live", "a")
+
+
+def test_a_proposal_that_nobody_decided_has_no_decision() -> None:
+    assert find_decision(fresh_reader(logged(by_committer(accepted("a"), next_offset=1))), "b") is None
+
+
+def test_a_proposal_with_a_writer_is_found_by_its_id() -> None:
+    """Break: only the window is asked, which holds no ids of proposals with a writer."""
+    store = logged(by_committer(accepted("x"), accepted("a", writer=WRITER), next_offset=2), [])
+    assert find_decision(fresh_reader(store), "a", WRITER) == Committed(1, "a")
+
+
+def test_a_seq_that_another_id_committed_is_a_duplicate() -> None:
+    store = logged(by_committer(accepted("a", writer=WRITER), next_offset=1))
+    assert find_decision(fresh_reader(store), "b", WRITER) == Duplicate(1, "b")
+
+
+def test_a_seq_whose_version_is_gone_is_a_duplicate_of_it() -> None:
+    versions = [by_committer(accepted("a", writer=WRITER), next_offset=1), []]
+    store = logged(*versions)
+    write_state(store, 2, replayed(versions, TableMemory()))
+    store.delete([version_key(0), version_key(1)])
+    assert find_decision(fresh_reader(store), "a", WRITER) == Duplicate(1, "a")
+
+
+def test_a_rejected_proposal_with_a_writer_was_rejected_though_its_seq_was_committed_later() -> None:
+    store = logged(
+        by_committer(rejected("a", "live", writer=WRITER), next_offset=1),
+        by_committer(accepted("b", writer=WRITER), next_offset=2),
+    )
+    assert find_decision(fresh_reader(store), "a", WRITER) == Rejected(RejectCode.PATH_IN_USE, "live", "a")
+
+
+def test_an_id_that_is_forgotten_is_looked_up_in_the_versions() -> None:
+    versions = [by_committer(accepted(f"p{n}"), next_offset=n + 1, appended_ms=START_MS + n) for n in range(20)]
+    found = find_decision(fresh_reader(logged(*versions)), "p3", options=MemoryLimits(max_ids=4))
+    assert found == Committed(4, "p3")
+
+
+def test_an_id_that_the_window_covers_is_not_looked_for_in_versions() -> None:
+    versions = [by_committer(accepted(f"p{n}"), next_offset=n + 1) for n in range(20)]
+    store = logged(*versions)
+    write_state(store, 20, replayed(versions, TableMemory()))
+    watched = FaultyStore(store)
+    assert find_decision(fresh_reader(watched), "p3") == Committed(4, "p3")
+    assert not [step for step in watched.steps if step.operation == "get" and step.key.endswith(".json")]
+
+
+def test_a_direct_commit_sent_again_is_a_duplicate() -> None:
+    """Break: `DirectCommitter` doesn't ask what was decided before."""
+    from headgate_schemas.operations import Append
+
+    table = new_table()
+    table._committer.commit(Append((add_file("a"),)), "my-id")
+    again = opened(table.store)._committer.commit(Append((add_file("b"),)), "my-id")
+    assert again == Duplicate(1, "my-id")
+    assert table.version == 1
+
+
+def test_a_direct_commit_is_found_like_any_other() -> None:
+    assert find_decision(fresh_reader(logged(directly(accepted("a")))), "a") == Committed(1, "a")

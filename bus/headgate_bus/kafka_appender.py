@@ -1,0 +1,111 @@
+"""Appending through one idempotent producer that all threads share."""
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from kafka.errors import KafkaError
+
+from headgate_bus.errors import BusError, BusUnavailable
+from headgate_bus.interface import Message, Place, Topic
+from headgate_bus.kafka_address import KafkaAddress
+from headgate_bus.kafka_calls import DeadlinePassed, KafkaCalls
+from headgate_bus.kafka_clients import close_producer, new_appender
+from headgate_bus.kafka_cluster import KafkaCluster
+from headgate_bus.kafka_errors import REFUSED, brief, translated
+from headgate_bus.kafka_records import as_sent
+from headgate_schemas.ambient import Ambient
+
+
+class KafkaAppender:
+    """The producer is made at the first append, and anew after an error that it may not recover from."""
+
+    def __init__(self, address: KafkaAddress, cluster: KafkaCluster, calls: KafkaCalls, ambient: Ambient) -> None:
+        self._address = address
+        self._cluster = cluster
+        self._calls = calls
+        self._ambient = ambient
+        self._lock = threading.Lock()
+        self._producer: Any = None
+        self._closed: bool = False
+
+    def append(self, topic: Topic, messages: Sequence[Message], timeout_s: float) -> list[Place]:
+        """In order, each after the one before. The messages' sizes have been checked."""
+        if not messages:
+            return []
+        doing = f"appending {len(messages)} messages to {self._address.topic(topic)}"
+        deadline = self._ambient.monotonic_s() + timeout_s
+        try:
+            # On a thread of its own: `send` waits for metadata longer than we may.
+            sent = self._calls.within(timeout_s, f"{doing} at {self._address}", lambda: self._send(topic, messages))
+        except DeadlinePassed:
+            self._forget()
+            raise
+        except KafkaError as error:
+            self._explain_missing(topic, error)
+            raise translated(error, doing, self._address) from error
+        outcomes = [self._outcome(future, deadline - self._ambient.monotonic_s()) for future in sent]
+        places = [outcome for outcome in outcomes if isinstance(outcome, Place)]
+        if len(places) == len(outcomes):
+            return places
+        self._forget()
+        errors = [outcome for outcome in outcomes if not isinstance(outcome, Place)]
+        if not places and all(isinstance(error, REFUSED) for error in errors):
+            raise translated(errors[0], doing, self._address) from errors[0]
+        raise BusUnavailable(
+            f"{doing} at {self._address}: {len(places)} were acknowledged, of the others it isn't known"
+            f" ({brief(errors[0])}); try again with the same ids"
+        ) from errors[0]
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+        self._forget()
+
+    def _send(self, topic: Topic, messages: Sequence[Message]) -> list[Any]:
+        producer = self._connected()
+        name = self._address.topic(topic)
+        return [producer.send(name, **as_sent(message)) for message in messages]
+
+    def _outcome(self, future: Any, timeout_s: float) -> Place | KafkaError:
+        try:
+            metadata = future.get(timeout=max(timeout_s, 0.0))
+        except KafkaError as error:
+            return error
+        if metadata.offset < 0:
+            return KafkaError("the record was there already, at an offset that the broker doesn't tell")
+        return Place(metadata.partition, metadata.offset)
+
+    def _explain_missing(self, topic: Topic, error: KafkaError) -> None:
+        """The client waits in vain for a topic that isn't there, and calls it a time-out; the cluster knows better."""
+        if error.retriable:
+            self._cluster.partitions(topic)
+
+    def _connected(self) -> Any:
+        with self._lock:
+            self._check_open()
+            if self._producer is not None:
+                return self._producer
+        return self._kept(new_appender(self._address))
+
+    def _kept(self, made: Any) -> Any:
+        with self._lock:
+            if self._producer is None and not self._closed:
+                self._producer = made
+            producer = self._producer
+        if producer is not made:
+            close_producer(made)
+        with self._lock:
+            self._check_open()
+        return producer
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise BusError("this bus was closed; open it again")
+
+    def _forget(self) -> None:
+        """A producer that lost a batch may number the next one wrongly; what others have under way it still ends."""
+        with self._lock:
+            producer, self._producer = self._producer, None
+        if producer is not None:
+            self._calls.start("closing a producer", lambda: close_producer(producer))

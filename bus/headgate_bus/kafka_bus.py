@@ -1,0 +1,107 @@
+"""The bus on Kafka: one object a process, made from an address."""
+
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from headgate_bus.errors import BusError
+from headgate_bus.interface import DEFAULT_TIMEOUT_S, Extent, Message, Place, Topic
+from headgate_bus.kafka_address import parse_kafka_address
+from headgate_bus.kafka_appender import KafkaAppender
+from headgate_bus.kafka_calls import KafkaCalls
+from headgate_bus.kafka_clients import quieten
+from headgate_bus.kafka_cluster import KafkaCluster
+from headgate_bus.kafka_reader import KafkaReader
+from headgate_bus.kafka_records import partition_for
+from headgate_bus.kafka_seat import KafkaSeat
+from headgate_bus.kafka_topics import explain, faults, wanted_topics
+from headgate_bus.message_bounds import check_messages
+from headgate_schemas.ambient import Ambient
+from headgate_schemas.sources import Source
+
+Lent = TypeVar("Lent", KafkaReader, KafkaSeat)
+
+
+class KafkaBus:
+    """Raises `BusUnavailable` within seconds when no broker answers."""
+
+    def __init__(self, address: str, ambient: Ambient) -> None:
+        self._address = parse_kafka_address(address)
+        self._ambient = ambient
+        self._calls = KafkaCalls()
+        self._cluster = KafkaCluster(self._address, self._calls, ambient)
+        self._appender = KafkaAppender(self._address, self._cluster, self._calls, ambient)
+        self._lock = threading.Lock()
+        # Those that nobody holds any more close by themselves.
+        self._lent: weakref.WeakSet[KafkaReader | KafkaSeat] = weakref.WeakSet()
+        self._proposal_partitions = 0
+        self._closed = False
+        quieten()
+        self._cluster.connect()
+
+    @property
+    def address(self) -> str:
+        return str(self._address)
+
+    def prepare(self) -> None:
+        for wanted in wanted_topics(self._address):
+            found = self._cluster.make(wanted)
+            wrong = faults(found)
+            if wrong:
+                raise BusError(explain(found, wrong))
+
+    def partitions(self, topic: Topic) -> int:
+        found = self._cluster.partitions(topic)
+        if topic is Topic.PROPOSALS:
+            self._proposal_partitions = found
+        return found
+
+    def partition_of(self, key: str) -> int:
+        # Their number is fixed when the topic is made, so it is asked once.
+        return partition_for(key, self._proposal_partitions or self.partitions(Topic.PROPOSALS))
+
+    def source(self, partition: int) -> Source:
+        return self._cluster.source(partition)
+
+    def extent(self, topic: Topic, partition: int) -> Extent:
+        return self._cluster.extent(topic, partition)
+
+    def committed(self, group: str, partition: int) -> int | None:
+        return self._cluster.committed(group, partition)
+
+    def append(self, topic: Topic, messages: Sequence[Message], timeout_s: float = DEFAULT_TIMEOUT_S) -> list[Place]:
+        self._check_open()
+        check_messages(topic, messages)
+        return self._appender.append(topic, messages, timeout_s)
+
+    def reader(self, topic: Topic, offsets: Mapping[int, int]) -> KafkaReader:
+        self._check_open()
+        return self._lend(KafkaReader(self._address, self._cluster, topic, offsets))
+
+    def seat(self, group: str) -> KafkaSeat:
+        self._check_open()
+        # A group may wait for a topic that isn't there; its user would wait with it.
+        self.partitions(Topic.PROPOSALS)
+        return self._lend(KafkaSeat(self._address, group, self._cluster, self._calls, self._ambient))
+
+    def trim(self, partition: int, before: int) -> None:
+        self._cluster.trim(partition, before)
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            lent = list(self._lent)
+        for one in lent:
+            one.close()
+        self._appender.close()
+        self._cluster.close()
+
+    def _lend(self, one: Lent) -> Lent:
+        with self._lock:
+            self._lent.add(one)
+        return one
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise BusError("this bus was closed; open it again")

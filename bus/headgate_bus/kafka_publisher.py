@@ -1,0 +1,121 @@
+"""One transaction after the other, for one partition of proposals: events, dead letters and the offset, or nothing.
+
+The transactional id is fixed by group and partition, so opening a publisher fences whoever published there before.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from typing import Any
+
+from kafka import OffsetAndMetadata, TopicPartition
+from kafka.errors import KafkaError
+
+from headgate_bus.errors import BusUnavailable
+from headgate_bus.interface import Message, Topic
+from headgate_bus.kafka_address import KafkaAddress
+from headgate_bus.kafka_calls import DeadlinePassed, KafkaCalls
+from headgate_bus.kafka_clients import TRANSACTION_TIMEOUT_MS, close_producer, new_transactional
+from headgate_bus.kafka_errors import is_fenced, translated
+from headgate_bus.kafka_records import as_sent
+
+OPEN_TIMEOUT_S = 12.0
+PUBLISH_TIMEOUT_S = 12.0
+
+assert max(OPEN_TIMEOUT_S, PUBLISH_TIMEOUT_S) * 1000 < TRANSACTION_TIMEOUT_MS
+
+
+class KafkaPublisher:
+    """An open producer that has claimed its transactional id. One thread uses it; after an error it is of no more use."""
+
+    def __init__(self, address: KafkaAddress, calls: KafkaCalls, partition: int, producer: Any) -> None:
+        self._address = address
+        self._calls = calls
+        self._partition = partition
+        self._producer = producer
+
+    def publish(
+        self,
+        events: Sequence[Message],
+        dead_letters: Sequence[Message],
+        next_offset: int | None,
+        membership: Any,
+    ) -> None:
+        """All of it or nothing. Raises `Fenced`, or `BusUnavailable` when it isn't known; then open another."""
+        doing = f"publishing for partition {self._partition} of {self._address.topic(Topic.PROPOSALS)}"
+        try:
+            self._calls.within(
+                PUBLISH_TIMEOUT_S,
+                f"{doing} at {self._address}",
+                lambda: self._transaction(events, dead_letters, next_offset, membership),
+            )
+        except DeadlinePassed:
+            raise
+        except KafkaError as error:
+            if is_fenced(error):
+                raise translated(error, doing, self._address) from error
+            # What a producer in trouble says isn't the broker's word on the transaction.
+            raise BusUnavailable(
+                f"{translated(error, doing, self._address)}. Nothing may have been published"
+            ) from error
+
+    def close(self) -> None:
+        self._calls.start("closing a publisher", lambda: close_producer(self._producer))
+
+    def _transaction(
+        self, events: Sequence[Message], dead_letters: Sequence[Message], next_offset: int | None, membership: Any
+    ) -> None:
+        producer = self._producer
+        producer.begin_transaction()
+        try:
+            for topic, messages in ((Topic.EVENTS, events), (Topic.DEAD_LETTERS, dead_letters)):
+                for message in messages:
+                    producer.send(self._address.topic(topic), **as_sent(message))
+            if next_offset is not None:
+                place = TopicPartition(self._address.topic(Topic.PROPOSALS), self._partition)
+                producer.send_offsets_to_transaction({place: OffsetAndMetadata(next_offset, "", -1)}, membership)
+            producer.commit_transaction()
+        except KafkaError as error:
+            if is_fenced(error):
+                self._abort()
+            raise
+
+    def _abort(self) -> None:
+        """So that readers needn't wait for the broker to give up on this transaction; a fenced producer can't, though."""
+        try:
+            self._producer.abort_transaction()
+        except KafkaError:
+            return
+
+
+def start_opening(address: KafkaAddress, calls: KafkaCalls, group: str, partition: int) -> "Future[KafkaPublisher]":
+    """Claim the place of this group's publisher for the partition. Its errors are the Kafka client's or ours."""
+
+    def open_publisher() -> KafkaPublisher:
+        producer = new_transactional(address, f"{address.group(group)}.{partition}")
+        try:
+            producer.init_transactions()
+        except BaseException:
+            close_producer(producer)
+            raise
+        return KafkaPublisher(address, calls, partition, producer)
+
+    return calls.start(f"opening the publisher of partition {partition}", open_publisher)
+
+
+def opened(
+    future: "Future[KafkaPublisher]", timeout_s: float, address: KafkaAddress, calls: KafkaCalls, partition: int
+) -> KafkaPublisher:
+    doing = f"opening the publisher of partition {partition}"
+    try:
+        return calls.result(future, timeout_s, f"{doing} at {address}")
+    except DeadlinePassed:
+        # Should it open yet, nobody will use it.
+        future.add_done_callback(_close_unused)
+        raise
+    except KafkaError as error:
+        raise translated(error, doing, address) from error
+
+
+def _close_unused(future: "Future[KafkaPublisher]") -> None:
+    if future.exception() is None:
+        future.result().close()

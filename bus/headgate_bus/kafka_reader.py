@@ -1,0 +1,86 @@
+"""Reading partitions of a topic from given offsets, as a consumer that belongs to no group."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from kafka import TopicPartition
+from kafka.errors import KafkaError, LogTruncationError, NoOffsetForPartitionError, OffsetOutOfRangeError
+
+from headgate_bus.errors import BusError, OffsetGone
+from headgate_bus.interface import Extent, Record, Topic
+from headgate_bus.kafka_address import KafkaAddress
+from headgate_bus.kafka_clients import CLOSE_TIMEOUT_S, new_consumer
+from headgate_bus.kafka_cluster import KafkaCluster
+from headgate_bus.kafka_errors import translated
+from headgate_bus.kafka_records import as_records
+
+OUT_OF_RANGE = (OffsetOutOfRangeError, NoOffsetForPartitionError, LogTruncationError)
+
+
+class KafkaReader:
+    """One thread uses it."""
+
+    def __init__(
+        self,
+        address: KafkaAddress,
+        cluster: KafkaCluster,
+        topic: Topic,
+        offsets: Mapping[int, int],
+    ) -> None:
+        self._address = address
+        self._cluster = cluster
+        self._topic = topic
+        self._name = address.topic(topic)
+        self._offsets = dict(offsets)
+        self._closed = False
+        self._check_extents()
+        self._consumer = new_consumer(address)
+        places = [TopicPartition(self._name, partition) for partition in sorted(offsets)]
+        self._consumer.assign(places)
+        for place in places:
+            self._consumer.seek(place, offsets[place.partition])
+
+    def read(self, timeout_s: float, max_records: int = 1_000) -> Sequence[Record]:
+        if self._closed:
+            raise BusError("this reader was closed; open another")
+        try:
+            found = self._consumer.poll(timeout_ms=int(timeout_s * 1000), max_records=max_records)
+        except OUT_OF_RANGE as error:
+            self._check_extents()
+            raise translated(error, f"reading {self._name}", self._address) from error
+        except KafkaError as error:
+            if error.retriable:
+                return []
+            raise translated(error, f"reading {self._name}", self._address) from error
+        records = as_records(found)
+        for partition in self._offsets:
+            # The consumer's position passes the marks of transactions, which take offsets and are no records.
+            position = self._consumer.position(TopicPartition(self._name, partition), timeout_ms=0)
+            if position is not None:
+                self._offsets[partition] = position
+        return records
+
+    def offsets(self) -> Mapping[int, int]:
+        return dict(self._offsets)
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._consumer.close(autocommit=False, timeout_ms=int(CLOSE_TIMEOUT_S * 1000))
+
+    def _check_extents(self) -> None:
+        check_offsets(self._name, self._offsets, lambda partition: self._cluster.extent(self._topic, partition))
+
+
+def check_offsets(name: str, offsets: Mapping[int, int], extent_of: Callable[[int], Extent]) -> None:
+    """Raise `OffsetGone` for the first of these that lies outside of what its partition holds."""
+    for partition, offset in sorted(offsets.items()):
+        extent = extent_of(partition)
+        if not extent.first <= offset <= extent.next_offset:
+            raise OffsetGone(
+                f"offset {offset} of {name}, partition {partition}, is outside of what the bus holds, {extent.first} to"
+                f" {extent.next_offset}: it was trimmed, or the topic was made anew",
+                partition,
+                offset,
+                extent.first,
+                extent.next_offset,
+            )

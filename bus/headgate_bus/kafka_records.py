@@ -1,0 +1,35 @@
+"""Our messages as the Kafka client takes them, and its records as ours. Values only."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kafka.partitioner import murmur2
+
+from headgate_bus.interface import Message, Record
+
+
+def partition_for(key: str, partitions: int) -> int:
+    """Where the producer's own partitioner, and that of every other Kafka client, puts a key."""
+    return int(murmur2(key.encode()) & 0x7FFFFFFF) % partitions
+
+
+def as_sent(message: Message) -> dict[str, Any]:
+    return {
+        "key": message.key.encode(),
+        "value": bytes(message.body),
+        "headers": [(name, value.encode()) for name, value in message.headers.items()],
+    }
+
+
+def as_records(found: Mapping[Any, Iterable[Any]]) -> list[Record]:
+    """Of each partition, in order. Anybody may write to a topic: nothing in a record is taken for granted."""
+    return [_record(place.partition, record) for place in sorted(found) for record in found[place]]
+
+
+def _record(partition: int, record: Any) -> Record:
+    headers = {_text(name): _text(value) for name, value in record.headers or ()}
+    return Record(partition, record.offset, record.timestamp, _text(record.key), bytes(record.value or b""), headers)
+
+
+def _text(value: bytes | str | None) -> str:
+    return value if isinstance(value, str) else (value or b"").decode(errors="replace")

@@ -1,0 +1,358 @@
+"""A place in the group of committers: a subscribed consumer, and a publisher for each partition that it holds.
+
+A partition is held only once its publisher is open, because opening fences the former holder: from then on nobody else
+can move the committed offset, so what `committed` says stays true.
+"""
+
+from collections.abc import Collection, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
+from typing import Any
+
+from kafka import ConsumerRebalanceListener, TopicPartition
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kafka.errors import KafkaError
+from kafka.structs import MemberState
+
+from headgate_bus.errors import BusError, BusUnavailable, Fenced
+from headgate_bus.interface import Message, Record, Topic
+from headgate_bus.kafka_address import KafkaAddress
+from headgate_bus.kafka_calls import KafkaCalls
+from headgate_bus.kafka_clients import CLOSE_TIMEOUT_S, new_consumer
+from headgate_bus.kafka_cluster import ANSWER_TIMEOUT_S, KafkaCluster
+from headgate_bus.kafka_errors import translated
+from headgate_bus.kafka_publisher import OPEN_TIMEOUT_S, KafkaPublisher, opened, start_opening
+from headgate_bus.kafka_reader import OUT_OF_RANGE, check_offsets
+from headgate_bus.kafka_records import as_records
+from headgate_bus.message_bounds import check_messages
+from headgate_schemas.ambient import Ambient
+from headgate_schemas.logs import get_logger
+
+SLICE_S = 0.1
+"""A poll that waits for records looks this often whether partitions came or went."""
+JOIN_TIMEOUT_S = 30.0
+OPENING_SLICE_S = 0.01
+"""The same while a publisher is being opened, which takes tens of milliseconds."""
+
+_logger = get_logger("headgate.bus")
+
+
+@dataclass(slots=True)
+class _Opening:
+    publisher: "Future[KafkaPublisher]"
+    deadline_s: float
+
+
+class _Comings(ConsumerRebalanceListener):  # type: ignore[misc]  # the client has no types
+    """Notes what the group gives and takes; called while `poll` runs, and must not wait for anything."""
+
+    def __init__(self, consumer: Any) -> None:
+        self._consumer = consumer
+        self.given: set[int] = set()
+        self.changed = False
+
+    def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+        for place in assigned:
+            # Without a position the consumer would ask for the committed one, and fail where there is none.
+            self._consumer.seek(place, 0)
+            self._consumer.pause(place)
+            self.given.add(place.partition)
+            self.changed = True
+
+    def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+        self.given -= {place.partition for place in revoked}
+        self.changed = True
+
+    def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
+        self.on_partitions_revoked(lost)
+
+
+class KafkaSeat:
+    def __init__(
+        self, address: KafkaAddress, group: str, cluster: KafkaCluster, calls: KafkaCalls, ambient: Ambient
+    ) -> None:
+        self._address = address
+        self._group = group
+        self._cluster = cluster
+        self._calls = calls
+        self._ambient = ambient
+        self._name = address.topic(Topic.PROPOSALS)
+        self._openings: dict[int, _Opening] = {}
+        self._publishers: dict[int, KafkaPublisher | None] = {}
+        """Of held partitions. None: to be opened again before the next publication."""
+        self._committed: dict[int, int] = {}
+        self._sought: set[int] = set()
+        self._paused: set[int] = set()
+        self._rejoin = False
+        self._closed = False
+        self._sit_down()
+
+    def poll(self, timeout_s: float, max_records: int = 1_000) -> Sequence[Record]:
+        self._check_open()
+        if self._rejoin:
+            self._stand_up()
+            self._sit_down()
+            self._rejoin = False
+        deadline = self._ambient.monotonic_s() + timeout_s
+        while True:
+            left = max(deadline - self._ambient.monotonic_s(), 0.0)
+            slice_s = min(left, OPENING_SLICE_S if self._openings else SLICE_S)
+            records = self._poll_once(slice_s, max_records) if self._has_joined(slice_s) else []
+            try:
+                changed = self._settle_changes()
+            except BusError:
+                self._rewind(records)
+                raise
+            held = [record for record in records if record.partition in self._publishers]
+            if held or changed or left <= 0:
+                return held
+
+    def held(self) -> frozenset[int]:
+        return frozenset(self._publishers)
+
+    def committed(self, partition: int) -> int | None:
+        self._check_open()
+        try:
+            found = self._consumer.committed(self._place(partition), timeout_ms=int(ANSWER_TIMEOUT_S * 1000))
+        except KafkaError as error:
+            raise translated(error, f"looking up what group {self._group} has committed", self._address) from error
+        if found is None or found < 0:
+            return None
+        if partition in self._publishers:
+            self._committed[partition] = max(found, self._committed.get(partition, 0))
+        return int(found)
+
+    def seek(self, partition: int, offset: int) -> None:
+        self._check_held(partition)
+        self._consumer.seek(self._place(partition), offset)
+        self._sought.add(partition)
+        self._set_flow(partition)
+
+    def pause(self, partition: int) -> None:
+        self._check_held(partition)
+        self._paused.add(partition)
+        self._set_flow(partition)
+
+    def resume(self, partition: int) -> None:
+        self._check_held(partition)
+        self._paused.discard(partition)
+        self._set_flow(partition)
+
+    def publish(
+        self, partition: int, events: Sequence[Message], dead_letters: Sequence[Message], next_offset: int | None
+    ) -> None:
+        self._check_open()
+        check_messages(Topic.EVENTS, events)
+        check_messages(Topic.DEAD_LETTERS, dead_letters)
+        if partition not in self._publishers:
+            raise Fenced(
+                f"partition {partition} of {self._name} isn't held: group {self._group} gave it to another process, or"
+                " hasn't given it to this one; nothing was published. Stop what was being done for it"
+            )
+        membership = self._membership(partition)
+        if next_offset is not None:
+            self._check_next_offset(partition, next_offset)
+        publisher = self._publishers[partition] or self._opened_again(partition)
+        try:
+            publisher.publish(events, dead_letters, next_offset, membership)
+        except Fenced:
+            self._let_go(partition)
+            # The group decides whose it is: joining anew is how to hear that from it.
+            self._rejoin = True
+            raise
+        except BusUnavailable:
+            publisher.close()
+            self._publishers[partition] = None
+            raise
+        if next_offset is not None:
+            self._committed[partition] = next_offset
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._stand_up()
+
+    def _sit_down(self) -> None:
+        self._consumer = new_consumer(
+            self._address,
+            self._address.group(self._group),
+            session_timeout_ms=self._address.session_timeout_ms,
+            heartbeat_interval_ms=self._address.session_timeout_ms // 4,
+            max_poll_interval_ms=self._address.max_poll_interval_ms,
+            # What is held stays held, and goes on, while others join and leave.
+            partition_assignment_strategy=(CooperativeStickyAssignor,),
+        )
+        self._joining: Future[bool] | None = None
+        self._comings = _Comings(self._consumer)
+        self._consumer.subscribe([self._name], listener=self._comings)
+
+    def _stand_up(self) -> None:
+        for partition in list(self._publishers):
+            self._let_go(partition)
+        for partition in list(self._openings):
+            self._abandon(partition)
+        self._consumer.close(autocommit=False, timeout_ms=int(CLOSE_TIMEOUT_S * 1000))
+
+    def _has_joined(self, timeout_s: float) -> bool:
+        """Whether this member knows what it is given; else a thread sees to that, for as long as it takes.
+
+        A short poll of the consumer forgets a join that ended while nobody waited for it, and begins another, or none:
+        many of them may never join. So joining is done by one long wait beside them. There is no public call for that.
+        """
+        if self._joining is None:
+            coordinator = self._consumer._coordinator
+            if self._consumer.group_metadata().state == MemberState.REBALANCING:
+                coordinator.request_rejoin()
+            elif not coordinator.need_rejoin():
+                return True
+            self._joining = self._calls.start(
+                f"joining group {self._group}", lambda: coordinator.poll(timeout_ms=int(JOIN_TIMEOUT_S * 1000))
+            )
+        wait([self._joining], timeout_s)
+        if not self._joining.done():
+            return False
+        joining, self._joining = self._joining, None
+        try:
+            joining.result()
+        except KafkaError as error:
+            if not error.retriable:
+                self._rejoin = True
+                raise translated(error, f"joining group {self._group}", self._address) from error
+        return False
+
+    def _poll_once(self, timeout_s: float, max_records: int) -> list[Record]:
+        try:
+            return as_records(self._consumer.poll(timeout_ms=int(timeout_s * 1000), max_records=max_records))
+        except OUT_OF_RANGE as error:
+            places = [self._place(partition) for partition in self._sought & self._publishers.keys()]
+            positions = {place.partition: self._consumer.position(place, timeout_ms=0) for place in places}
+            check_offsets(
+                self._name,
+                {partition: offset for partition, offset in positions.items() if offset is not None},
+                lambda partition: self._cluster.extent(Topic.PROPOSALS, partition),
+            )
+            raise translated(error, f"reading {self._name}", self._address) from error
+        except KafkaError as error:
+            if error.retriable:
+                return []
+            self._rejoin = True
+            raise translated(error, f"reading {self._name} in group {self._group}", self._address) from error
+
+    def _rewind(self, records: Sequence[Record]) -> None:
+        """So that the next poll delivers them."""
+        for record in reversed(records):
+            if record.partition in self._publishers:
+                self._consumer.seek(self._place(record.partition), record.offset)
+
+    def _settle_changes(self) -> bool:
+        """Whether a partition came or went."""
+        if not self._comings.changed and not self._openings:
+            return False
+        self._comings.changed = False
+        given = self._comings.given
+        gone = [partition for partition in self._publishers if partition not in given]
+        for partition in gone:
+            self._let_go(partition)
+        for partition in [partition for partition in self._openings if partition not in given]:
+            self._abandon(partition)
+        for partition in given - self._publishers.keys() - self._openings.keys():
+            self._openings[partition] = _Opening(
+                start_opening(self._address, self._calls, self._group, partition),
+                self._ambient.monotonic_s() + OPEN_TIMEOUT_S,
+            )
+        return self._take_opened() or bool(gone)
+
+    def _take_opened(self) -> bool:
+        taken = False
+        for partition, opening in list(self._openings.items()):
+            left = opening.deadline_s - self._ambient.monotonic_s()
+            if not opening.publisher.done() and left > 0:
+                continue
+            del self._openings[partition]
+            self._comings.changed = True
+            self._publishers[partition] = opened(opening.publisher, 0, self._address, self._calls, partition)
+            _logger.info("partition_held", topic=self._name, partition=partition, group=self._group)
+            taken = True
+        return taken
+
+    def _opened_again(self, partition: int) -> KafkaPublisher:
+        """Opening fences, so only a member of the group may: one that was away must not fence its successor."""
+        member = self._consumer.group_metadata().member_id
+        if not self._cluster.is_member(self._group, member):
+            raise self._lost(partition)
+        future = start_opening(self._address, self._calls, self._group, partition)
+        publisher = opened(future, OPEN_TIMEOUT_S, self._address, self._calls, partition)
+        self._publishers[partition] = publisher
+        return publisher
+
+    def _lost(self, partition: int) -> Fenced:
+        self._let_go(partition)
+        self._rejoin = True
+        return Fenced(
+            f"this process is no longer a member of group {self._group}, which gave partition {partition} of"
+            f" {self._name} to another; nothing was published. Stop what was being done for it"
+        )
+
+    def _membership(self, partition: int) -> Any:
+        membership = self._consumer.group_metadata()
+        if membership.state == MemberState.UNJOINED:
+            raise self._lost(partition)
+        if membership.state != MemberState.STABLE:
+            raise BusUnavailable(
+                f"group {self._group} is sharing out its partitions anew; nothing was published. Poll until it has"
+                " ended, and publish again if the partition is still held"
+            )
+        return membership
+
+    def _check_next_offset(self, partition: int, next_offset: int) -> None:
+        if partition not in self._committed:
+            self.committed(partition)
+        before = self._committed.setdefault(partition, 0)
+        position = self._consumer.position(self._place(partition), timeout_ms=0)
+        end = position if partition in self._sought and position is not None else 0
+        if next_offset > end:
+            end = self._cluster.extent(Topic.PROPOSALS, partition).next_offset
+        if not before <= next_offset <= end:
+            raise BusError(
+                f"group {self._group} can't commit offset {next_offset} of {self._name}, partition {partition}: it lies"
+                f" outside of {before} to {end}; nothing was published"
+            )
+
+    def _set_flow(self, partition: int) -> None:
+        place = self._place(partition)
+        if partition in self._sought and partition not in self._paused:
+            self._consumer.resume(place)
+        else:
+            self._consumer.pause(place)
+
+    def _let_go(self, partition: int) -> None:
+        publisher = self._publishers.pop(partition, None)
+        self._committed.pop(partition, None)
+        self._sought.discard(partition)
+        self._paused.discard(partition)
+        if publisher is not None:
+            publisher.close()
+        _logger.info("partition_let_go", topic=self._name, partition=partition, group=self._group)
+
+    def _abandon(self, partition: int) -> None:
+        self._openings.pop(partition).publisher.add_done_callback(_close_unused)
+
+    def _place(self, partition: int) -> TopicPartition:
+        return TopicPartition(self._name, partition)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise BusError("this seat was closed; take another")
+
+    def _check_held(self, partition: int) -> None:
+        self._check_open()
+        if partition not in self._publishers:
+            raise BusError(
+                f"partition {partition} of {self._name} isn't held; only what `held` tells can be sought, paused or"
+                " resumed"
+            )
+
+
+def _close_unused(future: "Future[KafkaPublisher]") -> None:
+    if future.exception() is None:
+        future.result().close()

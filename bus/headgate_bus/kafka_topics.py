@@ -1,0 +1,114 @@
+"""The topics as they must be: how they are made, and what is wrong with those that are there. Values only."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from headgate_bus.interface import MAX_MESSAGE_BYTES, Topic
+from headgate_bus.kafka_address import KafkaAddress
+
+DAY_MS = 24 * 60 * 60 * 1000
+EVENTS_KEPT_MS = 7 * DAY_MS
+DEAD_LETTERS_KEPT_MS = 30 * DAY_MS
+SHORTEST_KEPT_MS = DAY_MS
+"""An operator may keep events and dead letters for a shorter time than we do, but not for less than this."""
+ENVELOPE_BYTES = 128 << 10
+"""What a batch of one message has beside the message, or more by compression that didn't help. Generous."""
+TOPIC_MESSAGE_BYTES = MAX_MESSAGE_BYTES + ENVELOPE_BYTES
+UNLIMITED = "-1"
+
+
+@dataclass(frozen=True, slots=True)
+class WantedTopic:
+    """A topic to be made."""
+
+    topic: Topic
+    name: str
+    partitions: int
+    replication: int
+    settings: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTopic:
+    """A topic as the cluster describes it."""
+
+    topic: Topic
+    name: str
+    partitions: int
+    replication: int
+    settings: Mapping[str, str]
+
+
+def wanted_topics(address: KafkaAddress) -> list[WantedTopic]:
+    kept = {
+        # Trimmed by us, below the committed offset only: a proposal is never dropped because it is old.
+        Topic.PROPOSALS: UNLIMITED,
+        Topic.EVENTS: str(EVENTS_KEPT_MS),
+        Topic.DEAD_LETTERS: str(DEAD_LETTERS_KEPT_MS),
+    }
+    return [
+        WantedTopic(
+            topic,
+            address.topic(topic),
+            1 if topic is Topic.DEAD_LETTERS else address.partitions,
+            address.replication,
+            {
+                "cleanup.policy": "delete",
+                "compression.type": "zstd",
+                "max.message.bytes": str(TOPIC_MESSAGE_BYTES),
+                # Time means when the bus took a message, whatever the clock of its sender says.
+                "message.timestamp.type": "LogAppendTime",
+                # A majority: what was acknowledged survives the loss of one broker.
+                "min.insync.replicas": str(address.replication // 2 + 1),
+                "retention.bytes": UNLIMITED,
+                "retention.ms": kept[topic],
+            },
+        )
+        for topic in Topic
+    ]
+
+
+def faults(found: FoundTopic) -> list[str]:
+    """What must be changed about a topic before we may rely on it; each says how."""
+    wrong = []
+
+    def must_be(name: str, value: str, reason: str) -> None:
+        actual = found.settings.get(name)
+        if actual != value:
+            wrong.append(f"{name} is {actual}, but must be {value}: {reason}")
+
+    must_be("cleanup.policy", "delete", "compaction removes all but the last message of a table")
+    must_be("message.timestamp.type", "LogAppendTime", "times must be the bus's own, not those of the senders' clocks")
+    if _whole(found.settings.get("max.message.bytes")) < TOPIC_MESSAGE_BYTES:
+        wrong.append(
+            f"max.message.bytes is {found.settings.get('max.message.bytes')}, but must be at least"
+            f" {TOPIC_MESSAGE_BYTES}: messages of {MAX_MESSAGE_BYTES} bytes must fit"
+        )
+    if found.topic is Topic.PROPOSALS:
+        must_be("retention.ms", UNLIMITED, "a proposal that is dropped before it is decided is lost")
+        must_be("retention.bytes", UNLIMITED, "a proposal that is dropped before it is decided is lost")
+    elif 0 <= _whole(found.settings.get("retention.ms")) < SHORTEST_KEPT_MS:
+        wrong.append(
+            f"retention.ms is {found.settings.get('retention.ms')}, but must be at least {SHORTEST_KEPT_MS} (a day), or"
+            " -1: who follows the topic must be able to catch up"
+        )
+    if found.replication > 1 and _whole(found.settings.get("min.insync.replicas")) < 2:
+        wrong.append(
+            f"min.insync.replicas is {found.settings.get('min.insync.replicas')}, but must be at least 2 with"
+            f" {found.replication} replicas: else losing one broker loses acknowledged messages"
+        )
+    return wrong
+
+
+def explain(found: FoundTopic, wrong: list[str]) -> str:
+    return (
+        f"topic {found.name} isn't set up as it must be: {'; '.join(wrong)}. Change these settings with"
+        f" kafka-configs.sh --alter --entity-type topics --entity-name {found.name}, or choose another prefix"
+    )
+
+
+def _whole(value: str | None) -> int:
+    try:
+        return int(value or "")
+    except ValueError:
+        return 0

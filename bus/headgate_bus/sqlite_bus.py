@@ -1,0 +1,176 @@
+"""The bus in one SQLite file, for one machine: several processes at once, durable, and nothing to run beside them."""
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+from urllib.parse import quote
+
+from headgate_bus import sqlite_log, sqlite_retention
+from headgate_bus.errors import BusError
+from headgate_bus.interface import DEFAULT_TIMEOUT_S, Extent, Message, Place, Topic
+from headgate_bus.message_bounds import check_messages
+from headgate_bus.sqlite_file import MAX_FILE_BYTES, SqliteFile
+from headgate_bus.sqlite_log import Transaction
+from headgate_bus.sqlite_reader import SqliteReader
+from headgate_bus.sqlite_schema import MAX_PARTITIONS, Identity
+from headgate_bus.sqlite_seat import SqliteSeat, committed, settled_by_all
+from headgate_bus.sqlite_writer import GroupWriter
+from headgate_schemas.ambient import Ambient
+from headgate_schemas.errors import InvalidInput
+from headgate_schemas.sources import Source
+
+T = TypeVar("T")
+
+
+class SqliteBus:
+    """Opens nothing before it is used. Not for use on both sides of a fork."""
+
+    def __init__(
+        self, path: str, ambient: Ambient, *, partitions: int | None = None, max_file_bytes: int = MAX_FILE_BYTES
+    ) -> None:
+        """`partitions` is what a new file is made with, and what an older one must have; None takes what there is."""
+        if partitions is not None and not 1 <= partitions <= MAX_PARTITIONS:
+            raise InvalidInput(f"a bus can't have {partitions} partitions: 1 to {MAX_PARTITIONS} are possible")
+        self._path = os.path.abspath(path)
+        self._ambient = ambient
+        self._wanted_partitions = partitions
+        self._max_file_bytes = max_file_bytes
+        self._identity: Identity | None = None
+        self._looking = self._new_file()
+        self._writing = self._new_file()
+        self._writer = GroupWriter(self._writing, ambient, self._begin)
+        self._opened: list[SqliteReader | SqliteSeat] = []
+        self._lock = threading.Lock()
+        self._closed = False
+
+    @property
+    def address(self) -> str:
+        return f"sqlite://{quote(self._path)}"
+
+    def prepare(self) -> None:
+        self._check_open()
+        identity = self._writing.prepare(self._deadline_s(), self._wanted_partitions)
+        there = identity.partitions[Topic.PROPOSALS]
+        if self._wanted_partitions not in (None, there):
+            raise BusError(
+                f"the bus {self._path} was made with {there} partitions, not {self._wanted_partitions}: their number is"
+                " fixed. Leave it out of the address, or make a new bus and rebind the tables"
+            )
+        self._identity = identity
+        for topic, retention in sqlite_retention.RETENTION.items():
+            for _ in range(sqlite_retention.MAX_CHUNKS):
+                if not self._let_go(topic, retention):
+                    break
+
+    def partitions(self, topic: Topic) -> int:
+        return self._known().partitions[topic]
+
+    def partition_of(self, key: str) -> int:
+        return sqlite_log.partition_of(key, self.partitions(Topic.PROPOSALS))
+
+    def source(self, partition: int) -> Source:
+        self._check_open()
+        # The file may have been replaced behind an open connection; then this one's answers are of the past.
+        identity = self._looking.identity(self._deadline_s())
+        self._looking.check_same()
+        count = identity.partitions[Topic.PROPOSALS]
+        if not 0 <= partition < count:
+            raise sqlite_log.no_partition(Topic.PROPOSALS, partition, count)
+        return Source(identity.cluster, identity.topics[Topic.PROPOSALS], partition)
+
+    def extent(self, topic: Topic, partition: int) -> Extent:
+        found = self._look(lambda connection: sqlite_log.extent(connection, topic, partition))
+        if found is None:
+            raise sqlite_log.no_partition(topic, partition, self.partitions(topic))
+        return found
+
+    def committed(self, group: str, partition: int) -> int | None:
+        count = self.partitions(Topic.PROPOSALS)
+        return self._look(lambda connection: committed(connection, group, partition, count))
+
+    def append(self, topic: Topic, messages: Sequence[Message], timeout_s: float = DEFAULT_TIMEOUT_S) -> list[Place]:
+        deadline_s = self._ambient.monotonic_s() + timeout_s
+        self._known()
+        check_messages(topic, messages)
+        if not messages:
+            return []
+        return self._writer.do(lambda transaction: transaction.append(topic, messages), deadline_s)
+
+    def reader(self, topic: Topic, offsets: Mapping[int, int]) -> SqliteReader:
+        def check(connection: sqlite3.Connection) -> None:
+            for number, offset in offsets.items():
+                sqlite_log.check_offset(connection, topic, number, offset, self._path)
+
+        self._look(check)
+        reader = SqliteReader(self._new_file(), self._ambient, topic, offsets, self._check_open)
+        self._remember(reader)
+        return reader
+
+    def seat(self, group: str) -> SqliteSeat:
+        partitions = self.partitions(Topic.PROPOSALS)
+        seat = SqliteSeat(self._new_file(), self._writer, self._ambient, group, partitions, self._check_open)
+        self._remember(seat)
+        return seat
+
+    def trim(self, partition: int, before: int) -> None:
+        deadline_s = self._deadline_s()
+        self._known()
+
+        def move_first(transaction: Transaction) -> None:
+            log = transaction.partition(Topic.PROPOSALS, partition)
+            log.first = max(log.first, min(before, settled_by_all(transaction.connection, partition)))
+
+        self._writer.do(move_first, deadline_s)
+        for _ in range(sqlite_retention.MAX_CHUNKS):
+            deleted = self._writer.do(
+                lambda transaction: transaction.delete_below_first(Topic.PROPOSALS, partition, sqlite_retention.CHUNK),
+                self._deadline_s(),
+            )
+            if deleted < sqlite_retention.CHUNK:
+                break
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            opened, self._opened = self._opened, []
+        for one in opened:
+            one.close()
+        self._looking.close()
+        self._writing.close()
+
+    def _let_go(self, topic: Topic, retention: sqlite_retention.Retention) -> int:
+        now_ms = self._ambient.now_ms()
+        return self._writer.do(
+            lambda transaction: sqlite_retention.let_go(transaction, topic, retention, now_ms, sqlite_retention.CHUNK),
+            self._deadline_s(),
+        )
+
+    def _begin(self, connection: sqlite3.Connection) -> Transaction:
+        return Transaction(connection, self._known().partitions, self._ambient.now_ms())
+
+    def _known(self) -> Identity:
+        """What the file is; that doesn't change while it is the same file."""
+        self._check_open()
+        if self._identity is None:
+            self._identity = self._looking.identity(self._deadline_s())
+        return self._identity
+
+    def _look(self, look: Callable[[sqlite3.Connection], T]) -> T:
+        self._check_open()
+        return self._looking.read(self._deadline_s(), look)
+
+    def _remember(self, opened: SqliteReader | SqliteSeat) -> None:
+        with self._lock:
+            self._opened = [*(one for one in self._opened if not one.closed), opened]
+
+    def _new_file(self) -> SqliteFile:
+        return SqliteFile(self._path, self._ambient, max_file_bytes=self._max_file_bytes)
+
+    def _deadline_s(self) -> float:
+        return self._ambient.monotonic_s() + DEFAULT_TIMEOUT_S
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise BusError(f"the bus {self._path} was closed here; open it again")

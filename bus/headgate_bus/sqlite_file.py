@@ -1,0 +1,302 @@
+"""One connection to a bus file: how it is opened, waits for its turn, and stays sure that the file is still the same.
+
+What is committed survives `kill -9` at once, and a power cut once `sync` has returned. SQLite could wait for the disk by
+itself (synchronous = FULL), but would keep everybody else from writing meanwhile; so it runs with NORMAL, where a power cut
+takes whole transactions from the end and damages nothing, and we bring the log to the disk outside of the lock, before
+anybody is told. Several processes then wait for one disk at the same time, and not one after the other.
+"""
+
+import fcntl
+import os
+import sqlite3
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+from urllib.parse import quote
+
+import tenacity
+
+from headgate_bus import sqlite_schema
+from headgate_bus.errors import BusError, BusUnavailable
+from headgate_bus.sqlite_errors import is_busy, is_uncertain, told
+from headgate_schemas.ambient import Ambient
+
+T = TypeVar("T")
+
+MAX_FILE_BYTES = 64 << 30
+"""A bus that nobody reads must not fill the disk; at this size it takes no more."""
+CHECKPOINT_PAGES = 4_000
+"""16 MiB of log are moved into the file at a time: seldom enough that few commits wait for it."""
+KEPT_LOG_BYTES = 64 << 20
+"""A log that grew larger, because a reader was slow, is cut back to this."""
+
+FIRST_PAUSE_S = 0.000_3
+LONGEST_PAUSE_S = 0.002
+"""Between looks whether a lock is free. SQLite's own waiting grows to 100 ms, which is many commits long."""
+
+
+class SqliteFile:
+    """Opened at first use. Threads may share it; they take turns."""
+
+    def __init__(self, path: str, ambient: Ambient, *, max_file_bytes: int = MAX_FILE_BYTES) -> None:
+        self.path = path
+        self._ambient = ambient
+        self._max_file_bytes = max_file_bytes
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._seen: tuple[int, int] | None = None
+        self._log: int | None = None
+        self._closed = False
+
+    def prepare(self, deadline_s: float, partitions: int | None) -> sqlite_schema.Identity:
+        """Make the file where there is none, and say what it is."""
+        with self._lock:
+            connection = self._opened(deadline_s, create=True)
+            if not self._patiently(deadline_s, lambda: sqlite_schema.is_ours(connection, self.path)):
+                # Asked again inside, for another process may have been faster.
+                self.write(
+                    deadline_s,
+                    lambda inside: (
+                        None
+                        if sqlite_schema.is_ours(inside, self.path)
+                        else sqlite_schema.create(inside, self._ambient, partitions or 1)
+                    ),
+                )
+            identity = self._patiently(deadline_s, lambda: sqlite_schema.identity(connection))
+            self.sync()
+            self._sync_names()
+            return identity
+
+    def identity(self, deadline_s: float) -> sqlite_schema.Identity:
+        """What the file is, asked anew. Raises `BusError` where it was never prepared."""
+        return self.read(deadline_s, sqlite_schema.identity)
+
+    def read(self, deadline_s: float, look: Callable[[sqlite3.Connection], T]) -> T:
+        """What `look` finds; everything it reads is of one moment."""
+        with self._lock:
+            connection = self._opened(deadline_s)
+
+            def whole() -> T:
+                connection.execute("BEGIN")
+                try:
+                    return look(connection)
+                finally:
+                    connection.rollback()
+
+            return self._patiently(deadline_s, whole)
+
+    def write(self, deadline_s: float, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do `work` and commit it, or raise with nothing done, except as `BusUnavailable` says. `sync` makes it durable."""
+        with self._lock:
+            connection = self._opened(deadline_s)
+            self._patiently(deadline_s, lambda: connection.execute("BEGIN IMMEDIATE"))
+            try:
+                self.check_same()
+                result = work(connection)
+                connection.execute("COMMIT")
+            except sqlite3.Error as error:
+                self._give_up(error)
+                raise told(error, self.path) from error
+            except BaseException:
+                connection.rollback()
+                raise
+            return result
+
+    def changes(self, deadline_s: float) -> int:
+        """A number that is another one after other connections have written."""
+        with self._lock:
+            connection = self._opened(deadline_s)
+            return int(self._patiently(deadline_s, lambda: connection.execute("PRAGMA data_version").fetchone()[0]))
+
+    def sync(self) -> None:
+        """Everything that can be read by now survives a power cut. Others go on writing meanwhile."""
+        # The frames of a commit are in the log before anybody can see it, and all of the log's frames before them. If the
+        # log has begun anew since, SQLite has moved them into the file, and waited for that.
+        with self._lock:
+            if self._connection is None:
+                raise BusError(f"the bus {self.path} was closed here while it was written")
+            if self._log is None:
+                self._log = self._opened_log()
+            log = os.dup(self._log)
+        try:
+            _to_disk(log)
+            grown = os.fstat(log).st_size > KEPT_LOG_BYTES
+        except OSError as error:
+            with self._lock:
+                self._drop()
+            raise BusUnavailable(
+                f"the bus {self.path} can't be brought to the disk ({error}); it is not known whether it was appended. Look"
+                " at the disk and the system's log"
+            ) from error
+        finally:
+            os.close(log)
+        if grown:
+            self._begin_log_anew()
+
+    def check_same(self) -> None:
+        """Raise `BusError` when the file was moved, removed or replaced: what is written here nobody would ever see."""
+        try:
+            info = os.stat(self.path)
+        except FileNotFoundError:
+            info = None
+        if info is None or (info.st_dev, info.st_ino) != self._seen:
+            raise BusError(
+                f"the bus {self.path} was removed or replaced while this process used it; nothing was appended. Restart"
+                " all processes of this bus; tables of a lost bus need a rebind"
+            )
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            self._drop()
+
+    def _opened(self, deadline_s: float, *, create: bool = False) -> sqlite3.Connection:
+        if self._closed:
+            raise BusError(f"the bus {self.path} was closed here; open it again")
+        if self._connection is None:
+            self._open(deadline_s, create=create)
+            if not create:
+                self._check_prepared(deadline_s)
+        assert self._connection is not None
+        return self._connection
+
+    def _open(self, deadline_s: float, *, create: bool) -> None:
+        if not create and not os.path.exists(self.path):
+            raise BusError(f"there is no bus at {self.path}: prepare it (a committer does so), or correct the address")
+        mode = "rwc" if create else "rw"
+        try:
+            # Autocommit: transactions are begun and ended by this class only. Waiting is ours, too.
+            connection = sqlite3.connect(
+                f"file:{quote(self.path)}?mode={mode}",
+                uri=True,
+                timeout=0,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+        except sqlite3.Error as error:
+            raise told(error, self.path) from error
+        self._connection = connection
+        try:
+            self._set_up(connection, deadline_s)
+            info = os.stat(self.path)
+        except OSError as error:
+            self._drop()
+            raise BusError(f"the bus {self.path} can't be opened: {error}") from error
+        except BaseException:
+            self._drop()
+            raise
+        self._seen = (info.st_dev, info.st_ino)
+
+    def _set_up(self, connection: sqlite3.Connection, deadline_s: float) -> None:
+        connection.text_factory = _text
+        # Before the journal's mode is set, which would write to a file that may be another program's.
+        self._patiently(deadline_s, lambda: sqlite_schema.is_ours(connection, self.path))
+        (mode,) = self._patiently(deadline_s, lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone())
+        if mode != "wal":
+            raise BusError(
+                f"the bus {self.path} lies on a file system on which processes can't share memory (a network share?):"
+                " put it on a local disk"
+            )
+        (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
+        for pragma in (
+            "synchronous = NORMAL",
+            "checkpoint_fullfsync = ON",  # on macOS, where fsync alone doesn't reach the disk
+            "trusted_schema = OFF",
+            f"wal_autocheckpoint = {CHECKPOINT_PAGES}",
+            f"journal_size_limit = {KEPT_LOG_BYTES}",
+            f"max_page_count = {max(1, self._max_file_bytes // page_bytes)}",
+        ):
+            connection.execute(f"PRAGMA {pragma}").fetchall()
+
+    def _check_prepared(self, deadline_s: float) -> None:
+        connection = self._connection
+        assert connection is not None
+        if not self._patiently(deadline_s, lambda: sqlite_schema.is_ours(connection, self.path)):
+            self._drop()
+            raise BusError(f"{self.path} is empty: prepare the bus first (a committer does so)")
+
+    def _patiently(self, deadline_s: float, act: Callable[[], T]) -> T:
+        """What `act` returns, once no other process is in its way."""
+        try:
+            try:
+                return act()
+            except sqlite3.OperationalError as error:
+                if not is_busy(error):
+                    raise
+            return self._waiting(deadline_s)(act)
+        except sqlite3.Error as error:
+            self._give_up(error)
+            raise told(error, self.path) from error
+
+    def _waiting(self, deadline_s: float) -> tenacity.Retrying:
+        ambient = self._ambient
+
+        def pause(state: tenacity.RetryCallState) -> float:
+            grown = FIRST_PAUSE_S * 1.5 ** min(state.attempt_number - 1, 20)
+            return min(grown, LONGEST_PAUSE_S) * (0.5 + ambient.jitter())
+
+        return tenacity.Retrying(
+            retry=tenacity.retry_if_exception(is_busy),
+            stop=lambda state: ambient.monotonic_s() >= deadline_s,
+            wait=pause,
+            sleep=ambient.sleep,
+            reraise=True,
+        )
+
+    def _give_up(self, error: sqlite3.Error) -> None:
+        """End the transaction; a connection that met a failing disk is not used again."""
+        connection = self._connection
+        if connection is None:
+            return
+        if is_uncertain(error):
+            self._drop()
+        elif connection.in_transaction:
+            connection.rollback()
+
+    def _begin_log_anew(self) -> None:
+        """SQLite does so by itself whenever no reader is in the way; among many readers it has to be asked."""
+        with self._lock:
+            if self._connection is None:
+                return
+            try:
+                self._connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
+            except sqlite3.Error as error:
+                # What was written is on the disk already; the log is cut at a later commit.
+                self._give_up(error)
+
+    def _opened_log(self) -> int:
+        # SQLite keeps its locks on the other two files, which must never be opened and closed beside it.
+        try:
+            return os.open(f"{self.path}-wal", os.O_RDWR | os.O_CLOEXEC)
+        except OSError as error:
+            raise BusError(
+                f"the log {self.path}-wal of the bus was removed while it was used ({error}); it is not known what was"
+                " appended lately. Restart all processes of this bus"
+            ) from error
+
+    def _sync_names(self) -> None:
+        folder = os.open(os.path.dirname(self.path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def _drop(self) -> None:
+        log, self._log = self._log, None
+        if log is not None:
+            os.close(log)
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _to_disk(descriptor: int) -> None:
+    whole_way = getattr(fcntl, "F_FULLFSYNC", None)
+    if whole_way is None:
+        os.fdatasync(descriptor)
+    else:
+        fcntl.fcntl(descriptor, whole_way)

@@ -1,0 +1,57 @@
+"""What is let go of in a bus file, and how much of it at a time.
+
+Proposals go when they are settled and `trim` is asked. Events go by age and size, dead letters by size alone: someone has
+to look at those. Freed pages are used again by what comes later; the file doesn't shrink.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from headgate_bus.interface import Topic
+from headgate_bus.sqlite_log import RECORD_OVERHEAD_BYTES, Transaction
+from headgate_bus.sqlite_schema import TABLES, place_of
+
+CHUNK = 500
+"""Records deleted in one transaction, so that no appender waits long."""
+MAX_CHUNKS = 20
+"""Of one call of `trim` or `prepare`; what is left goes with the next."""
+SPARE = 16
+"""Each publish deletes up to twice as many events as it appends, and this many: so deleting keeps up, at a bounded price."""
+
+WEEK_MS = 7 * 24 * 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """What a topic keeps."""
+
+    max_age_ms: int | None
+    max_bytes: int
+
+
+RETENTION: Mapping[Topic, Retention] = {
+    # As long as the ids of proposals are remembered: whoever asks later than that asks the table.
+    Topic.EVENTS: Retention(WEEK_MS, 1 << 30),
+    Topic.DEAD_LETTERS: Retention(None, 1 << 30),
+}
+
+
+def let_go(transaction: Transaction, topic: Topic, retention: Retention, now_ms: int, max_records: int) -> int:
+    """Delete the oldest records that the topic need not keep, up to that many; how many there were."""
+    partition = transaction.partition(topic, 0)
+    over = partition.bytes - retention.max_bytes
+    oldest_kept_ms = None if retention.max_age_ms is None else now_ms - retention.max_age_ms
+    first = partition.first
+    rows = transaction.connection.execute(
+        f"SELECT place, time_ms, length(body) FROM {TABLES[topic]} WHERE place >= ? ORDER BY place LIMIT ?",
+        (place_of(0, first), max_records),
+    )
+    for place, time_ms, length in rows:
+        if over <= 0 and (oldest_kept_ms is None or time_ms >= oldest_kept_ms):
+            break
+        first = place + 1
+        over -= length + RECORD_OVERHEAD_BYTES
+    if first == partition.first:
+        return 0
+    partition.first = first
+    return transaction.delete_below_first(topic, 0, max_records)

@@ -1,0 +1,270 @@
+"""A place in a group of committers on one machine.
+
+Two things guard it. A lock of the operating system on a file beside the bus makes others wait, and frees the place the
+moment its holder dies. A number in the bus, raised whenever the place is taken, is checked inside of every publish: should
+somebody remove the lock's file, the old holder is fenced.
+"""
+
+import fcntl
+import os
+import re
+import sqlite3
+from collections.abc import Callable, Sequence
+
+from headgate_bus import sqlite_log
+from headgate_bus.errors import BusError, Fenced
+from headgate_bus.interface import DEFAULT_TIMEOUT_S, Message, Record, Topic
+from headgate_bus.message_bounds import check_messages
+from headgate_bus.sqlite_file import SqliteFile
+from headgate_bus.sqlite_log import Transaction
+from headgate_bus.sqlite_retention import RETENTION, SPARE, let_go
+from headgate_bus.sqlite_waiting import CALL_TIMEOUT_S, until_found
+from headgate_bus.sqlite_writer import GroupWriter
+from headgate_schemas.ambient import Ambient
+from headgate_schemas.errors import InvalidInput
+from headgate_schemas.logs import get_logger
+
+_log = get_logger("headgate.bus")
+
+_GROUP = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}")
+
+LOCK_PAUSE_S = 0.02
+"""Between tries for the lock: how long a dead committer's place stays empty."""
+
+
+def lock_path(path: str, group: str) -> str:
+    """The file whose lock is the group's place."""
+    if not _GROUP.fullmatch(group):
+        raise InvalidInput(f"group {group[:200]!r} can't be used: take letters, digits, '.', '_' and '-', up to 100")
+    return f"{path}.{group}.seat"
+
+
+class SqliteSeat:
+    """Holds all partitions, or none."""
+
+    def __init__(
+        self,
+        file: SqliteFile,
+        writer: GroupWriter,
+        ambient: Ambient,
+        group: str,
+        partitions: int,
+        check_open: Callable[[], None],
+    ) -> None:
+        self._file = file
+        self._writer = writer
+        self._ambient = ambient
+        self._group = group
+        self._partitions = partitions
+        self._check_bus = check_open
+        self._lock_path = lock_path(file.path, group)
+        self._lock: int | None = None
+        self._epoch: int | None = None
+        self._offsets: dict[int, int] = {}
+        self._paused: set[int] = set()
+        self._fenced = False
+        self._closed = False
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    def poll(self, timeout_s: float, max_records: int = 1_000) -> Sequence[Record]:
+        self._check_usable()
+        if self._epoch is None:
+            self._take(timeout_s)
+            # Newly held, or still waiting: there is nothing to deliver before `seek`.
+            return []
+        found = until_found(
+            self._file, self._ambient, timeout_s, lambda: self._look(max_records) or None, self._check_usable
+        )
+        return found or []
+
+    def held(self) -> frozenset[int]:
+        return frozenset() if self._epoch is None else frozenset(range(self._partitions))
+
+    def committed(self, partition: int) -> int | None:
+        self._check_usable()
+        return self._file.read(
+            self._deadline_s(), lambda connection: committed(connection, self._group, partition, self._partitions)
+        )
+
+    def seek(self, partition: int, offset: int) -> None:
+        self._check_held(partition)
+        self._offsets[partition] = offset
+
+    def pause(self, partition: int) -> None:
+        self._check_held(partition)
+        self._paused.add(partition)
+
+    def resume(self, partition: int) -> None:
+        self._check_held(partition)
+        self._paused.discard(partition)
+
+    def publish(
+        self, partition: int, events: Sequence[Message], dead_letters: Sequence[Message], next_offset: int | None
+    ) -> None:
+        if self._closed:
+            raise BusError("this seat was closed; take another")
+        self._check_bus()
+        check_messages(Topic.EVENTS, events)
+        check_messages(Topic.DEAD_LETTERS, dead_letters)
+        if self._fenced or partition not in self.held():
+            raise self._fence()
+        epoch = self._epoch
+        now_ms = self._ambient.now_ms()
+
+        def work(transaction: Transaction) -> None:
+            if taken(transaction.connection, self._group) != epoch:
+                raise self._fence()
+            if next_offset is not None:
+                self._check_next(transaction, partition, next_offset)
+            for topic, messages in ((Topic.EVENTS, events), (Topic.DEAD_LETTERS, dead_letters)):
+                if messages:
+                    let_go(transaction, topic, RETENTION[topic], now_ms, 2 * len(messages) + SPARE)
+                    transaction.append(topic, messages)
+            if next_offset is not None:
+                transaction.connection.execute(
+                    "INSERT OR REPLACE INTO settled VALUES (?, ?, ?)", (self._group, partition, next_offset)
+                )
+
+        self._writer.do(work, self._deadline_s())
+
+    def close(self) -> None:
+        self._closed = True
+        self._epoch = None
+        self._release()
+        self._file.close()
+
+    def _look(self, max_records: int) -> list[Record]:
+        delivering = {number: offset for number, offset in self._offsets.items() if number not in self._paused}
+
+        def look(connection: sqlite3.Connection) -> tuple[list[Record], dict[int, int]]:
+            if taken(connection, self._group) != self._epoch:
+                raise self._fence()
+            return sqlite_log.read(connection, Topic.PROPOSALS, delivering, max_records, self._file.path)
+
+        found, behind = self._file.read(self._ambient.monotonic_s() + CALL_TIMEOUT_S, look)
+        if found:
+            # What is decided must not be lost by a power cut that the decision survives: the bus would end before the
+            # position that the table remembers.
+            self._file.sync()
+            self._offsets.update(behind)
+            self._offsets = sqlite_log.turned(self._offsets)
+        return found
+
+    def _check_next(self, transaction: Transaction, partition: int, next_offset: int) -> None:
+        before = committed(transaction.connection, self._group, partition, self._partitions) or 0
+        end = transaction.partition(Topic.PROPOSALS, partition).next_offset
+        if not before <= next_offset <= end:
+            raise BusError(
+                f"group {self._group} can't commit offset {next_offset} of partition {partition}: it lies outside of"
+                f" {before} to {end}; nothing was published"
+            )
+
+    def _take(self, timeout_s: float) -> None:
+        """Wait for the place, and announce in the bus that it has a new holder."""
+        deadline_s = self._ambient.monotonic_s() + timeout_s
+        over = timeout_s <= 0
+        while not self._locked():
+            if over:
+                return
+            left = deadline_s - self._ambient.monotonic_s()
+            over = left <= LOCK_PAUSE_S
+            self._ambient.sleep(max(0.0, min(LOCK_PAUSE_S, left)))
+            self._check_usable()
+        try:
+            self._epoch = self._writer.do(self._raise_epoch, self._deadline_s())
+        except BaseException:
+            self._release()
+            raise
+        _log.info("seat_taken", bus=self._file.path, group=self._group, epoch=self._epoch)
+
+    def _raise_epoch(self, transaction: Transaction) -> int:
+        epoch = (taken(transaction.connection, self._group) or 0) + 1
+        transaction.connection.execute("INSERT OR REPLACE INTO seats VALUES (?, ?)", (self._group, epoch))
+        return epoch
+
+    def _locked(self) -> bool:
+        """Whether the lock is ours, tried once."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            descriptor = os.open(self._lock_path, flags, 0o666)
+        except OSError as error:
+            raise BusError(
+                f"the lock file {self._lock_path} can't be opened ({error}); its folder must be writable"
+            ) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            mine, there = os.fstat(descriptor), os.stat(self._lock_path)
+        except (BlockingIOError, FileNotFoundError):
+            os.close(descriptor)
+            return False
+        except OSError as error:
+            os.close(descriptor)
+            raise BusError(
+                f"the file system of {self._lock_path} can't lock files ({error}); use a local disk"
+            ) from error
+        if (mine.st_dev, mine.st_ino) != (there.st_dev, there.st_ino):
+            # Removed between opening and locking: a lock on a file without a name keeps nobody out.
+            os.close(descriptor)
+            return False
+        self._lock = descriptor
+        return True
+
+    def _release(self) -> None:
+        descriptor, self._lock = self._lock, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def _fence(self) -> Fenced:
+        self._fenced = True
+        self._epoch = None
+        self._release()
+        return Fenced(
+            f"another process took the place in group {self._group} of the bus {self._file.path}; nothing was published."
+            " Stop what was being done for it. On one machine this happens when the lock file was removed:"
+            f" leave {self._lock_path} alone"
+        )
+
+    def _check_usable(self) -> None:
+        if self._closed:
+            raise BusError("this seat was closed; take another")
+        self._check_bus()
+        if self._fenced:
+            raise self._fence()
+
+    def _check_held(self, partition: int) -> None:
+        self._check_usable()
+        if partition not in self.held():
+            raise BusError(
+                f"partition {partition} is not held; only what `held` tells can be sought, paused or resumed"
+            )
+
+    def _deadline_s(self) -> float:
+        return self._ambient.monotonic_s() + DEFAULT_TIMEOUT_S
+
+
+def taken(connection: sqlite3.Connection, group: str) -> int | None:
+    """How often the group's place was taken."""
+    row = connection.execute("SELECT epoch FROM seats WHERE name = ?", (group,)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def committed(connection: sqlite3.Connection, group: str, partition: int, partitions: int) -> int | None:
+    if not 0 <= partition < partitions:
+        raise sqlite_log.no_partition(Topic.PROPOSALS, partition, partitions)
+    row = connection.execute(
+        "SELECT next_offset FROM settled WHERE name = ? AND partition = ?", (group, partition)
+    ).fetchone()
+    return None if row is None else int(row[0])
+
+
+def settled_by_all(connection: sqlite3.Connection, partition: int) -> int:
+    """Up to where every group that ever took its place has settled; 0 while one has settled nothing."""
+    (offset,) = connection.execute(
+        "SELECT min(coalesce(settled.next_offset, 0)) FROM seats"
+        " LEFT JOIN settled ON settled.name = seats.name AND settled.partition = ?",
+        (partition,),
+    ).fetchone()
+    return int(offset or 0)

@@ -1,0 +1,300 @@
+"""A broker that is frozen, killed, rebuilt or secured, under the real client."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+
+import pytest
+from kafka import KafkaAdminClient
+
+from headgate_bus.errors import BusError, BusUnavailable, Fenced, OffsetGone
+from headgate_bus.interface import Message, Record, Seat, Topic
+from headgate_bus.kafka_bus import KafkaBus
+from headgate_schemas.ambient import SystemAmbient
+from support.kafka.choice import with_prefix
+from support.kafka.fixtures import new_bus_address
+from support.kafka.local_broker import LocalBroker, running_broker
+from support.servers.processes import free_port
+
+AMBIENT = SystemAmbient()
+PROPOSALS, EVENTS = Topic.PROPOSALS, Topic.EVENTS
+GROUP = "committers"
+PATIENCE_S = 60.0
+"""How long a test waits for what must come; only a failing one waits that long."""
+LATE_S = 3.0
+"""How far past its deadline a call may end on a busy machine."""
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[LocalBroker]:
+    """A broker that tests may freeze and kill, as long as it answers again afterwards."""
+    with running_broker() as started:
+        yield started
+
+
+@pytest.fixture
+def bus(broker: LocalBroker) -> Iterator[KafkaBus]:
+    made = KafkaBus(new_bus_address(broker.address), AMBIENT)
+    made.prepare()
+    yield made
+    broker.thaw()
+    made.close()
+
+
+def message(body: str) -> Message:
+    return Message("table", {"id": body}, body.encode())
+
+
+def seated(bus: KafkaBus) -> Seat:
+    seat = bus.seat(GROUP)
+    until(lambda: bool(seat.poll(0.1) or seat.held()))
+    seat.seek(0, bus.committed(GROUP, 0) or 0)
+    return seat
+
+
+def until(done: Callable[[], bool]) -> None:
+    deadline = AMBIENT.monotonic_s() + PATIENCE_S
+    while not done():
+        assert AMBIENT.monotonic_s() < deadline, f"it didn't come within {PATIENCE_S} s"
+
+
+def bodies(records: Sequence[Record]) -> list[str]:
+    return [record.body.decode() for record in records]
+
+
+def everything(bus: KafkaBus, topic: Topic) -> list[str]:
+    """What a new reader sees up to the end."""
+    reader = bus.reader(topic, {0: bus.extent(topic, 0).first})
+    end = bus.extent(topic, 0).next_offset
+    found: list[str] = []
+
+    def read() -> bool:
+        found.extend(bodies(reader.read(0.2)))
+        return reader.offsets()[0] >= end
+
+    until(read)
+    reader.close()
+    return found
+
+
+def seconds_of(call: Callable[[], object]) -> float:
+    start = AMBIENT.monotonic_s()
+    with pytest.raises(BusUnavailable):
+        call()
+    return AMBIENT.monotonic_s() - start
+
+
+def publish_until_it_works(seat: Seat, event: str, next_offset: int | None) -> None:
+    """By a seat that may have been taken for dead meanwhile, and joins again."""
+
+    def publish() -> bool:
+        try:
+            seat.poll(0.1)
+            seat.publish(0, [message(event)], [], next_offset)
+        except (BusUnavailable, Fenced):
+            return False
+        return True
+
+    until(publish)
+
+
+def test_nobody_at_the_address_is_said_within_seconds_with_everything_that_looks_like_it() -> None:
+    start = AMBIENT.monotonic_s()
+    with pytest.raises(BusUnavailable) as caught:
+        KafkaBus(f"kafka://127.0.0.1:{free_port()}", AMBIENT)
+    assert AMBIENT.monotonic_s() - start < 4 + LATE_S
+    for cause in ("sasl_plain_password", "ssl_cafile", "security_protocol"):
+        assert cause in str(caught.value)
+
+
+def test_a_failed_connection_leaves_no_thread_behind() -> None:
+    before = set(threading.enumerate())
+    with pytest.raises(BusUnavailable):
+        KafkaBus(f"kafka://127.0.0.1:{free_port()}", AMBIENT)
+    until(lambda: {thread for thread in threading.enumerate() if thread.is_alive()} <= before)
+
+
+def test_an_append_to_a_frozen_broker_ends_by_its_deadline_and_works_again(broker: LocalBroker, bus: KafkaBus) -> None:
+    bus.append(PROPOSALS, [message("before")])
+    broker.freeze()
+    took = seconds_of(lambda: bus.append(PROPOSALS, [message("during")], timeout_s=1.0))
+    broker.thaw()
+    assert took < 1.0 + LATE_S
+    bus.append(PROPOSALS, [message("after")])
+    assert [body for body in everything(bus, PROPOSALS) if body != "during"] == ["before", "after"]
+
+
+def test_questions_to_a_frozen_broker_end_by_their_deadline_and_work_again(broker: LocalBroker, bus: KafkaBus) -> None:
+    broker.freeze()
+    took = seconds_of(lambda: bus.extent(PROPOSALS, 0))
+    broker.thaw()
+    assert took < 10 + LATE_S
+    assert bus.extent(PROPOSALS, 0).next_offset == 0
+
+
+def test_a_publication_at_a_frozen_broker_ends_by_its_deadline_and_counts_once(
+    broker: LocalBroker, bus: KafkaBus
+) -> None:
+    bus.append(PROPOSALS, [message("a")])
+    seat = seated(bus)
+    seat.publish(0, [message("first")], [], None)
+    broker.freeze()
+    took = seconds_of(lambda: seat.publish(0, [message("second")], [], 1))
+    broker.thaw()
+    assert took < 12 + LATE_S
+    publish_until_it_works(seat, "third", 1)
+    assert everything(bus, EVENTS) in (["first", "third"], ["first", "second", "third"])
+    assert bus.committed(GROUP, 0) == 1
+
+
+def test_reading_from_a_frozen_broker_ends_by_its_deadline_and_goes_on(broker: LocalBroker, bus: KafkaBus) -> None:
+    reader = bus.reader(PROPOSALS, {0: 0})
+    reader.read(0.1)
+    broker.freeze()
+    start = AMBIENT.monotonic_s()
+    found = reader.read(1.0)
+    took = AMBIENT.monotonic_s() - start
+    broker.thaw()
+    assert (found, took < 1.0 + LATE_S) == ([], True)
+    bus.append(PROPOSALS, [message("after")])
+    until(lambda: bodies(reader.read(0.2)) == ["after"])
+
+
+def test_a_seat_at_a_frozen_broker_polls_and_closes_in_time(broker: LocalBroker, bus: KafkaBus) -> None:
+    seat = seated(bus)
+    broker.freeze()
+    start = AMBIENT.monotonic_s()
+    seat.poll(1.0)
+    polled = AMBIENT.monotonic_s() - start
+    seat.close()
+    closed = AMBIENT.monotonic_s() - start - polled
+    broker.thaw()
+    assert (polled < 1.0 + LATE_S, closed < 3.0 + LATE_S) == (True, True)
+
+
+def test_acknowledged_appends_outlive_the_broker_once_each(broker: LocalBroker, bus: KafkaBus) -> None:
+    acknowledged: list[str] = []
+    stopping = threading.Event()
+
+    def append() -> None:
+        number = 0
+        while not stopping.is_set():
+            number += 1
+            try:
+                bus.append(PROPOSALS, [message(str(number))], timeout_s=5.0)
+            except BusUnavailable:
+                continue
+            acknowledged.append(str(number))
+
+    writer = threading.Thread(target=append)
+    writer.start()
+    try:
+        for _ in range(2):
+            target = len(acknowledged) + 20
+            until(lambda target=target: len(acknowledged) >= target)  # type: ignore[misc]  # bound per turn
+            broker.kill()
+            broker.start()
+        target = len(acknowledged) + 20
+        until(lambda: len(acknowledged) >= target)
+    finally:
+        stopping.set()
+        writer.join()
+    found = everything(bus, PROPOSALS)
+    assert [found.count(number) for number in acknowledged] == [1] * len(acknowledged)
+
+
+def test_a_holder_that_doesnt_poll_is_fenced_by_its_successor(bus: KafkaBus) -> None:
+    first = seated(bus)
+    second = seated(bus)
+    second.publish(0, [message("second")], [], None)
+    with pytest.raises(Fenced):
+        first.publish(0, [message("first")], [], None)
+    assert everything(bus, EVENTS) == ["second"]
+
+
+def test_a_successor_is_not_fenced_by_one_that_was_away(bus: KafkaBus) -> None:
+    first = seated(bus)
+    second = seated(bus)
+    with pytest.raises(Fenced):
+        first.publish(0, [message("first")], [], None)
+    second.publish(0, [message("second")], [], None)
+    assert everything(bus, EVENTS) == ["second"]
+
+
+def test_a_seat_is_taken_however_short_the_polls_are(bus: KafkaBus) -> None:
+    seat = bus.seat(GROUP)
+    until(lambda: bool(seat.poll(0.01) or seat.held()))
+    assert seat.held() == {0}
+
+
+def test_an_offset_below_the_first_is_gone_and_never_replaced(bus: KafkaBus) -> None:
+    bus.append(PROPOSALS, [message(str(number)) for number in range(5)])
+    reader = bus.reader(PROPOSALS, {0: 0})
+    seat = seated(bus)
+    seat.publish(0, [], [], 3)
+    bus.trim(0, 3)
+    with pytest.raises(OffsetGone) as caught:
+        until(lambda: bool(reader.read(0.2)))
+    assert (caught.value.offset, caught.value.first, caught.value.next_offset) == (0, 3, 5)
+
+
+def test_a_topic_that_was_made_anew_is_another_source(broker: LocalBroker, bus: KafkaBus) -> None:
+    before = bus.source(0)
+    name = bus.address.partition("?")[0].rpartition("/")[2] + ".proposals"
+    admin = KafkaAdminClient(bootstrap_servers=[broker.address.removeprefix("kafka://")])
+    admin.delete_topics([name])
+    until(lambda: name not in admin.list_topics())
+    admin.close()
+    bus.prepare()
+    after = bus.source(0)
+    assert (after.cluster, after.topic == before.topic) == (before.cluster, False)
+
+
+def test_a_rebuilt_cluster_is_another_source(broker: LocalBroker, bus: KafkaBus) -> None:
+    before = bus.source(0)
+    broker.rebuild()
+    bus.prepare()
+    assert bus.source(0).cluster != before.cluster
+
+
+def test_a_topic_that_is_set_up_wrongly_is_explained(broker: LocalBroker) -> None:
+    bus = KafkaBus(new_bus_address(broker.address), AMBIENT)
+    name = bus.address.partition("?")[0].rpartition("/")[2] + ".proposals"
+    admin = KafkaAdminClient(bootstrap_servers=[broker.address.removeprefix("kafka://")])
+    admin.create_topics({name: {"num_partitions": 1, "replication_factor": 1, "configs": {"retention.ms": "1000"}}})
+    admin.close()
+    with pytest.raises(BusError, match=rf"topic {name} isn't set up .* retention\.ms is 1000, but must be -1"):
+        bus.prepare()
+    bus.close()
+
+
+def test_two_processes_may_prepare_at_once(broker: LocalBroker) -> None:
+    address = new_bus_address(broker.address)
+    buses = [KafkaBus(address, AMBIENT) for _ in range(4)]
+    threads = [threading.Thread(target=bus.prepare) for bus in buses]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({bus.source(0) for bus in buses}) == 1
+    for bus in buses:
+        bus.close()
+
+
+def test_a_secured_broker_is_used_by_login_over_tls_and_refuses_others() -> None:
+    with running_broker(secured=True) as secured:
+        bus = KafkaBus(with_prefix(secured.address, "safe"), AMBIENT)
+        bus.prepare()
+        bus.append(PROPOSALS, [message("a")])
+        seat = seated(bus)
+        until(lambda: bodies(seat.poll(0.2)) == ["a"])
+        seat.publish(0, [message("event")], [], 1)
+        assert everything(bus, EVENTS) == ["event"]
+        bus.close()
+        password = secured.address.partition("sasl_plain_password=")[2].partition("&")[0]
+        plain = secured.address.partition("?")[0]
+        for wrong in (secured.address.replace(password, "wrong"), plain):
+            with pytest.raises(BusUnavailable, match=r"sasl_plain_password.*ssl_cafile.*security_protocol") as caught:
+                KafkaBus(wrong, AMBIENT)
+            assert password not in str(caught.value)
+        with pytest.raises(BusError, match="correct the address"):
+            KafkaBus(secured.address.replace("certificate.pem", "missing.pem"), AMBIENT)

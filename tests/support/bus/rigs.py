@@ -1,0 +1,99 @@
+"""What the contract suite needs of each kind of bus: a bus, other processes' handles on it, and a way to supplant a seat."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from headgate_bus.interface import Bus, Seat
+from headgate_bus.open import open_bus
+from headgate_bus.sqlite_bus import SqliteBus
+from headgate_bus.sqlite_seat import lock_path
+from headgate_schemas.ambient import SystemAmbient
+from support.bus.memory import MemoryBus
+
+AMBIENT = SystemAmbient()
+GROUP = "committers"
+PARTITIONS = 2
+PATIENCE_S = 60.0
+"""How long a test waits for what must come. Only a failing test waits that long."""
+
+
+class Rig(Protocol):
+    """A bus of `PARTITIONS` partitions, not prepared yet."""
+
+    bus: Bus
+
+    def again(self) -> Bus:
+        """Another process's handle on the same bus."""
+        ...
+
+    def supplant(self, group: str) -> Seat:
+        """A seat of another process that has taken all partitions, while their holder lives and doesn't know."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class OpenedRig:
+    """Remembers what was opened, to close it all."""
+
+    def __init__(self, bus: Bus) -> None:
+        self.bus = bus
+        self._opened = [bus]
+
+    def another(self, bus: Bus) -> Bus:
+        self._opened.append(bus)
+        return bus
+
+    def close(self) -> None:
+        for bus in self._opened:
+            bus.close()
+
+
+class MemoryRig(OpenedRig):
+    def __init__(self) -> None:
+        self.memory = MemoryBus(AMBIENT, PARTITIONS)
+        super().__init__(self.memory)
+
+    def again(self) -> Bus:
+        return self.another(self.memory.again())
+
+    def supplant(self, group: str) -> Seat:
+        self.memory.expire()
+        return holding(self.again().seat(group))
+
+
+class SqliteRig(OpenedRig):
+    def __init__(self, folder: Path) -> None:
+        self._path = str(folder / "bus.db")
+        super().__init__(SqliteBus(self._path, AMBIENT, partitions=PARTITIONS))
+
+    def again(self) -> Bus:
+        return self.another(SqliteBus(self._path, AMBIENT))
+
+    def supplant(self, group: str) -> Seat:
+        # The lock can't be lost while its holder lives, except that somebody removes its file.
+        os.unlink(lock_path(self._path, group))
+        return holding(self.again().seat(group))
+
+
+class KafkaRig(OpenedRig):
+    def __init__(self, new_bus: Callable[..., Bus]) -> None:
+        super().__init__(new_bus(partitions=PARTITIONS))
+
+    def again(self) -> Bus:
+        return self.another(open_bus(self.bus.address, AMBIENT))
+
+    def supplant(self, group: str) -> Seat:
+        # The holder doesn't poll any more, so the group gives its partitions away.
+        return holding(self.again().seat(group))
+
+
+def holding(seat: Seat, partitions: int = PARTITIONS) -> Seat:
+    """The seat, once it holds that many partitions."""
+    deadline = AMBIENT.monotonic_s() + PATIENCE_S
+    while len(seat.held()) < partitions:
+        assert AMBIENT.monotonic_s() < deadline, f"the seat holds {sorted(seat.held())} after {PATIENCE_S} s"
+        seat.poll(0.1)
+    return seat

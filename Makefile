@@ -29,7 +29,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+%?:.*## / { sub(/%/, "NAME", $$1); printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: $(READY) ## make a table in a temporary folder, commit to it, look at it
+demo: $(READY) ## writers, a committer that is killed half way, and a look at what came of it
 	@$(PY) -m headgate demo
 
 .PHONY: test
@@ -52,6 +52,14 @@ format: $(READY) ## mend what ruff can mend
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
+.PHONY: kafka
+kafka: $(READY) ## a local Kafka broker to play with, until Ctrl-C
+	@PYTHONPATH="tests$${PYTHONPATH:+:$$PYTHONPATH}" $(PY) tests/tooling/kafka_playground.py
+
+.PHONY: simulate
+simulate: $(READY) ## random histories of the real code over simulated parts (SEEDS=n how many, FIRST=seed the first)
+	@$(PY) tests/tooling/simulate.py $(addprefix --seeds=,$(SEEDS)) $(addprefix --first=,$(FIRST))
+
 .PHONY: spec-coverage
 spec-coverage: $(READY) ## which test stands for which row of the Avro state test plan
 	@$(PY) tests/tooling/spec_coverage.py
@@ -69,12 +77,14 @@ docs: $(VENV)/.docs ## the documentation as a web site, in site/
 
 .PHONY: requirements
 requirements: $(VENV)/.pin ## pin again after a change of dependencies (UPGRADE=--upgrade takes the newest)
-	$(PIN) --extra dev --output-file requirements/dev.txt
-	$(PIN) --extra bench --constraint requirements/dev.txt --output-file requirements/bench.txt
-	$(PIN) --extra docs --constraint requirements/dev.txt --output-file requirements/docs.txt
-	$(PIN) --extra pin --constraint requirements/dev.txt --output-file requirements/pin.txt
+	$(PIN) pyproject.toml --extra dev --output-file requirements/dev.txt
+	$(PIN) pyproject.toml --extra all --constraint requirements/dev.txt --output-file requirements/run.txt
+	$(PIN) --group build --constraint requirements/dev.txt --output-file requirements/build.txt
+	$(PIN) pyproject.toml --extra bench --constraint requirements/dev.txt --output-file requirements/bench.txt
+	$(PIN) pyproject.toml --extra docs --constraint requirements/dev.txt --output-file requirements/docs.txt
+	$(PIN) pyproject.toml --extra pin --constraint requirements/dev.txt --output-file requirements/pin.txt
 
-PIN = $(PY) -m uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
+PIN = $(PY) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
   --no-emit-index-url --no-emit-find-links --no-annotate --no-header $(UPGRADE)
 
 .PHONY: clean

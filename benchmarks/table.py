@@ -151,9 +151,10 @@ def _fresh_resources() -> object:
     """The threads of the process, and an empty cache."""
     from headgate_schemas.ambient import SystemAmbient
     from headgate_table.indextables.cache import ObjectCache
+    from headgate_table.indextables.path_orders import PathOrders
     from headgate_table.indextables.resources import process_resources
 
-    return replace(process_resources(), cache=ObjectCache(SystemAmbient().monotonic_s))
+    return replace(process_resources(), cache=ObjectCache(SystemAmbient().monotonic_s), orders=PathOrders())
 
 
 def _headgate(uri: str, storage: dict[str, str] | None = None):  # type: ignore[no-untyped-def]  # imported late, to be timed apart

@@ -3,8 +3,16 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from headgate.embedded import committing as committing
     from headgate.statements.execute import sql as sql
     from headgate.statements.statements import StatementError as StatementError
+    from headgate_producer.batch_job import BatchJob as BatchJob
+    from headgate_producer.errors import JobStopped as JobStopped
+    from headgate_producer.errors import NotSent as NotSent
+    from headgate_producer.kafka_source import KafkaRecords as KafkaRecords
+    from headgate_producer.producer import Producer as Producer
+    from headgate_producer.record_source import SourceRecord as SourceRecord
+    from headgate_producer.ticket import Ticket as Ticket
     from headgate_schemas.errors import HeadgateError as HeadgateError
     from headgate_schemas.errors import InvalidInput as InvalidInput
     from headgate_schemas.errors import PredicateError as PredicateError
@@ -31,6 +39,7 @@ if TYPE_CHECKING:
     from headgate_table.table import Table as Table
 
 _HOMES = {
+    "BatchJob": "headgate_producer.batch_job",
     "Changes": "headgate_table.indextables.changes",
     "CommitConflict": "headgate_table.errors",
     "Committed": "headgate_schemas.operations",
@@ -39,13 +48,18 @@ _HOMES = {
     "Duplicate": "headgate_schemas.operations",
     "HeadgateError": "headgate_schemas.errors",
     "InvalidInput": "headgate_schemas.errors",
+    "JobStopped": "headgate_producer.errors",
+    "KafkaRecords": "headgate_producer.kafka_source",
+    "NotSent": "headgate_producer.errors",
     "ObjectMissing": "headgate_table.errors",
     "OutcomeUnknown": "headgate_table.errors",
     "PredicateError": "headgate_schemas.errors",
+    "Producer": "headgate_producer.producer",
     "Receipt": "headgate_schemas.operations",
     "RejectCode": "headgate_schemas.operations",
     "Rejected": "headgate_schemas.operations",
     "Snapshot": "headgate_table.indextables.snapshot",
+    "SourceRecord": "headgate_producer.record_source",
     "StatementError": "headgate.statements.statements",
     "StoreError": "headgate_table.errors",
     "StoreSettings": "headgate_table.store.settings",
@@ -54,8 +68,10 @@ _HOMES = {
     "TableNotFound": "headgate_table.errors",
     "UnsupportedTable": "headgate_table.errors",
     "VersionNotRetained": "headgate_table.errors",
+    "Ticket": "headgate_producer.ticket",
     "Writer": "headgate_schemas.operations",
     "__version__": "headgate_schemas.version",
+    "committing": "headgate.embedded",
     "sql": "headgate.statements.execute",
 }
 

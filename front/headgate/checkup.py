@@ -28,7 +28,11 @@ LIBRARIES = {
     "sqlglot": "reads predicates",
     "lark": "reads operator statements",
 }
-EXTRAS = {"s3": ("boto3", "tables at s3://"), "azure": ("azure.storage.blob", "tables at az:// and abfss://")}
+EXTRAS = {
+    "s3": ("boto3", "tables at s3://"),
+    "azure": ("azure.storage.blob", "tables at az:// and abfss://"),
+    "kafka": ("kafka", "buses at kafka://"),
+}
 
 
 class Health(StrEnum):

@@ -74,7 +74,7 @@ def refuse_repeated_keys(data: bytes) -> None:
 
     Of two values some readers take the first and some the last: whoever asks must not be read in two ways.
     """
-    json.loads(data, object_pairs_hook=_once_each)
+    _EACH_KEY_ONCE.decode(data.decode("utf-8"))
 
 
 def first_problem(error: ValidationError) -> str:
@@ -90,6 +90,9 @@ def _once_each(pairs: list[tuple[str, object]]) -> None:
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
         raise UnreadableMessage(f"the key {_printable(twice)[:_MAX_NAME_CHARS]!r} comes twice in one object")
+
+
+_EACH_KEY_ONCE = json.JSONDecoder(object_pairs_hook=_once_each)
 
 
 def _printable(text: str) -> str:

@@ -67,7 +67,7 @@ class FileBody(AskedMessage):
     hotcache_length: Long | None = None
 
     def to_file(self) -> AddFile:
-        fields: dict[str, Any] = dict(self)
+        fields: dict[str, Any] = self.__dict__.copy()
         fields["partition_values"] = _without_nulls(self.partition_values)
         return AddFile(**fields)
 
@@ -85,7 +85,7 @@ class SkipBodyFile(AskedMessage):
     skip_count: Int = 1
 
     def to_file(self) -> SkipFile:
-        return SkipFile(**dict(self))
+        return SkipFile(**self.__dict__)
 
 
 class ManifestBody(AskedMessage):
@@ -192,7 +192,7 @@ def operation_of(body: OperationBody) -> Operation:
         case RewriteBody():
             return Rewrite(body.removes, _files(body.adds))
         case CompactStateBody():
-            adds = tuple(NewManifest(**dict(manifest)) for manifest in body.adds)
+            adds = tuple(NewManifest(**manifest.__dict__) for manifest in body.adds)
             return CompactState(body.base, body.removes, adds, body.tombstones, body.mappings)
         case RestoreBody():
             return Restore(body.version)

@@ -4,7 +4,7 @@ import ast
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,19 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
+EXTRAS = ("s3", "azure", "kafka")
+"""What a process needs beyond the core, by what it speaks to."""
+OF_OUR_OWN = ("tests", "benchmarks")
+"""Folders whose modules and packages are imported by their bare names."""
 NEEDED_BY_OTHERS = {"backports-zstd": "the zstandard codec of fastavro"}
-COMES_WITH = {"azure-core": "azure-storage-blob", "botocore": "boto3", "click": "typer", "requests": "azure-core"}
+COMES_WITH = {
+    "azure-core": "azure-storage-blob",
+    "botocore": "boto3",
+    "click": "typer",
+    "pydantic-core": "pydantic",
+    "requests": "azure-core",
+    "sqlalchemy": "pyiceberg",
+}
 """Part of what a declared library shows to its callers, and installed by it."""
 PINNED = sorted((ROOT / "requirements").glob("*.txt"), key=lambda path: path.name)
 
@@ -48,13 +59,13 @@ def imported(path: Path) -> Iterator[str]:
                 yield module
 
 
-def distributions_imported() -> dict[str, str]:
-    """By distribution, one module of ours that imports it."""
-    own = {room.name for room in rooms()}
+def distributions_imported(folders: Iterable[Path]) -> dict[str, str]:
+    """By distribution, one module of these folders that imports it."""
+    own = {room.name for room in rooms()} | {path.stem for folder in OF_OUR_OWN for path in (ROOT / folder).iterdir()}
     providers = packages_distributions()
     found: dict[str, str] = {}
-    for room in rooms():
-        for path in room.rglob("*.py"):
+    for folder in folders:
+        for path in folder.rglob("*.py"):
             for name in imported(path):
                 top = name.split(".")[0]
                 if top in sys.stdlib_module_names or top in own:
@@ -64,17 +75,34 @@ def distributions_imported() -> dict[str, str]:
     return found
 
 
-def test_every_library_that_a_room_imports_is_declared() -> None:
+def declared(*extras: str) -> set[str]:
+    """The distributions that are installed with these extras, and what comes with them."""
     table = project()
-    declared = {distribution(line) for line in table["dependencies"]}
-    declared |= {distribution(line) for extra in ("s3", "azure") for line in table["optional-dependencies"][extra]}
-    declared |= set(COMES_WITH)
-    assert {name: place for name, place in distributions_imported().items() if name not in declared} == {}
+    lines = [*table["dependencies"], *(line for extra in extras for line in table["optional-dependencies"][extra])]
+    return {distribution(line) for line in lines} | set(COMES_WITH)
+
+
+def test_every_library_that_a_room_imports_is_declared() -> None:
+    known = declared(*EXTRAS)
+    assert {name: place for name, place in distributions_imported(rooms()).items() if name not in known} == {}
+
+
+def test_every_library_that_the_tests_import_is_declared() -> None:
+    known = declared(*EXTRAS, "dev")
+    found = distributions_imported([ROOT / "tests", ROOT / "examples", ROOT / "deploy"])
+    assert {name: place for name, place in found.items() if name not in known} == {}
+
+
+def test_every_library_that_the_benchmarks_import_is_declared() -> None:
+    known = declared(*EXTRAS, "dev", "bench")
+    assert {
+        name: place for name, place in distributions_imported([ROOT / "benchmarks"]).items() if name not in known
+    } == {}
 
 
 def test_every_declared_library_is_imported() -> None:
-    declared = {distribution(line) for line in project()["dependencies"]}
-    assert declared - set(distributions_imported()) - set(NEEDED_BY_OTHERS) == set()
+    core = {distribution(line) for line in project()["dependencies"]}
+    assert core - set(distributions_imported(rooms())) - set(NEEDED_BY_OTHERS) == set()
 
 
 @pytest.mark.parametrize("path", PINNED, ids=lambda path: path.name)
@@ -86,7 +114,7 @@ def test_every_pin_has_hashes(path: Path) -> None:
 def test_everything_declared_for_development_is_pinned() -> None:
     table = project()
     wanted = [*table["dependencies"]]
-    for extra in ("s3", "azure", "dev"):
+    for extra in (*EXTRAS, "dev"):
         wanted += table["optional-dependencies"][extra]
     pinned = {distribution(line) for line in (ROOT / "requirements/dev.txt").read_text().splitlines() if "==" in line}
     assert {distribution(line) for line in wanted} - pinned - {"headgate"} == set()

@@ -16,13 +16,13 @@ SAYS_NOTHING = {"utils", "util", "helpers", "helper", "common", "manager", "base
 SWITCHES_OFF = {"skip", "skipif", "xfail", "importorskip"}
 
 FOREIGN = re.compile(
-    r"(?:^|[^\w.])/(?:work|farm|root|tmp|opt)/\w"
+    r"(?:^|[^\w.])/(?:work|farm|root|tmp|opt(?!/kafka/bin))/\w"
     r"|(?:^|[^\w.])/home/\w"
     r"|\.\./(?:shared|\.library)"
     r"|\b(?:pypi|pythonhosted|npmjs|proxy\.golang|crates|rubygems)\.(?:org|io|com)\b"
     r"|\b(?:repo1?\.maven|deb\.debian)\."
 )
-"""Paths of some machine, folders beside the project, hosts of package registries."""
+"""Paths of some machine (not of the Kafka image), folders beside the project, hosts of package registries."""
 
 
 @functools.cache

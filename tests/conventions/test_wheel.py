@@ -9,8 +9,10 @@ import pytest
 from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
+from tooling.message_schemas import schemas
+
 ROOT = Path(__file__).parents[2]
-HEAVY = ("azure", "boto3", "datafusion", "numpy", "pyarrow", "sqlglot", "typer")
+HEAVY = ("azure", "boto3", "datafusion", "kafka", "numpy", "pyarrow", "sqlglot", "typer")
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +42,16 @@ def test_the_wheel_holds_the_rooms_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert held == expected
+
+
+def test_the_wheel_holds_a_json_schema_of_every_message(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        held = {
+            Path(name).name: archive.read(name).decode()
+            for name in archive.namelist()
+            if name.startswith("headgate_schemas/json_schemas/")
+        }
+    assert held == schemas()
 
 
 def test_the_wheel_holds_the_licence(wheel: Path) -> None:

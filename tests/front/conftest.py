@@ -14,6 +14,7 @@ import structlog
 from headgate.cli.main import main
 from headgate_schemas.actions import AddFile
 from headgate_table.table import Table
+from support.committing.threaded import a_committer
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,13 @@ Headgate = Callable[..., Ran]
 @pytest.fixture
 def headgate(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Headgate]:
     """Run a command; the environment has no settings of ours."""
-    for name in ("HEADGATE_CONFIG", "HEADGATE_STORE_LOCAL_DURABLE", "HEADGATE_CHECKPOINT_INTERVAL"):
+    for name in (
+        "HEADGATE_CONFIG",
+        "HEADGATE_STORE_LOCAL_DURABLE",
+        "HEADGATE_CHECKPOINT_INTERVAL",
+        "HEADGATE_BUS",
+        "HEADGATE_ROOTS",
+    ):
         monkeypatch.delenv(name, raising=False)
 
     def run(*arguments: str | Path) -> Ran:
@@ -73,3 +80,18 @@ def sales(tmp_path: Path) -> Path:
     table.overwrite([a_file("c.parquet", "2024-03-01", size=500)], "date = '2024-03-01'")
     table.append([a_file("d.parquet", "2024-03-03")])
     return place
+
+
+@pytest.fixture
+def bus(tmp_path: Path, headgate: Headgate, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of a bus that isn't there yet; commands find it in the environment."""
+    address = f"sqlite://{tmp_path}/bus.db"
+    monkeypatch.setenv("HEADGATE_BUS", address)
+    return address
+
+
+@pytest.fixture
+def committing(bus: str) -> Iterator[None]:
+    """A committer works on the bus while the test runs."""
+    with a_committer(bus):
+        yield

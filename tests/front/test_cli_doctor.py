@@ -83,15 +83,20 @@ def test_people_see_what_mends_a_problem_below_it(headgate: Any) -> None:
     assert ran.err == "One thing to mend.\n"
 
 
-def test_the_demo_tells_a_story_and_leaves_a_table_when_asked(headgate: Any, tmp_path: Path) -> None:
+def test_the_demo_survives_its_crash_and_leaves_everything_when_asked(headgate: Any, tmp_path: Path) -> None:
     ran = headgate("demo", "--keep", tmp_path)
     assert (ran.code, ran.err) == (0, "")
-    assert "version 6: 4 files, 4,000 rows, days 2024-03-01, 2024-03-03" in ran.out
-    assert "version 3: 6 files, 6,000 rows" in ran.out
+    assert "the committer is killed here" in ran.out
+    assert "200 files, 200,000 rows" in ran.out
+    assert "lost: 0   doubled: 0   gaps: 0" in ran.out
+    assert "again: duplicate" in ran.out
+    assert "not_live" in ran.out
     assert headgate("table", "verify", tmp_path / "sales", "--format", "json").json["ok"]
+    assert len(list(tmp_path.glob("committer-*.log"))) == 2
 
 
-def test_the_demo_of_a_folder_with_a_table_in_it_refuses(headgate: Any, sales: Path) -> None:
-    ran = headgate("demo", "--keep", sales.parent)
+def test_a_second_demo_in_the_same_folder_is_refused(headgate: Any, tmp_path: Path) -> None:
+    (tmp_path / "sales").mkdir()
+    ran = headgate("demo", "--keep", tmp_path)
     assert ran.code == 1
-    assert "there is a table at" in ran.err
+    assert "holds a demo already" in ran.err

@@ -1,10 +1,13 @@
-"""`headgate demo`: a table's life in a temporary folder, each step explained in a line, with real Parquet files."""
+"""`headgate demo`: the whole pipeline on this machine, with a crash in the middle, and a look at what came of it."""
 
+import itertools
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, assert_never
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
 
 import typer
 
@@ -13,14 +16,20 @@ from headgate.cli.session import Session, command
 from headgate_schemas.errors import HeadgateError
 
 if TYPE_CHECKING:
+    from headgate.cli.demo_pipeline import CommitterProcess, Writers
     from headgate_schemas.actions import AddFile
     from headgate_schemas.ambient import Ambient
-    from headgate_schemas.operations import Receipt
+    from headgate_table.table import Table
 
 _SCHEMA = "id bigint, amount double, date date, region string"
 _DAYS = ("2024-03-01", "2024-03-02", "2024-03-03")
 _REGIONS = ("eu", "us")
-_ROWS_A_FILE = 1000
+_WRITERS = 4
+_FILES_EACH = 50
+_ROWS_A_FILE = 1_000
+_CRASH_AT = 0.4
+"""Of the proposals, this share is acknowledged when the committer is killed."""
+_LOOK_S = 0.05
 
 
 def register(app: typer.Typer) -> None:
@@ -30,106 +39,181 @@ def register(app: typer.Typer) -> None:
 def demo(
     session: Session,
     keep: Annotated[
-        Path | None, typer.Option("--keep", metavar="DIR", help="Make the table here, and leave it there.")
+        Path | None, typer.Option("--keep", metavar="DIR", help="Make everything here, and leave it there.")
     ] = None,
 ) -> None:
-    """Make a table, commit to it, look at it, travel back in it."""
+    """Writers propose, a committer decides and is killed half way; see that nothing is lost and nothing doubled."""
     with _folder(keep) as folder:
-        _Demo(session.output, session.ambient, str(folder / "sales")).run()
+        _Demo(session, folder).run()
         if keep is not None:
-            session.output.text(f"The table stays at {folder / 'sales'}. Look at it with")
+            session.output.text(f"\nEverything stays in {folder}. Look at it with")
+            session.output.text(f"  headgate table history {folder / 'sales'}")
             session.output.text(f"  headgate table files {folder / 'sales'} --where \"region = 'eu'\"")
-            session.output.text(f"  headgate sql \"DESCRIBE HEADGATE STATE '{folder / 'sales'}'\"")
         else:
-            session.output.text("The folder is gone again; `headgate demo --keep DIR` leaves it to you.")
-        session.output.text("Next: `headgate table --help` for all there is, `headgate doctor` for a check.")
+            session.output.text("\nThe folder is gone again; `headgate demo --keep DIR` leaves it to you.")
+        session.output.text("Next: `headgate up` for a committer of your own, `headgate --help` for all there is.")
 
 
 @contextmanager
 def _folder(keep: Path | None) -> Iterator[Path]:
     if keep is not None:
+        keep.mkdir(parents=True, exist_ok=True)
         yield keep.resolve()
         return
     with tempfile.TemporaryDirectory(prefix="headgate-demo-") as folder:
-        yield Path(folder)
+        yield Path(folder).resolve()
 
 
 class _Demo:
-    def __init__(self, output: Output, ambient: "Ambient", uri: str) -> None:
-        self._output = output
-        self._ambient = ambient
-        self._uri = uri
+    def __init__(self, session: Session, folder: Path) -> None:
+        self._output: Output = session.output
+        self._ambient: Ambient = session.ambient
+        self._session = session
+        self._folder = folder
+        self._uri = str(folder / "sales")
+        self._bus = f"sqlite://{quote(str(folder / 'bus.db'))}"
+        self._files = itertools.count(1)
+        self._files_lock = threading.Lock()
         self._step = 0
-        self._files = 0
 
     def run(self) -> None:
+        from headgate.cli.demo_pipeline import Writers, committer_process
+        from headgate_bus.open import open_bus
         from headgate_table.table import Table
 
-        self._say(f"A new table of sales, partitioned by date and region, at {self._uri}")
-        table = Table.create(
-            self._uri, _SCHEMA, ["date", "region"], {"indextables.checkpoint.interval": "2"}, ambient=self._ambient
+        if (self._folder / "sales").exists() or (self._folder / "bus.db").exists():
+            raise HeadgateError(f"{self._folder} holds a demo already: choose another folder, or delete that one")
+        self._say(f"A bus in a file, and a committer process, in {self._folder}")
+        bus = open_bus(self._bus, self._ambient)
+        bus.prepare()
+        bus.close()
+        with committer_process(self._folder, self._bus) as committer:
+            self._create()
+            writers = Writers(self._bus, self._uri, self._ambient, _WRITERS, _FILES_EACH, self._file)
+            self._say(f"{_WRITERS} writers propose {writers.proposals} Parquet files at the same time.")
+            self._write(writers, committer)
+            table = Table.open(self._uri, ambient=self._ambient)
+            self._count(table, writers)
+            self._replay_and_refuse(table)
+            self._maintain(table)
+
+    def _create(self) -> None:
+        from headgate_producer.producer import Producer
+        from headgate_schemas.operations import Committed
+
+        with Producer(self._bus, self._uri, ambient=self._ambient) as producer:
+            ticket = producer.create(_SCHEMA, ["date", "region"], {"headgate.checkpoint.interval": "5"})
+            receipt = ticket.wait(60)
+        if not isinstance(receipt, Committed):
+            raise HeadgateError(f"the demo's table was not created: {receipt}")
+        self._output.text(f"   table sales, by date and region: version {receipt.version}")
+
+    def _write(self, writers: "Writers", committer: "CommitterProcess") -> None:
+        began_s = self._ambient.monotonic_s()
+        killed_at: int | None = None
+        told = 0
+        with self._session.output.counting("acknowledged", writers.proposals) as show:
+            writers.start()
+            while writers.are_writing:
+                count = writers.tally.count
+                show(count)
+                if killed_at is None and count >= _CRASH_AT * writers.proposals:
+                    killed_at = count
+                    committer.kill()
+                    self._output.text(
+                        f"   {count:4} acknowledged; the committer is killed here, in the middle of its work"
+                    )
+                    committer.start()
+                elif count - told >= writers.proposals // 4:
+                    told = count
+                    self._output.text(f"   {count:4} acknowledged")
+                committer.check()
+                self._ambient.sleep(_LOOK_S)
+            show(writers.tally.count)
+        if writers.tally.failures:
+            raise HeadgateError(f"the demo's writers had no answer: {writers.tally.failures[0]}")
+        took_s = self._ambient.monotonic_s() - began_s
+        self._output.text(
+            f"   {writers.tally.count:4} acknowledged, in {took_s:.1f} s, the crash and the new committer included"
         )
 
-        self._say("Three days of sales: two Parquet files a day, committed together.")
-        for day in _DAYS:
-            self._show(table.append([self._file(day, region) for region in _REGIONS]))
-
-        self._say("The live files of one region; only what may match is read.")
-        files = table.snapshot(where="region = 'eu'").files(("path", "size", "num_records"))
-        self._output.rows(files.sort_by("path"), files.column_names)
-
-        self._say(f"{_DAYS[0]} again, corrected: old files out, new ones in, in one version.")
-        self._show(
-            table.overwrite([self._file(_DAYS[0], region, "corrected") for region in _REGIONS], f"date = '{_DAYS[0]}'")
+    def _count(self, table: "Table", writers: "Writers") -> None:
+        snapshot = table.snapshot()
+        paths = snapshot.paths()
+        acknowledged = writers.tally.acknowledged
+        rows = sum(batch.num_rows for batch in snapshot.scan(["id"]))
+        self._say("What came of it, newest versions first. Many proposals share a version.")
+        history = table.history()
+        self._output.rows(
+            [
+                {
+                    "version": entry.version,
+                    "time": entry.time,
+                    "operation": entry.operation,
+                    "adds": entry.adds,
+                    "proposals": len(entry.proposals),
+                }
+                for entry in history[:6]
+            ],
+            ("version", "time", "operation", "adds", "proposals"),
         )
+        lost, doubled = acknowledged - set(paths), len(paths) - len(set(paths))
+        numbers = sorted(entry.version for entry in history)
+        self._output.text(
+            f"   {writers.proposals} proposals in {len(history) - 1} versions, {len(set(paths))} files, {rows:,} rows"
+        )
+        self._output.text(
+            f"   lost: {len(lost)}   doubled: {doubled}   gaps: {len(numbers) - numbers[-1] - 1 + numbers[0]}"
+        )
+        if lost or doubled or rows != writers.proposals * _ROWS_A_FILE or numbers != list(range(len(numbers))):
+            raise HeadgateError("the demo lost or doubled something; this should never happen, please report it")
 
-        self._say(f"{_DAYS[1]} is deleted, without opening a data file.")
-        self._show(table.delete(f"date = '{_DAYS[1]}'"))
+    def _replay_and_refuse(self, table: "Table") -> None:
+        from headgate_producer.producer import Producer
+        from headgate_schemas.operations import Rejected, Writer
 
-        self._say("Every version, newest first.")
-        self._output.rows(table.history(), ("version", "time", "operation", "adds", "removes"))
-
-        tombstones = table.describe().num_tombstones
-        self._say(f"Compaction: {tombstones} tombstones go, manifests are sorted by partition.")
-        self._show(table.compact())
-        self._output.one({name: value for name, value in table.describe().items() if name != "table_path"})
-
-        self._say("The rows, read through the table; and as they were at version 3.")
-        for version in (None, len(_DAYS)):
-            snapshot = table.snapshot(version)
-            rows = snapshot.scan(["date", "amount"]).read_all()
+        self._say(
+            "A writer that forgot how far it was sends its last file once more; another deletes what isn't there."
+        )
+        with Producer(self._bus, self._uri, ambient=self._ambient) as producer:
+            again = producer.append([self._file(0)], writer=Writer("writer-0", 0)).wait(60)
             self._output.text(
-                f"   version {snapshot.version}: {snapshot.num_files} files, {rows.num_rows:,} rows, "
-                f"days {', '.join(sorted({str(day) for day in rows.column('date').unique().to_pylist()}))}"
+                f"   again: {type(again).__name__.lower()}, it is in version {getattr(again, 'version', None)}"
             )
-        self._output.text("")
+            refused = producer.delete(paths=["date=2024-03-01/region=eu/missing.parquet"]).wait(60)
+            said = f"{refused.code.value}: {refused.reason}" if isinstance(refused, Rejected) else str(refused)
+            self._output.text(f"   delete: rejected, {said}")
+            self._say(f"{_DAYS[0]} is written anew: all its files out, one in, in one version.")
+            over = producer.overwrite([self._file(0, _DAYS[0], "eu", "corrected")], f"date = '{_DAYS[0]}'").wait(60)
+            self._output.text(f"   committed as version {getattr(over, 'version', None)}")
+
+    def _maintain(self, table: "Table") -> None:
+        before = table.snapshot(version=table.version - 1)
+        now = table.snapshot()
+        self._say("Time travel: the day before and after its correction.")
+        for snapshot in (before, now):
+            rows = sum(batch.num_rows for batch in snapshot.scan(["id"], f"date = '{_DAYS[0]}'"))
+            self._output.text(f"   version {snapshot.version}: {snapshot.num_files} files, {rows:,} rows of {_DAYS[0]}")
+        report = table.verify()
+        self._output.text(f"   verify: {'everything is as it should be' if report.ok else 'problems were found'}")
 
     def _say(self, text: str) -> None:
         self._step += 1
         self._output.text(f"\n{self._step}. {text}" if self._step > 1 else f"{self._step}. {text}")
 
-    def _show(self, receipt: "Receipt") -> None:
-        from headgate_schemas.operations import Committed, Duplicate, Rejected
-
-        match receipt:
-            case Committed(version) | Duplicate(version):
-                self._output.text(f"   committed as version {version}")
-            case Rejected(reason=reason):
-                raise HeadgateError(f"the demo's own commit was refused: {reason}")
-            case _:
-                assert_never(receipt)
-
-    def _file(self, day: str, region: str, kind: str = "sales") -> "AddFile":
+    def _file(self, writer: int, day: str | None = None, region: str | None = None, kind: str = "sales") -> "AddFile":
         """A data file, written beside the table's log and not yet part of the table."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         from headgate_table.data_file import DataFile
 
-        self._files += 1
-        path = f"date={day}/region={region}/{kind}-{self._files}.parquet"
+        with self._files_lock:
+            number = next(self._files)
+        day, region = day or _DAYS[number % len(_DAYS)], region or _REGIONS[number % len(_REGIONS)]
+        path = f"date={day}/region={region}/{kind}-{writer}-{number}.parquet"
         target = Path(self._uri) / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        ids = range(_ROWS_A_FILE)
-        pq.write_table(pa.table({"id": ids, "amount": [round(0.25 * (number % 400), 2) for number in ids]}), target)
+        ids = range(number * _ROWS_A_FILE, (number + 1) * _ROWS_A_FILE)
+        pq.write_table(pa.table({"id": ids, "amount": [round(0.25 * (row % 400), 2) for row in ids]}), target)
         return DataFile.of_parquet(path, root=self._uri, partition_values={"date": day, "region": region})

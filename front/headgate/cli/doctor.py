@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headgate.cli.session import FAILED, Session, command
+from headgate.cli.given import seconds
+from headgate.cli.session import FAILED, ON_A_BUS, Session, command
 
 if TYPE_CHECKING:
     from headgate.checkup import Finding
 
 
 def register(app: typer.Typer) -> None:
-    command(app, "doctor", doctor)
+    command(app, "doctor", doctor, also=ON_A_BUS)
 
 
 def doctor(
@@ -20,12 +21,24 @@ def doctor(
     uri: Annotated[
         str | None, typer.Argument(metavar="[URI]", help="Also look at this place, and at the table if one is there.")
     ] = None,
+    late_after: Annotated[
+        str,
+        typer.Option("--late-after", metavar="TIME", help="How old an undecided proposal on the bus may be."),
+    ] = "60s",
 ) -> None:
-    """What is wrong with this set-up, and how to mend it."""
+    """What is wrong with this set-up, and how to mend it.
+
+    With a bus, it also tells whether the committers keep up; so it is a health check for them.
+    """
+    from headgate.bus_checkup import examine_bus
     from headgate.checkup import Health, examine
 
+    late_after_s = seconds(late_after, "--late-after")
     with session.output.working("Looking ..."):
-        findings = list(examine(uri, session.loaded, session.ambient))
+        settings = session.loaded
+        findings = list(examine(uri, settings, session.ambient))
+        if settings.bus is not None:
+            findings += examine_bus(settings.bus, settings.committer.group, session.ambient, late_after_s)
     if session.output.is_for_people:
         session.output.rows(_lines(findings), ("health", "check", "found"))
     else:

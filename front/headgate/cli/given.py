@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _DURATION = re.compile(r"([0-9]{1,9})\s*([hdw])", re.IGNORECASE)
+_WAIT = re.compile(r"([0-9]{1,6})\s*(ms|s|m|h)", re.IGNORECASE)
+_UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _UNIT_HOURS = {"h": 1, "d": 24, "w": 7 * 24}
 _MAX_SCHEMA_BYTES = 16 << 20
 
@@ -37,6 +39,14 @@ def duration_hours(text: str, option: str) -> int:
     if found is None:
         raise wrong(f"{text!r} is no number of hours, days or weeks: write 24h, 7d or 2w", option)
     return int(found[1]) * _UNIT_HOURS[found[2].lower()]
+
+
+def seconds(text: str, option: str) -> float:
+    """`30s`, `500ms`, `5m`, `1h`: how long to wait."""
+    found = _WAIT.fullmatch(text.strip())
+    if found is None:
+        raise wrong(f"{text!r} is no time to wait: write 30s, 5m or 500ms", option)
+    return int(found[1]) * _UNIT_SECONDS[found[2].lower()]
 
 
 def moment(text: str) -> int | str:

@@ -7,7 +7,20 @@ from typing import Annotated
 
 import typer
 
-from headgate.cli import demo, doctor, maintenance, reading, repairing, statement, writing
+from headgate.cli import (
+    committing,
+    dead_letters,
+    demo,
+    doctor,
+    following,
+    maintenance,
+    proposing,
+    reading,
+    rebinding,
+    repairing,
+    statement,
+    writing,
+)
 from headgate_schemas.version import __version__
 
 app = typer.Typer(
@@ -19,10 +32,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
 )
 tables = typer.Typer(help="What a table holds and held, and its upkeep.", no_args_is_help=True)
-for module in (writing, reading, maintenance, repairing):
+for module in (writing, reading, maintenance, repairing, rebinding):
     module.register(tables)
 app.add_typer(tables, name="table")
-for top in (statement, demo, doctor):
+for top in (committing, proposing, following, dead_letters, statement, demo, doctor):
     top.register(app)
 
 

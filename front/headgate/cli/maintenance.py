@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headgate.cli.given import DryRun, Uri, duration_hours
-from headgate.cli.session import Session, command, fail
+from headgate.cli.session import CHANGES_A_TABLE, Session, command, fail
 
 if TYPE_CHECKING:
     from headgate.statements.statements import Statement
@@ -18,10 +18,10 @@ _RETENTION = "Such as 7d or 24h."
 
 def register(tables: typer.Typer) -> None:
     command(tables, "checkpoint", checkpoint)
-    command(tables, "compact", compact)
-    command(tables, "purge", purge)
+    command(tables, "compact", compact, also=CHANGES_A_TABLE)
+    command(tables, "purge", purge, also=CHANGES_A_TABLE)
     command(tables, "truncate-history", truncate_history)
-    command(tables, "drop-partitions", drop_partitions)
+    command(tables, "drop-partitions", drop_partitions, also=CHANGES_A_TABLE)
 
 
 def checkpoint(session: Session, uri: Uri) -> None:
@@ -94,8 +94,9 @@ def outcome(session: Session, statement: "Statement", what: str) -> dict[str, An
     """The only row of a statement's result, with its metrics among the other columns; its failure is ours."""
     from headgate.statements.execute import Executor, failure
 
-    with session.output.working(what):
-        result = Executor(session.loaded.store, session.loaded.table, session.ambient).run(statement)
+    with session.output.working(what), session.committing() as commits:
+        executor = Executor(session.loaded.store, session.loaded.table, session.ambient, commits=commits)
+        result = executor.run(statement)
     (row,) = result.to_pylist(maps_as_pydicts="lossy")
     message = failure(row)
     if message is not None:

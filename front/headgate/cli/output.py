@@ -6,7 +6,7 @@ JSON is always one document: an object, or a list of objects. Lists are written 
 import csv
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, date, datetime
@@ -72,6 +72,24 @@ class Output:
             case Format.TABLE:
                 self._table(items, shown or columns, spare, nothing)
 
+    def follow(
+        self, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, shown: Sequence[str] | None = None
+    ) -> None:
+        """A list that may have no end: each row at once on a line of its own; in JSON, an object each."""
+        match self.form:
+            case Format.JSON:
+                for row in rows:
+                    self.text(_json({name: row.get(name) for name in columns}))
+            case Format.CSV:
+                self._csv(iter(()), columns)
+                for row in rows:
+                    csv.writer(self._data, lineterminator="\n").writerow([_csv_cell(row.get(name)) for name in columns])
+                    self._data.flush()
+            case Format.TABLE:
+                for row in rows:
+                    said = {name: shown_cell(name, row.get(name)) for name in shown or columns}
+                    self.text("  ".join(f"{name}={text}" for name, text in said.items() if text != "-"))
+
     def one(self, values: Mapping[str, Any]) -> None:
         """A single object."""
         match self.form:
@@ -94,6 +112,20 @@ class Output:
             self._data.flush()
             self._notes.write(text + "\n")
             self._notes.flush()
+
+    @contextmanager
+    def counting(self, what: str, total: int) -> "Iterator[Callable[[int], None]]":
+        """A bar on a terminal, moved by calling what is yielded with the count so far. Elsewhere nothing."""
+        if not self._data.isatty():
+            yield lambda count: None
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        columns = (TextColumn("   {task.description}"), BarColumn(), MofNCompleteColumn())
+        with Progress(*columns, console=Console(file=self._data), transient=True, redirect_stdout=True) as progress:
+            task = progress.add_task(what, total=total)
+            yield lambda count: progress.update(task, completed=count)
 
     @contextmanager
     def working(self, what: str) -> Iterator[None]:

@@ -8,20 +8,23 @@ import inspect
 import io
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
 from headgate.cli.given import pairs
 from headgate.cli.output import Format, Output
-from headgate_schemas.errors import HeadgateError
+from headgate_schemas.errors import HeadgateError, InvalidInput
 
 if TYPE_CHECKING:
+    from headgate.commits import Commits
     from headgate.settings import Settings
+    from headgate_bus.interface import Bus
     from headgate_schemas.ambient import Ambient
     from headgate_table.store.interface import Store
     from headgate_table.table import Table
@@ -39,10 +42,18 @@ class Session:
     settings: tuple[str, ...]
     config: Path | None
     debug: bool
+    bus: str | None = None
+    """None where neither the command's option nor the command says anything of a bus."""
+    direct: bool = False
+    committer: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def output(self) -> Output:
-        return Output(sys.stdout or _Nobody(), sys.stderr or _Nobody(), self.format)
+        return Output(sys.stdout or _Nobody(), self.notes, self.format)
+
+    @cached_property
+    def notes(self) -> TextIO:
+        return sys.stderr or _Nobody()
 
     @cached_property
     def ambient(self) -> "Ambient":
@@ -59,7 +70,34 @@ class Session:
             pairs(self.store, "--store", "s3.endpoint=http://localhost:9000"),
             pairs(self.settings, "--set", "checkpoint.interval=20"),
             self.config,
+            bus=self.bus,
+            committer=dict(self.committer),
         )
+
+    @property
+    def bus_address(self) -> str:
+        """Of the bus that is set. Raises `InvalidInput` where none is."""
+        if self.loaded.bus is None:
+            raise InvalidInput(
+                "this needs a bus: give --bus kafka://broker:9092 or --bus sqlite:///path/to/bus.db, or set HEADGATE_BUS"
+            )
+        return self.loaded.bus
+
+    @contextmanager
+    def bus_in_force(self, *, make: bool = False) -> "Iterator[Bus]":
+        """The bus that is set, closed in the end; with `make`, it need not be there yet. Raises `InvalidInput` without one."""
+        from headgate_bus.open import open_bus
+
+        with closing(open_bus(self.bus_address, self.ambient)) as bus:
+            if make:
+                bus.prepare()
+            yield bus
+
+    def committing(self) -> "Commits":
+        """How this command's changes are committed: through the bus where one is set, else directly. To be closed."""
+        from headgate.commits import Commits
+
+        return Commits(None if self.direct else self.loaded.bus, self.loaded.store, self.ambient)
 
     def open(self, uri: str) -> "Table":
         from headgate_table.table import Table
@@ -78,7 +116,7 @@ def _settings_file(*spellings: str) -> Any:
         typer.Option(
             *spellings,
             metavar="FILE",
-            help="A TOML file with tables for store and table; HEADGATE_CONFIG says the same.",
+            help="A TOML file with tables for store, table, bus and committer; HEADGATE_CONFIG says the same.",
             rich_help_panel=_SHARED,
         ),
     ]
@@ -125,17 +163,49 @@ _OPTIONS: Mapping[str, tuple[Any, Any]] = {
 }
 
 
+_BUS_OPTIONS: Mapping[str, tuple[Any, Any]] = {
+    "bus": (
+        Annotated[
+            str | None,
+            typer.Option(
+                "--bus",
+                metavar="ADDRESS",
+                help="kafka://host:port or sqlite:///path/to/bus.db; HEADGATE_BUS says the same.",
+                rich_help_panel=_SHARED,
+            ),
+        ],
+        None,
+    ),
+    "direct": (
+        Annotated[
+            bool,
+            typer.Option("--direct", help="Commit to the table itself, even if a bus is set.", rich_help_panel=_SHARED),
+        ],
+        False,
+    ),
+}
+
+ON_A_BUS = ("bus",)
+CHANGES_A_TABLE = ("bus", "direct")
+
+
 def command(
-    group: typer.Typer, name: str, work: Callable[..., None], *, without: Sequence[str] = (), **options: Any
+    group: typer.Typer,
+    name: str,
+    work: Callable[..., None],
+    *,
+    without: Sequence[str] = (),
+    also: Sequence[str] = (),
+    **options: Any,
 ) -> None:
     """Make `work` a command of `group`. Its first parameter is the session; its docstring is the help.
 
-    It gets the common options that it has not of its own, but those in `without`. One that calls a parameter `config`
-    keeps `--config` for itself.
+    It gets the common options that it has not of its own, but those in `without`; and those of a bus in `also`. One that
+    calls a parameter `config` keeps `--config` for itself.
     """
     signature = inspect.signature(work)
     own = list(signature.parameters.values())[1:]
-    common = dict(_OPTIONS)
+    common = {key: _BUS_OPTIONS[key] for key in also} | dict(_OPTIONS)
     if "config" in signature.parameters:
         common["settings_file"] = (_settings_file("--settings-file"), None)
     shared = [
@@ -152,6 +222,8 @@ def command(
             tuple(given.pop("settings", None) or ()),
             given.pop("settings_file", None),
             given.pop("debug", False),
+            given.pop("bus", None) if "bus" in also else None,
+            given.pop("direct", False) if "direct" in also else False,
         )
         _run(lambda: work(session, **given), session)
 
@@ -172,7 +244,9 @@ def fail(message: str, code: int = FAILED) -> typer.Exit:
 
 def _run(work: Callable[[], None], session: Session) -> None:
     try:
-        _log_to_stderr(session.debug)
+        from headgate.process_logs import log_for_one_command
+
+        log_for_one_command(session.notes, verbose=session.debug)
         work()
     except (typer.Exit, typer.BadParameter):
         raise
@@ -218,19 +292,3 @@ def _explained(error: Exception) -> typer.Exit:
         case _:
             said = str(error) or "no message"
             return fail(f"{type(error).__name__}: {said}. This should not happen; --debug shows where it did")
-
-
-def _log_to_stderr(debug: bool) -> None:
-    import logging
-
-    import structlog
-
-    stream = sys.stderr or _Nobody()
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.dev.ConsoleRenderer(colors=stream.isatty()),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO if debug else logging.WARNING),
-        logger_factory=lambda *_: structlog.PrintLogger(stream),
-    )

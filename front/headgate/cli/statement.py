@@ -5,11 +5,11 @@ from typing import Annotated
 import typer
 
 from headgate.cli.reading import LOG_SHOWN, LOG_SPARE
-from headgate.cli.session import Session, command, fail
+from headgate.cli.session import CHANGES_A_TABLE, Session, command, fail
 
 
 def register(app: typer.Typer) -> None:
-    command(app, "sql", sql)
+    command(app, "sql", sql, also=CHANGES_A_TABLE)
 
 
 def sql(
@@ -28,8 +28,9 @@ def sql(
     from headgate.statements.statements import DescribeLog
 
     parsed = parse_statement(statement)
-    with session.output.working(f"{type(parsed).__name__} ..."):
-        result = Executor(session.loaded.store, session.loaded.table, session.ambient).run(parsed, statement)
+    with session.output.working(f"{type(parsed).__name__} ..."), session.committing() as commits:
+        executor = Executor(session.loaded.store, session.loaded.table, session.ambient, commits=commits)
+        result = executor.run(parsed, statement)
     if isinstance(parsed, DescribeLog):
         session.output.rows(result, result.column_names, shown=LOG_SHOWN, spare=LOG_SPARE)
         return

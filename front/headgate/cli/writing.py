@@ -5,11 +5,13 @@ from typing import Annotated
 import typer
 
 from headgate.cli.given import Uri, names, pairs, schema
-from headgate.cli.session import Session, command
+from headgate.cli.receipts import accepted
+from headgate.cli.session import CHANGES_A_TABLE, Session, command
+from headgate.commits import RECEIPT_WITHIN_S
 
 
 def register(tables: typer.Typer) -> None:
-    command(tables, "create", create)
+    command(tables, "create", create, also=CHANGES_A_TABLE)
 
 
 def create(
@@ -38,19 +40,30 @@ def create(
     description: Annotated[str | None, typer.Option("--description", help="What it is about.")] = None,
 ) -> None:
     """Make a new table."""
-    from headgate_table.table import Table
+    columns = schema(schema_source)
+    partitions = names(partition_by, "--partition-by") or ()
+    configuration = pairs(config or (), "--config", "indextables.checkpoint.interval=20")
+    with session.committing() as commits:
+        if commits.are_direct:
+            from headgate_table.table import Table
 
-    table = Table.create(
-        uri,
-        schema(schema_source),
-        names(partition_by, "--partition-by") or (),
-        pairs(config or (), "--config", "indextables.checkpoint.interval=20"),
-        name=name,
-        description=description,
-        storage=session.loaded.store,
-        settings=session.loaded.table,
-        ambient=session.ambient,
-    )
+            table = Table.create(
+                uri,
+                columns,
+                partitions,
+                configuration,
+                name=name,
+                description=description,
+                storage=session.loaded.store,
+                settings=session.loaded.table,
+                ambient=session.ambient,
+            )
+        else:
+            ticket = commits.producer(uri).create(
+                columns, partitions, configuration, name=name, description=description
+            )
+            accepted(ticket.wait(timeout=RECEIPT_WITHIN_S))
+            table = session.open(uri)
     metadata = table.metadata
     session.output.one(
         {

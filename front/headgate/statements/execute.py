@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 import pyarrow as pa
 
+from headgate.commits import Commits
 from headgate.statements.arrow_columns import result_of, result_schema
 from headgate.statements.columns import OUTPUT_COLUMNS, PURGE_METRICS
 from headgate.statements.parse import parse_statement, predicate_error_in_statement
@@ -50,14 +51,19 @@ def sql(
     settings: Mapping[str, str] | None = None,
     *,
     ambient: Ambient | None = None,
+    bus: str | None = None,
 ) -> pa.Table:
     """Run an operator statement, such as "DESCRIBE HEADGATE STATE 's3://lake/events'"; returns its result.
+
+    With the address of a `bus`, what changes a table is proposed there, and a committer decides it.
 
     Raises `StatementError` for a text that is none. CHECKPOINT, COMPACT, DESCRIBE STATE, TRUNCATE and REPAIR say in
     their status what went wrong; the others raise it, and all of them raise `OutcomeUnknown`.
     """
     stores = storage if isinstance(storage, StoreSettings) else StoreSettings.from_mapping(dict(storage or {}))
-    return Executor(stores, settings or {}, ambient or SystemAmbient()).run(parse_statement(statement), statement)
+    chosen = ambient or SystemAmbient()
+    with Commits(bus, stores, chosen) as commits:
+        return Executor(stores, settings or {}, chosen, commits=commits).run(parse_statement(statement), statement)
 
 
 def failure(row: Row) -> str | None:
@@ -77,11 +83,13 @@ class Executor:
         settings: Mapping[str, str],
         ambient: Ambient,
         resources: ReadResources | None = None,
+        commits: Commits | None = None,
     ) -> None:
         self._storage = storage
         self._settings = settings
         self._ambient = ambient
         self._resources = resources
+        self._commits = commits
 
     def run(self, statement: Statement, text: str = "") -> pa.Table:
         """The result of a statement; `text` is what it was spelled as, to point into."""
@@ -114,7 +122,12 @@ class Executor:
 
     def _open(self, path: str) -> Table:
         return Table.open(
-            path, self._storage, settings=self._settings, ambient=self._ambient, resources=self._resources
+            path,
+            self._storage,
+            settings=self._settings,
+            ambient=self._ambient,
+            resources=self._resources,
+            commit=None if self._commits is None else self._commits.to(path),
         )
 
     def _store(self, path: str) -> "Store":

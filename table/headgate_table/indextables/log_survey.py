@@ -7,6 +7,7 @@ from headgate_schemas.actions import Metadata
 from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import CorruptTable, ObjectMissing, UnsupportedTable
 from headgate_table.indextables.cleaning import Protected, Roots, StateFacts
+from headgate_table.indextables.commit_info import commit_record
 from headgate_table.indextables.log_inventory import LogInventory, take_inventory
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.memory_text import is_memory
@@ -46,7 +47,10 @@ def survey_log(reader: LogReader, protected: Protected) -> LogSurvey:
     manifests = _under_way(reader, inventory) | protected.manifests
     known = _with_metadata_versions(reader, inventory, states)
     pointer = reader.pointer()
-    roots = Roots(pointer.version if isinstance(pointer, Pointer) else None, known, manifests, protected.versions_from)
+    versions_from = protected.versions_from
+    if not remembers:
+        versions_from = _lower(versions_from, _first_to_remember(reader, inventory))
+    roots = Roots(pointer.version if isinstance(pointer, Pointer) else None, known, manifests, versions_from)
     return LogSurvey(inventory, roots)
 
 
@@ -63,6 +67,25 @@ def _facts(reader: LogReader, state: StateManifest, version: int, *, has_coordin
         has_metadata=state.metadata is not None,
         has_coordinator=has_coordinator,
     )
+
+
+def _lower(one: int | None, other: int | None) -> int | None:
+    return min((number for number in (one, other) if number is not None), default=None)
+
+
+def _first_to_remember(reader: LogReader, inventory: LogInventory) -> int | None:
+    """The first version of a committer, or that forbids paths. No state carries the memory (those of other programs don't), so
+    recovery needs every version from it on."""
+    for version in sorted(inventory.versions):
+        try:
+            record = commit_record(reader.actions(version))
+        except ObjectMissing:
+            continue
+        except CorruptTable:
+            return version  # nobody can tell; so it stays
+        if record is not None and (record.term is not None or record.purged):
+            return version
+    return None
 
 
 def _under_way(reader: LogReader, inventory: LogInventory) -> frozenset[str]:

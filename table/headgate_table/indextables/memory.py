@@ -109,8 +109,11 @@ class TableMemory:
     _rejected: dict[bytes, tuple[RejectCode, str]] = field(default_factory=dict)
     _purged: dict[bytes, int] = field(default_factory=dict)
 
-    def apply(self, version: int, actions: Sequence[Action]) -> None:
-        """Put one more version on top. Versions that were left out before it count as not readable."""
+    def apply(self, version: int, actions: Sequence[Action], record: CommitRecord | None = None) -> None:
+        """Put one more version on top. Versions that were left out before it count as not readable.
+
+        Who has read the `record` of its commit already may hand it in.
+        """
         if version <= self.through:
             return
         if version > self.through + 1:
@@ -126,7 +129,7 @@ class TableMemory:
                     self.metadata_version = max(self.metadata_version, version)
                 case _:
                     pass
-        self._apply_record(version, commit_record(actions) or CommitRecord())
+        self._apply_record(version, record or commit_record(actions) or CommitRecord())
         self.through = version
         self._forget()
 

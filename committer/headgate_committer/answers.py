@@ -1,0 +1,113 @@
+"""What a committer has to say: about each proposal, and about each new version. Values, and how they are announced."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from headgate_bus.interface import Message, Record
+from headgate_committer.intake import Undecidable
+from headgate_schemas.cloud_events import COMMIT, DEAD_LETTER, RECEIPT, attributes
+from headgate_schemas.dead_letters import DeadLetter, encode_dead_letter
+from headgate_schemas.events import CommitEvent, encode_event, receipt_event
+from headgate_schemas.message_shape import FORMAT
+from headgate_schemas.operations import Receipt, Rejected
+from headgate_schemas.sources import Source
+
+MAX_LETTER_BODY_BYTES = 640 << 10
+"""Of an undecidable message's bytes: in base64 they still fit into one message."""
+_HEADER_CHARACTERS = 500
+_HEADERS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of the proposal at this offset."""
+
+    offset: int
+    receipt: Receipt | None = None
+    """None where nobody can be told."""
+    aside: Undecidable | None = None
+    """Set when the record goes to the dead letters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """What one round of work on a table brought: answers to proposals, in their order, and the versions it has seen come."""
+
+    answers: tuple[Answer, ...] = ()
+    commits: tuple[CommitEvent, ...] = ()
+
+
+def set_aside(letter: Undecidable) -> Answer:
+    """The answer to a record that nobody can decide."""
+    receipt = None if letter.proposal_id is None else Rejected(letter.code, letter.reason, letter.proposal_id)
+    return Answer(letter.record.offset, receipt, letter)
+
+
+def receipt_messages(answers: Iterable[Answer], table: str | None, committer: str, now_ms: int) -> list[Message]:
+    """The receipts, one message each. Their ids are the same whenever they are announced again."""
+    messages: list[Message] = []
+    for answer in answers:
+        receipt = answer.receipt
+        if receipt is None:
+            continue
+        version = getattr(receipt, "version", 0)
+        headers = attributes(
+            kind=RECEIPT,
+            event_id=f"{table or ''}/{version}/{receipt.proposal_id}",
+            source=committer,
+            subject=receipt.proposal_id,
+            time_ms=now_ms,
+        )
+        messages.append(Message(table or "", headers, encode_event(receipt_event(receipt, table, now_ms))))
+    return messages
+
+
+def commit_messages(commits: Iterable[CommitEvent], committer: str, now_ms: int) -> list[Message]:
+    return [
+        Message(
+            commit.table,
+            attributes(
+                kind=COMMIT,
+                event_id=f"{commit.table}/{commit.version}",
+                source=committer,
+                subject=commit.table,
+                time_ms=now_ms,
+            ),
+            encode_event(commit),
+        )
+        for commit in commits
+    ]
+
+
+def letter_message(letter: Undecidable, source: Source, committer: str, now_ms: int) -> Message:
+    """The dead letter of a record, with its original bytes as far as a message can hold them."""
+    record: Record = letter.record
+    identity = f"{source.topic}/{source.partition}/{record.offset}"
+    body = DeadLetter.model_construct(
+        format=FORMAT,
+        id=identity,
+        code=letter.code.value,
+        reason=letter.reason[:2_000],
+        cluster=source.cluster,
+        topic=source.topic,
+        partition=source.partition,
+        offset=record.offset,
+        appended=record.time_ms,
+        table=None if letter.table is None else letter.table[:2_000],
+        proposal=letter.proposal_id,
+        headers={
+            name[:_HEADER_CHARACTERS]: text[:_HEADER_CHARACTERS]
+            for name, text in list(record.headers.items())[:_HEADERS]
+        },
+        body=record.body[:MAX_LETTER_BODY_BYTES],
+        body_bytes=len(record.body),
+        time=now_ms,
+    )
+    headers = attributes(
+        kind=DEAD_LETTER,
+        event_id=identity,
+        source=committer,
+        subject=letter.proposal_id or identity,
+        time_ms=now_ms,
+    )
+    return Message(record.key, headers, encode_dead_letter(body))

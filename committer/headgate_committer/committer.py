@@ -1,0 +1,171 @@
+"""The committer: holds partitions of proposals as long as the bus lets it, and keeps their lanes going.
+
+`step` is one round; `run` repeats it until it is told to stop, then settles what was taken and gives the partitions back.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+
+from headgate_bus.errors import BusUnavailable, OffsetGone
+from headgate_bus.interface import Bus, Record, Topic
+from headgate_committer.lane import Lane
+from headgate_committer.limits import CommitterLimits
+from headgate_committer.table_committer import Feed
+from headgate_committer.tables import Tables
+from headgate_schemas.ambient import Ambient
+from headgate_schemas.logs import get_logger
+
+DEFAULT_GROUP = "headgate-committer"
+_IDLE_S = 0.5
+_WORKING_S = 0.001
+"""While work is under way the bus is looked at this often, since the work can't interrupt the look."""
+
+_log = get_logger("headgate.committer")
+
+
+class Committer:
+    """One process' worth of deciding. `identity` must be its own for every run: it stands in every version."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        tables: Tables,
+        ambient: Ambient,
+        limits: CommitterLimits | None = None,
+        *,
+        identity: str,
+        group: str = DEFAULT_GROUP,
+        executor: Executor,
+    ) -> None:
+        self._bus = bus
+        self._tables = tables
+        self._ambient = ambient
+        self._limits = limits or CommitterLimits()
+        self._identity = identity
+        self._executor = executor
+        self._seat = bus.seat(group)
+        self._lanes: dict[int, Lane] = {}
+        self._checked_at_s = ambient.monotonic_s()
+        self._is_draining = False
+
+    @property
+    def identity(self) -> str:
+        return self._identity
+
+    def step(self, timeout_s: float = _IDLE_S) -> bool:
+        """Take what came, decide what is ready, announce what is decided; whether anything was done.
+
+        Raises `Overtaken` and `Fenced` when another committer has taken over: this one must not go on.
+        """
+        records = self._poll(self._patience_s(timeout_s))
+        before = set(self._lanes)
+        self._match_lanes()
+        by_partition: dict[int, list[Record]] = {}
+        for record in records:
+            by_partition.setdefault(record.partition, []).append(record)
+        busy = bool(records) or before != self._lanes.keys()
+        for partition, lane in list(self._lanes.items()):
+            lane.take(by_partition.get(partition, ()))
+            busy |= lane.collect()
+            lane.refill()
+            lane.work(at_once=self._is_draining)
+            busy |= lane.collect()
+            busy |= lane.publish(self._seat)
+        return busy
+
+    def run(self, stopping: Callable[[], bool]) -> None:
+        """Go on until `stopping`; then settle what was taken, as far as it can be in time, and leave."""
+        _log.info("committer_started", committer=self._identity, bus=self._bus.address)
+        while not stopping():
+            self.step()
+        self._drain()
+        self.close()
+        _log.info("committer_stopped", committer=self._identity)
+
+    def _drain(self) -> None:
+        self._is_draining = True
+        until_s = self._ambient.monotonic_s() + self._limits.drain_ms / 1000
+        for partition in self._lanes:
+            self._seat.pause(partition)
+        while self._ambient.monotonic_s() < until_s:
+            if all(lane.is_settled for lane in self._lanes.values()):
+                break
+            self.step(_WORKING_S)
+        for lane in self._lanes.values():
+            lane.finish()
+
+    def close(self) -> None:
+        """Give the partitions to others at once."""
+        for lane in self._lanes.values():
+            lane.drop()
+        self._lanes.clear()
+        self._seat.close()
+
+    def _patience_s(self, timeout_s: float) -> float:
+        if any(lane.is_working for lane in self._lanes.values()):
+            return min(timeout_s, _WORKING_S)
+        return min((lane.pause_s(timeout_s) for lane in self._lanes.values()), default=timeout_s)
+
+    def _poll(self, timeout_s: float) -> Sequence[Record]:
+        try:
+            return self._seat.poll(timeout_s, self._limits.poll_records)
+        except OffsetGone as gone:
+            _log.warning("offset_gone", partition=gone.partition, offset=gone.offset, reason=str(gone))
+            self._let_go(gone.partition)
+            return ()
+        except BusUnavailable as error:
+            _log.warning("bus_unavailable", doing="reading proposals", reason=str(error))
+            self._ambient.sleep(self._limits.first_pause_ms / 1000)
+            return ()
+
+    def _match_lanes(self) -> None:
+        """A lane for each partition that is held, of the log that is there now."""
+        held = self._seat.held()
+        for partition in [partition for partition in self._lanes if partition not in held]:
+            _log.info("partition_lost", partition=partition)
+            self._let_go(partition)
+        for partition in sorted(held - self._lanes.keys()):
+            try:
+                self._lanes[partition] = self._take_over(partition)
+            except BusUnavailable as error:
+                _log.warning("bus_unavailable", partition=partition, doing="taking over", reason=str(error))
+        self._check_sources()
+
+    def _take_over(self, partition: int) -> Lane:
+        source = self._bus.source(partition)
+        extent = self._bus.extent(Topic.PROPOSALS, partition)
+        committed = self._seat.committed(partition)
+        # Tables know up to where they are decided, so beginning too early is harmless; what was lost, they notice.
+        feed = Feed(source, extent, committed)
+        self._seat.seek(partition, feed.start)
+        _log.info("partition_taken", partition=partition, offset=feed.start, committed=committed, source=str(source))
+        return Lane(
+            partition,
+            feed,
+            self._bus,
+            self._tables,
+            self._ambient,
+            self._limits,
+            self._identity,
+            self._executor,
+        )
+
+    def _check_sources(self) -> None:
+        """A topic that was made anew under the same name is another log: its offsets mean something else."""
+        now_s = self._ambient.monotonic_s()
+        if now_s - self._checked_at_s < self._limits.source_check_ms / 1000:
+            return
+        self._checked_at_s = now_s
+        for partition, lane in list(self._lanes.items()):
+            try:
+                source = self._bus.source(partition)
+            except BusUnavailable:
+                return  # asked again next time
+            if source != lane.feed.source:
+                _log.warning("source_changed", partition=partition, was=str(lane.feed.source), now=str(source))
+                self._let_go(partition)
+
+    def _let_go(self, partition: int) -> None:
+        lane = self._lanes.pop(partition, None)
+        if lane is not None:
+            lane.drop()

@@ -1,0 +1,49 @@
+"""Finding out what deciding a group needs to know of the table: one look for all paths, one for each predicate."""
+
+from collections.abc import Mapping, Sequence
+
+from headgate_committer.grouping import Asked, Facts, commits_alone
+from headgate_committer.table_log import Held
+from headgate_schemas.errors import PredicateError
+from headgate_schemas.operations import Append, Operation, Overwrite, RejectCode, Rewrite
+from headgate_table.indextables.decide import LiveFile, Questions, Refusal, questions
+from headgate_table.indextables.evidence import EvidenceReader
+
+
+def find_facts(evidence: EvidenceReader, held: Held, asked: Sequence[Asked]) -> Facts:
+    """The facts for these proposals, of which one that commits alone comes first."""
+    refused: dict[int, Refusal] = {}
+    wanted: list[tuple[Asked, Questions]] = []
+    for item in asked:
+        try:
+            wanted.append((item, questions(item.operation, held.metadata)))
+        except PredicateError as error:
+            refused[item.undecided.offset] = Refusal(RejectCode.INVALID, str(error))
+            continue
+        read_set = item.undecided.proposal.read_set
+        if read_set is not None:
+            conflict = evidence.conflict(held.log, read_set, held.metadata)
+            if conflict is not None:
+                refused[item.undecided.offset] = Refusal(RejectCode.READ_CONFLICT, conflict)
+    if wanted and commits_alone(wanted[0][0].operation):
+        first, questions_of_first = wanted[0]
+        alone = evidence.gather(held.log, held.memory, first.operation, questions_of_first, held.metadata)
+        return Facts(refused=refused, alone=alone)
+    paths = [path for _, questions_of in wanted for path in questions_of.paths]
+    partitions: dict[str, Mapping[str, str]] = {}
+    for item, _ in wanted:
+        partitions |= _partitions(item.operation)
+    live, blocked = evidence.known(held.log, held.memory, paths, partitions)
+    matched: dict[int, Sequence[LiveFile]] = {}
+    for item, questions_of in wanted:
+        if questions_of.everything or questions_of.where is not None:
+            matched[item.undecided.offset] = evidence.matching(held.log, questions_of.where, held.metadata)
+    return Facts(live, blocked, matched, refused)
+
+
+def _partitions(operation: Operation) -> dict[str, Mapping[str, str]]:
+    match operation:
+        case Append(files) | Overwrite(files) | Rewrite(adds=files):
+            return {file.path: file.partition_values for file in files}
+        case _:
+            return {}

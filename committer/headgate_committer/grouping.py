@@ -1,0 +1,243 @@
+"""Deciding a group: proposals of one table in order, each seeing the effects of those before, until the group must end. Pure.
+
+In every version all removes come first, no path is both added and removed, and every accepted file is in the log: so a
+group ends before a proposal that would remove what the group itself added.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from headgate_committer.answers import Answer, set_aside
+from headgate_committer.intake import Undecidable, Undecided
+from headgate_committer.sorting import Known
+from headgate_schemas.actions import Metadata
+from headgate_schemas.column_kinds import kinds_of
+from headgate_schemas.errors import PredicateError
+from headgate_schemas.operations import (
+    Alter,
+    Committed,
+    CompactState,
+    Create,
+    Delete,
+    Duplicate,
+    Operation,
+    Overwrite,
+    Purge,
+    Receipt,
+    RejectCode,
+    Rejected,
+    Restore,
+    Rewrite,
+    Writer,
+)
+from headgate_schemas.partition_text import covers
+from headgate_schemas.predicate_text import parse_predicate
+from headgate_schemas.predicates import columns
+from headgate_schemas.table_schema import column_kinds
+from headgate_table.indextables.commit_info import Decision
+from headgate_table.indextables.decide import Blocked, Effect, Evidence, LiveFile, Refusal, decide
+from headgate_table.indextables.memory import TableMemory
+from headgate_table.indextables.version_body import Decided
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A new proposal whose operation is at hand."""
+
+    undecided: Undecided
+    operation: Operation
+
+
+Item = Known | Asked | Undecidable
+
+_ALONE = (Create, Alter, Restore, Purge, CompactState)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What was found out about the table for a group."""
+
+    live: Mapping[str, LiveFile] = field(default_factory=dict)
+    blocked: Mapping[str, Blocked] = field(default_factory=dict)
+    matched: Mapping[int, Sequence[LiveFile]] = field(default_factory=dict)
+    """By offset: the live files that a predicate selects."""
+    refused: Mapping[int, Refusal] = field(default_factory=dict)
+    """By offset: why a proposal can't be accepted whatever else is true."""
+    alone: Evidence | None = None
+    """All there is to know for the first proposal, if it commits alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPlan:
+    """One version, or none where nothing is new."""
+
+    decided: tuple[Decided, ...]
+    answers: tuple[Answer, ...]
+    """To the items that were taken, in their order; true once the version is written."""
+
+
+def commits_alone(operation: Operation) -> bool:
+    """Whether a version must hold nothing else: what is found out for it doesn't go together with other effects."""
+    return isinstance(operation, _ALONE)
+
+
+def plan_group(
+    items: Sequence[Item], version: int, metadata: Metadata, memory: TableMemory, facts: Facts, now_ms: int
+) -> GroupPlan:
+    """Decide as many of the items as go into one version, which will have this number."""
+    group = _Group(version, metadata, memory, facts, now_ms)
+    for item in items:
+        match item:
+            case Known(answer):
+                group.answers.append(answer)
+            case Undecidable():
+                group.answers.append(set_aside(item))
+            case Asked():
+                if not group.take(item):
+                    break
+    return GroupPlan(tuple(group.decided), tuple(group.answers))
+
+
+class _Group:
+    """The group so far, and the table as it would be with it."""
+
+    def __init__(self, version: int, metadata: Metadata, memory: TableMemory, facts: Facts, now_ms: int) -> None:
+        self.decided: list[Decided] = []
+        self.answers: list[Answer] = []
+        self._version = version
+        self._metadata = metadata
+        self._kinds = kinds_of(column_kinds(metadata.schema_string))
+        self._memory = memory
+        self._facts = facts
+        self._now_ms = now_ms
+        self._added: dict[str, LiveFile] = {}
+        self._removed: set[str] = set()
+        self._receipts: dict[str, Receipt] = {}
+        self._seqs: dict[str, int] = {}
+        self._is_closed = False
+
+    def take(self, asked: Asked) -> bool:
+        """Decide one more; False when it has to wait for the next group."""
+        proposal = asked.undecided.proposal
+        repeated = self._repeated(proposal.id, proposal.written_by)
+        if repeated is not None:
+            self.answers.append(Answer(asked.undecided.offset, repeated))
+            return True
+        if self._is_closed or (self.decided and self._must_wait(asked)):
+            return False
+        result = self._decide(asked)
+        decision = Decision(
+            id=proposal.id,
+            accepted=isinstance(result, Effect),
+            offset=asked.undecided.offset,
+            writer=proposal.written_by,
+            code=result.code if isinstance(result, Refusal) else None,
+            reason=result.reason if isinstance(result, Refusal) else None,
+        )
+        effect = result if isinstance(result, Effect) else Effect()
+        receipt: Receipt = (
+            Committed(self._version, proposal.id)
+            if isinstance(result, Effect)
+            else Rejected(result.code, result.reason, proposal.id)
+        )
+        self._apply(effect)
+        self._receipts[proposal.id] = receipt
+        if isinstance(result, Effect) and proposal.writer is not None:
+            self._seqs[proposal.writer.app] = proposal.writer.seq
+        self.decided.append(Decided(asked.operation, effect, decision))
+        self.answers.append(Answer(asked.undecided.offset, receipt))
+        self._is_closed = commits_alone(asked.operation)
+        return True
+
+    def _repeated(self, proposal_id: str, writer: Writer | None) -> Receipt | None:
+        """The answer to a proposal that came twice in this group."""
+        first = self._receipts.get(proposal_id)
+        if isinstance(first, Rejected):
+            return first
+        if first is not None or (writer is not None and writer.seq <= self._seqs.get(writer.app, -1)):
+            return Duplicate(self._version, proposal_id)
+        return None
+
+    def _must_wait(self, asked: Asked) -> bool:
+        operation = asked.operation
+        if commits_alone(operation):
+            return True
+        if asked.undecided.proposal.read_set is not None and (self._added or self._removed):
+            return True  # what it read is compared with the log, and these effects aren't there yet
+        match operation:
+            case Overwrite(where=where):
+                return self._selects_added(where)
+            case Delete(paths=paths, where=where):
+                return any(path in self._added for path in paths) or (where is not None and self._selects_added(where))
+            case Rewrite(removes=removes):
+                return any(path in self._added for path in removes)
+            case _:
+                return False
+
+    def _selects_added(self, where: str | None) -> bool:
+        if where is None or not self._added:
+            return bool(self._added)
+        try:
+            predicate = parse_predicate(where)
+        except PredicateError:
+            return False  # it will be refused
+        if not columns(predicate) <= set(self._metadata.partition_columns):
+            return False
+        return any(covers(predicate, file.partition_values, self._kinds) for file in self._added.values())
+
+    def _decide(self, asked: Asked) -> Effect | Refusal:
+        offset = asked.undecided.offset
+        writer = asked.undecided.proposal.written_by
+        refused = self._facts.refused.get(offset)
+        if refused is not None:
+            return refused
+        if writer is not None and writer.app not in self._seqs and not self._has_room_for(writer.app):
+            return Refusal(
+                RejectCode.OVER_BOUND,
+                f"the table remembers the writers of {len(self._memory.writers)} apps, and has no room for {writer.app!r}: use "
+                f"one app name for all runs of a job, or raise coordinator.writers.max",
+            )
+        evidence = self._facts.alone
+        if evidence is None or not commits_alone(asked.operation):
+            evidence = self._seen_by(asked.operation, offset)
+        return decide(asked.operation, self._metadata, evidence, self._now_ms)
+
+    def _has_room_for(self, app: str) -> bool:
+        new = sum(known not in self._memory.writers for known in self._seqs)
+        return self._memory.has_room_for(app, besides=new)
+
+    def _seen_by(self, operation: Operation, offset: int) -> Evidence:
+        """The table with the effects of the group so far."""
+        if not self._added and not self._removed:
+            return Evidence(self._facts.live, self._facts.blocked, self._facts.matched.get(offset, ()))
+        live = {path: file for path in _named(operation) if (file := self._live(path)) is not None}
+        blocked = {
+            path: Blocked.REMOVED if path in self._removed else self._facts.blocked[path]
+            for path in _named(operation)
+            if path in self._removed or (path in self._facts.blocked and path not in self._added)
+        }
+        matched = [file for file in self._facts.matched.get(offset, ()) if file.path not in self._removed]
+        return Evidence(live, blocked, matched)
+
+    def _live(self, path: str) -> LiveFile | None:
+        if path in self._removed:
+            return None
+        return self._added.get(path) or self._facts.live.get(path)
+
+    def _apply(self, effect: Effect) -> None:
+        self._removed.update(remove.path for remove in effect.removes)
+        for add in effect.adds:
+            self._added[add.path] = LiveFile(add.path, add.partition_values, add.size, add.num_records)
+
+
+def _named(operation: Operation) -> list[str]:
+    """The paths that an operation names."""
+    paths = [file.path for file in getattr(operation, "files", ())]
+    match operation:
+        case Delete(paths=named):
+            paths += named
+        case Rewrite(removes, adds):
+            paths += [*removes, *(add.path for add in adds)]
+        case _:
+            pass
+    return paths

@@ -1,0 +1,75 @@
+"""From records of the bus to proposals, or to the reason why a record is none. Pure."""
+
+from dataclasses import dataclass
+
+from pydantic import TypeAdapter, ValidationError
+
+from headgate_bus.interface import Record
+from headgate_schemas.cloud_events import PROPOSAL, kind_of, subject_of
+from headgate_schemas.message_shape import Identity, UnreadableMessage
+from headgate_schemas.operations import RejectCode
+from headgate_schemas.proposals import Proposal, decode_proposal
+
+_IDENTITY: TypeAdapter[str] = TypeAdapter(Identity)
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """A proposal in its place on the bus."""
+
+    record: Record
+    proposal: Proposal
+
+    @property
+    def offset(self) -> int:
+        return self.record.offset
+
+    @property
+    def size(self) -> int:
+        """Bytes that it weighs in a queue and in a version; what lies behind a claim counts in full."""
+        claim = self.proposal.claim
+        return len(self.record.body) + (0 if claim is None else claim.bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Undecidable:
+    """A record that is set aside: nobody can decide it, now or later."""
+
+    record: Record
+    code: RejectCode
+    reason: str
+    proposal_id: str | None
+    """Whom to tell, where that can be known."""
+    table: str | None
+
+
+def take_in(record: Record) -> Undecided | Undecidable:
+    """What a record asks for."""
+    kind = kind_of(record.headers)
+    if kind not in ("", PROPOSAL):
+        return _aside(record, f"a message of the kind {kind[:100]!r}; this release reads {PROPOSAL}")
+    try:
+        proposal = decode_proposal(record.body)
+    except UnreadableMessage as error:
+        return _aside(record, str(error))
+    if record.key != proposal.table:
+        # The key decides about the partition, and with it about the order in which proposals of a table are decided.
+        return Undecidable(
+            record,
+            RejectCode.UNREADABLE,
+            f"the message's key is {record.key[:200]!r}, but its proposal is for {proposal.table!r}: they must be equal",
+            proposal.id,
+            proposal.table,
+        )
+    return Undecided(record, proposal)
+
+
+def _aside(record: Record, reason: str) -> Undecidable:
+    return Undecidable(record, RejectCode.UNREADABLE, reason, _header_id(record), None)
+
+
+def _header_id(record: Record) -> str | None:
+    try:
+        return _IDENTITY.validate_python(subject_of(record.headers))
+    except ValidationError:
+        return None

@@ -1,0 +1,333 @@
+"""One partition of proposals, while this process holds it: queues by table, work on them side by side, and what to announce.
+
+The lane's thread takes records in and hands settlements out; only work on a table runs elsewhere, one piece a table at a time.
+"""
+
+import traceback
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor, Future
+
+from headgate_bus.errors import BusUnavailable, Fenced
+from headgate_bus.interface import Bus, Message, Reader, Record, Seat, Topic
+from headgate_committer.answers import (
+    Answer,
+    Settlement,
+    commit_messages,
+    letter_message,
+    receipt_messages,
+    set_aside,
+)
+from headgate_committer.errors import Overtaken, TableHeld
+from headgate_committer.intake import Undecidable, Undecided, take_in
+from headgate_committer.limits import CommitterLimits
+from headgate_committer.table_committer import Feed, TableCommitter
+from headgate_committer.table_queue import TableQueue
+from headgate_committer.tables import NotServed, Tables
+from headgate_schemas.ambient import Ambient
+from headgate_schemas.errors import HeadgateError
+from headgate_schemas.logs import get_logger
+from headgate_schemas.operations import RejectCode
+from headgate_table.errors import CommitConflict, OutcomeUnknown, StoreError
+
+_log = get_logger("headgate.committer")
+
+_MESSAGES_AT_ONCE = 5_000
+"""In one transaction of the bus."""
+
+
+class Lane:
+    """Made when a partition is taken, thrown away when it is lost or its log changes its identity."""
+
+    def __init__(
+        self,
+        partition: int,
+        feed: Feed,
+        bus: Bus,
+        tables: Tables,
+        ambient: Ambient,
+        limits: CommitterLimits,
+        identity: str,
+        executor: Executor,
+    ) -> None:
+        self.partition = partition
+        self.feed = feed
+        self._next = feed.start
+        self._bus = bus
+        self._tables = tables
+        self._ambient = ambient
+        self._limits = limits
+        self._identity = identity
+        self._executor = executor
+        self._queues: OrderedDict[str, TableQueue] = OrderedDict()
+        self._active: dict[str, TableQueue] = {}
+        self._committers: dict[str, TableCommitter] = {}
+        self._refills: dict[str, Reader] = {}
+        self._held_bytes = 0
+        self._events: list[Message] = []
+        self._letters: list[Message] = []
+        self._publish_at_s = 0.0
+        self._publish_failures = 0
+
+    # ---- in
+
+    def take(self, records: Iterable[Record]) -> None:
+        """Queue what came from the bus, in order."""
+        now_s = self._ambient.monotonic_s()
+        for record in records:
+            self._next = record.offset + 1
+            queue = self._queues.get(record.key)
+            if queue is not None and queue.spilled_from is not None:
+                continue  # read again when the table's turn comes
+            taken = take_in(record)
+            if isinstance(taken, Undecidable):
+                self._set_aside(taken)
+            else:
+                self._queue(taken, now_s)
+        self.feed.reached(self._next)
+
+    def _queue(self, item: Undecided, now_s: float) -> None:
+        uri = item.proposal.table
+        queue = self._queues.get(uri)
+        if queue is None:
+            try:
+                self._committers[uri] = self._open(uri)
+            except NotServed as error:
+                self._set_aside(Undecidable(item.record, RejectCode.UNKNOWN_TABLE, str(error), item.proposal.id, uri))
+                return
+            queue = self._queues[uri] = TableQueue(uri, self._limits)
+        before = queue.size
+        queue.add(item, now_s)
+        self._held_bytes += queue.size - before
+        self._active[uri] = queue
+        self._close_idle()
+        if self._held_bytes > self._limits.lane_bytes:
+            self._spill_most()
+
+    def _open(self, uri: str) -> TableCommitter:
+        return TableCommitter(
+            self._tables.reader(uri),
+            self.feed,
+            self._ambient,
+            self._limits,
+            self._identity,
+            self._tables.options,
+            self._executor,
+        )
+
+    def _close_idle(self) -> None:
+        for uri in list(self._queues):
+            if len(self._queues) <= self._limits.open_tables:
+                return
+            if self._queues[uri].is_idle:
+                del self._queues[uri], self._committers[uri]
+
+    def _spill_most(self) -> None:
+        """Let the table go back to the bus that holds most of what nobody works on."""
+        heaviest = max(self._active.values(), key=lambda queue: 0 if queue.work is not None else queue.size)
+        before = heaviest.size
+        heaviest.spill()
+        self._held_bytes += heaviest.size - before
+        _log.warning("table_spilled", table=heaviest.uri, offset=heaviest.spilled_from, reason=heaviest.trouble)
+
+    def refill(self) -> None:
+        """Read again what was left on the bus, for tables that have worked off what they held."""
+        now_s = self._ambient.monotonic_s()
+        for queue in list(self._active.values()):
+            if queue.spilled_from is None or len(queue.pending) > self._limits.queue_proposals // 2:
+                continue
+            if queue.failures and queue.pending:
+                continue  # its store doesn't answer yet
+            try:
+                self._refill(queue, now_s)
+            except BusUnavailable as error:
+                _log.warning("bus_unavailable", partition=self.partition, doing="reading again", reason=str(error))
+                self._end_refill(queue)
+
+    def _refill(self, queue: TableQueue, now_s: float) -> None:
+        offset = queue.spilled_from
+        assert offset is not None, "only a queue that left something on the bus is refilled"
+        reader = self._refills.get(queue.uri)
+        if reader is None:
+            reader = self._bus.reader(Topic.PROPOSALS, {self.partition: offset})
+            self._refills[queue.uri] = reader
+        for record in reader.read(0.0 if queue.pending else 0.05, self._limits.poll_records):
+            if record.offset >= self._next:
+                break
+            if record.key == queue.uri:
+                taken = take_in(record)
+                if isinstance(taken, Undecidable):
+                    self._set_aside(taken)
+                elif queue.has_room:
+                    queue.hold(taken, now_s)
+                    self._held_bytes += taken.size
+                else:
+                    queue.spilled_from = record.offset
+                    self._end_refill(queue)
+                    return
+            queue.spilled_from = record.offset + 1
+        if reader.offsets()[self.partition] >= self._next:
+            queue.spilled_from = None
+            self._end_refill(queue)
+            if queue.is_idle:
+                self._active.pop(queue.uri, None)
+
+    def _end_refill(self, queue: TableQueue) -> None:
+        reader = self._refills.pop(queue.uri, None)
+        if reader is not None:
+            reader.close()
+
+    # ---- work
+
+    def work(self, *, at_once: bool = False) -> None:
+        """Begin work on every table that is ready. `at_once`: without waiting for company."""
+        if len(self._events) > self._limits.unpublished_events:
+            return
+        now_s = self._ambient.monotonic_s()
+        for uri, queue in list(self._active.items()):
+            if queue.is_ready(now_s, at_once=at_once):
+                batch = tuple(_first(queue, self._limits.group_proposals))
+                self._queues.move_to_end(uri)
+                queue.work = self._executor.submit(self._committers[uri].settle, batch)
+
+    def collect(self) -> bool:
+        """Take the results of finished work; whether there were any. Raises `Overtaken`."""
+        done = [queue for queue in self._active.values() if queue.work is not None and queue.work.done()]
+        for queue in done:
+            work = queue.work
+            assert work is not None, "it was done a moment ago"
+            queue.work = None
+            self._finish(queue, work)
+        return bool(done)
+
+    def _finish(self, queue: TableQueue, work: "Future[Settlement]") -> None:
+        error = work.exception()
+        if error is None:
+            settlement = work.result()
+            before = queue.size
+            queue.answered(settlement.answers[-1].offset)
+            self._held_bytes += queue.size - before
+            self._announce(queue.uri, settlement)
+            if queue.is_idle:
+                del self._active[queue.uri]
+            return
+        if isinstance(error, Overtaken) or not isinstance(error, Exception):
+            raise error
+        limits = self._limits
+        pause_s = limits.longest_pause_ms / 1000
+        if isinstance(error, StoreError | OutcomeUnknown | CommitConflict):
+            pause_s = min(pause_s, limits.first_pause_ms / 1000 * 2 ** min(queue.failures, 20))
+        queue.is_refused = isinstance(error, TableHeld)
+        trouble = str(error) if isinstance(error, HeadgateError) else _unexpected(error)
+        if queue.failed(trouble, self._ambient.monotonic_s(), pause_s * (0.5 + self._ambient.jitter() / 2)):
+            _log.warning("table_waits", table=queue.uri, offset=queue.oldest, kind=type(error).__name__, reason=trouble)
+
+    def _announce(self, uri: str, settlement: Settlement) -> None:
+        now_ms = self._ambient.now_ms()
+        self._events += receipt_messages(settlement.answers, uri, self._identity, now_ms)
+        self._events += commit_messages(settlement.commits, self._identity, now_ms)
+        self._add_letters(settlement.answers)
+
+    def _set_aside(self, letter: Undecidable) -> None:
+        answer = set_aside(letter)
+        self._events += receipt_messages([answer], letter.table, self._identity, self._ambient.now_ms())
+        self._add_letters([answer])
+
+    def _add_letters(self, answers: Sequence[Answer]) -> None:
+        for answer in answers:
+            letter = answer.aside
+            if letter is None:
+                continue
+            _log.warning("proposal_set_aside", offset=answer.offset, code=letter.code.value, reason=letter.reason[:500])
+            self._letters.append(letter_message(letter, self.feed.source, self._identity, self._ambient.now_ms()))
+
+    # ---- out
+
+    def committable(self) -> int:
+        """The oldest undecided offset, or where the next one will be."""
+        return min((queue.oldest for queue in self._active.values() if queue.oldest is not None), default=self._next)
+
+    def publish(self, seat: Seat) -> bool:
+        """Announce what was decided, and with it how far the partition is settled; whether anything was.
+
+        Raises `Fenced`. Where the bus doesn't answer, it is announced again later.
+        """
+        offset = self.committable()
+        # While a table is refused, the committed offset is evidence: moved on, it would hide what was lost.
+        is_refused = any(queue.is_refused for queue in self._active.values())
+        moves = not is_refused and offset > self.feed.announced
+        if not (self._events or self._letters or moves) or self._ambient.monotonic_s() < self._publish_at_s:
+            return False
+        try:
+            while len(self._events) > _MESSAGES_AT_ONCE:
+                seat.publish(self.partition, self._events[:_MESSAGES_AT_ONCE], (), None)
+                del self._events[:_MESSAGES_AT_ONCE]
+            seat.publish(self.partition, self._events, self._letters, offset if moves else None)
+        except Fenced:
+            raise
+        except BusUnavailable as error:
+            self._publish_failures += 1
+            pause_s = min(
+                self._limits.longest_pause_ms, self._limits.first_pause_ms * 2 ** min(self._publish_failures, 20)
+            )
+            self._publish_at_s = self._ambient.monotonic_s() + pause_s / 1000
+            _log.warning("bus_unavailable", partition=self.partition, doing="announcing", reason=str(error))
+            return False
+        self._publish_failures = 0
+        self._events, self._letters = [], []
+        if moves:
+            self.feed.announced = offset
+        return True
+
+    # ---- waiting and ending
+
+    @property
+    def undecided(self) -> int:
+        return sum(len(queue.pending) for queue in self._active.values())
+
+    @property
+    def is_working(self) -> bool:
+        return any(queue.work is not None for queue in self._active.values())
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether everything that was taken is decided and announced."""
+        return not self._active and not self._events and not self._letters
+
+    def pause_s(self, longest_s: float) -> float:
+        """For how long nothing is to be done unless something comes."""
+        now_s = self._ambient.monotonic_s()
+        pause_s = longest_s
+        for queue in self._active.values():
+            if queue.work is None and queue.pending:
+                linger_until_s = queue.waiting_since_s + self._limits.linger_ms / 1000
+                pause_s = min(pause_s, max(queue.ready_at_s, linger_until_s) - now_s)
+            elif queue.spilled_from is not None and queue.work is None:
+                pause_s = min(pause_s, queue.ready_at_s - now_s)
+        if self._events or self._letters:
+            pause_s = min(pause_s, self._publish_at_s - now_s)
+        return max(0.0, pause_s)
+
+    def finish(self) -> None:
+        """Wait for states that are under way, and let go."""
+        for committer in self._committers.values():
+            committer.finish()
+        self.drop()
+
+    def drop(self) -> None:
+        """Let go without another word: the partition is another's now. Work under way ends by itself."""
+        for reader in self._refills.values():
+            reader.close()
+        self._refills.clear()
+
+
+def _unexpected(error: Exception) -> str:
+    """What is a defect of ours stops its table, not the others; where it arose is needed to mend it."""
+    return "".join(traceback.format_exception(error)[-3:])
+
+
+def _first(queue: TableQueue, count: int) -> Iterable[Undecided]:
+    for place, item in enumerate(queue.pending):
+        if place == count:
+            return
+        yield item

@@ -1,0 +1,44 @@
+"""Every bound of a committer, with its default and its reason."""
+
+from dataclasses import dataclass
+
+from headgate_bus.claims import DEFAULT_LIMITS, ClaimLimits
+
+SECOND_MS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class CommitterLimits:
+    """What one committer process takes on at a time."""
+
+    group_proposals: int = 2_000
+    """Proposals in one version. More would make a version that takes longer to read than to wait for the next."""
+    group_bytes: int = 16 << 20
+    """Bytes of the proposals in one version."""
+    linger_ms: int = 2
+    """How long the first proposal of an idle table waits for company."""
+    queue_proposals: int = 10_000
+    """Undecided proposals of one table that are held in memory; those beyond are read again from the bus."""
+    queue_bytes: int = 64 << 20
+    """The same in bytes."""
+    lane_bytes: int = 256 << 20
+    """Bytes of undecided proposals of all tables of one partition together."""
+    unpublished_events: int = 20_000
+    """Decided, but not announced: beyond it, nothing more is decided until the bus takes them."""
+    poll_records: int = 2_000
+    """Records taken from the bus at once."""
+    open_tables: int = 1_000
+    """Tables kept open; the one that was idle longest is closed for another, and recovered when it is needed."""
+    claims: ClaimLimits = DEFAULT_LIMITS
+    """What a claimed operation may weigh, as it lies there and as it is read."""
+    clock_skew_ms: int = 30 * SECOND_MS
+    """By how much an author's clock may be ahead of the bus's: ids made that close to the horizon are refused."""
+    first_pause_ms: int = 50
+    """Before a table whose store failed is tried again; doubled each time."""
+    longest_pause_ms: int = 10 * SECOND_MS
+    lost_numbers: int = 100
+    """How often in a row others may take the next version before the table is given a pause."""
+    drain_ms: int = 20 * SECOND_MS
+    """How long a stopping committer goes on deciding what it has taken."""
+    source_check_ms: int = 5 * SECOND_MS
+    """How often the bus is asked whether it is still the same."""

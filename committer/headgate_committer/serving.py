@@ -1,0 +1,47 @@
+"""The composition of a committer process: from a bus, stores' settings and limits to a committer that can run."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from headgate_bus.interface import Bus
+from headgate_committer.committer import DEFAULT_GROUP, Committer
+from headgate_committer.limits import CommitterLimits
+from headgate_committer.tables import StoredTables
+from headgate_schemas.ambient import Ambient
+from headgate_table.indextables.resources import lean_resources
+from headgate_table.store.open import StoreSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+STORE_THREADS = 16
+"""Tables that are worked on at the same time; they mostly wait for the store."""
+
+
+@contextmanager
+def serving(
+    bus: Bus,
+    stores: StoreSettings,
+    ambient: Ambient,
+    limits: CommitterLimits | None = None,
+    *,
+    roots: Sequence[str] = (),
+    overrides: Mapping[str, str] | None = None,
+    name: str = "committer",
+    group: str = DEFAULT_GROUP,
+) -> "Iterator[Committer]":
+    """A committer in a place of the group, until the end of the block. `overrides` are table settings of this process."""
+    resources = lean_resources(ambient.monotonic_s)
+    tables = StoredTables(stores, resources, ambient, roots, overrides)
+    bus.prepare()
+    identity = f"{name}-{ambient.new_id()[:12]}"  # its own for every run: it stands in every version
+    with ThreadPoolExecutor(STORE_THREADS, thread_name_prefix="headgate-commit") as executor:
+        committer = Committer(bus, tables, ambient, limits, identity=identity, group=group, executor=executor)
+        try:
+            yield committer
+        finally:
+            committer.close()
+            resources.fetchers.shutdown(wait=False, cancel_futures=True)
+            resources.splitters.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,82 @@
+"""Before anything is decided: which proposals were decided already, which come too late, and which are new. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from headgate_committer.answers import Answer
+from headgate_committer.intake import Undecidable, Undecided
+from headgate_committer.limits import CommitterLimits
+from headgate_schemas.operations import Receipt, RejectCode, Rejected
+from headgate_table.indextables.memory import TableMemory
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Nothing is left to decide."""
+
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """It lies below the position, and nothing says any more what became of it."""
+
+    aside: Undecidable
+
+
+@dataclass(frozen=True, slots=True)
+class New:
+    """To be decided."""
+
+    undecided: Undecided
+
+
+def sort_out(
+    batch: Sequence[Undecided],
+    memory: TableMemory,
+    position: int,
+    told: Mapping[int, Receipt],
+    limits: CommitterLimits,
+) -> list[Known | Forgotten | New]:
+    """What is left to decide of the first proposals of a table, as many as fit into one version.
+
+    `position` is the offset up to which the table is decided, `told` what its versions say about offsets below it.
+    """
+    sorted_out: list[Known | Forgotten | New] = []
+    weight = 0
+    for item in batch[: limits.group_proposals]:
+        proposal = item.proposal
+        receipt = told.get(item.offset) if item.offset < position else None
+        receipt = receipt or memory.earlier(proposal.id, proposal.written_by)
+        if receipt is None and item.offset < position:
+            sorted_out.append(Forgotten(_forgotten(item)))
+            continue
+        if receipt is None and memory.horizon_ms and proposal.created < memory.horizon_ms + limits.clock_skew_ms:
+            receipt = _expired(item, memory)
+        if receipt is not None:
+            sorted_out.append(Known(Answer(item.offset, receipt)))
+            continue
+        weight += item.size
+        if weight > limits.group_bytes and any(isinstance(earlier, New) for earlier in sorted_out):
+            break
+        sorted_out.append(New(item))
+    return sorted_out
+
+
+def _expired(item: Undecided, memory: TableMemory) -> Receipt:
+    return Rejected(
+        RejectCode.EXPIRED,
+        f"it was made at {item.proposal.created}, and decisions about proposals made up to {memory.horizon_ms} may be "
+        f"forgotten, so it could be a repetition. Look for its files in the table; if they aren't there, propose them "
+        f"anew with a new id",
+        item.proposal.id,
+    )
+
+
+def _forgotten(item: Undecided) -> Undecidable:
+    """Set aside, so that nothing is lost whatever it was: a message that was no decision has no trace in the table."""
+    reason = (
+        "it lies below the table's position, and neither its versions nor their memory say what became of it. Look for its "
+        "files in the table; if they aren't there, propose them anew with a new id"
+    )
+    return Undecidable(item.record, RejectCode.EXPIRED, reason, item.proposal.id, item.proposal.table)

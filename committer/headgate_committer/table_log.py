@@ -1,0 +1,241 @@
+"""One table as its committer holds it in memory: the newest version, what is remembered, and whose turn it is.
+
+Follows the log when others write to it; deciding and writing are `table_committer`'s.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from headgate_committer.errors import Overtaken
+from headgate_schemas.actions import Action, AddFile, Metadata, RemoveFile
+from headgate_schemas.events import CommitEvent
+from headgate_schemas.logs import get_logger
+from headgate_schemas.message_shape import MAX_BODY_BYTES
+from headgate_schemas.operations import Committed, Receipt, RejectCode, Rejected
+from headgate_schemas.sources import Source
+from headgate_table.errors import ObjectMissing
+from headgate_table.indextables.commit_info import CommitRecord, Term, commit_record
+from headgate_table.indextables.evidence import EvidenceReader
+from headgate_table.indextables.log_reader import LoadedLog, LogReader
+from headgate_table.indextables.memory import TableMemory
+from headgate_table.indextables.memory_reader import advance, recover
+from headgate_table.indextables.options import TableOptions
+from headgate_table.indextables.overtaken import may_be_by_states_alone
+from headgate_table.indextables.version_body import VersionBody
+
+_log = get_logger("headgate.committer")
+
+_BATCH = 32
+_MAX_IDS_BYTES = MAX_BODY_BYTES
+MAX_TOLD = 1_000_000
+"""Earlier decisions that are announced again with what their versions say; those beyond, from what is remembered."""
+
+
+@dataclass(slots=True)
+class Held:
+    """What is known of the table. `log` is replaced, never changed, except for its delta, which grows with `applied`."""
+
+    log: LoadedLog
+    memory: TableMemory
+    metadata: Metadata
+    options: TableOptions
+    term: Term
+
+
+class TableLog:
+    """Loads, follows and extends one table's log in memory. Used by one thread at a time."""
+
+    def __init__(
+        self, reader: LogReader, identity: str, options_for: Callable[[Mapping[str, str]], TableOptions]
+    ) -> None:
+        self.reader = reader
+        self.evidence = EvidenceReader(reader)
+        self._identity = identity
+        self._options_for = options_for
+        self._held: Held | None = None
+        self._claimed: Term | None = None
+        self._since_base: dict[int, list[Action]] = {}
+        """Our own versions after the base, which a new base has to carry on top."""
+
+    @property
+    def uri(self) -> str:
+        return self.reader.store.uri
+
+    @property
+    def held(self) -> Held | None:
+        return self._held
+
+    def load(self) -> Held:
+        """Read the log as it is now. Raises `TableNotFound`, and `Overtaken` when a later term has begun."""
+        log = self.reader.latest()
+        metadata = self.reader.metadata(log)
+        options = self._options_for(metadata.configuration)
+        memory = recover(self.reader, log, options)
+        self._check_term(memory)
+        epoch = 1 if memory.term is None else memory.term.epoch + 1
+        term = self._claimed or Term(epoch, self._identity)
+        self._since_base.clear()
+        self._held = Held(replace(log, delta=log.delta.copy()), memory, metadata, options, term)
+        _log.info("table_loaded", table=self.uri, version=log.version, epoch=term.epoch, files=_files(log))
+        return self._held
+
+    def forget(self) -> None:
+        """What is there now is not what was read."""
+        self._held = None
+
+    def first_term(self) -> Term:
+        """The term of a table that is yet to be created."""
+        return Term(1, self._identity)
+
+    def created(self) -> None:
+        """Version 0 is ours, and with it the first term."""
+        self._claimed = self.first_term()
+
+    def applied(self, body: VersionBody, size: int, record: CommitRecord) -> Held:
+        """Our own version is in the log; `record` is what it says of itself."""
+        held = self._known()
+        self.reader.remember_actions(body.version, body.actions, size)
+        self._since_base[body.version] = body.actions
+        self._claimed = held.term
+        held.log.delta.apply(body.version, body.actions)
+        self._move(self.reader.extended(held.log, body.version, held.log.delta))
+        held.memory.apply(body.version, body.actions, record)
+        return held
+
+    def follow(self) -> list[CommitEvent]:
+        """Take in what others have written since. Raises `Overtaken` when one of them has a later term."""
+        held = self._known()
+        before = held.log.version
+        log = self.reader.advance(held.log)
+        if log.version == before and log.plan.base == held.log.plan.base:
+            held.log = log
+            return []
+        if self.reader.metadata(log).id != held.metadata.id:
+            self.load()  # another table took the place of the one we knew
+            return []
+        advance(held.memory, self.reader, log)
+        self._check_term(held.memory)
+        self._move(replace(log, delta=log.delta.copy()))
+        return [event for _, _, event in self._told(range(before + 1, log.version + 1))]
+
+    def is_shared_with_states(self) -> bool:
+        """Whether somebody may number versions by states alone: then a number is free only if it has no state either."""
+        held = self._known()
+        return held.log.state is not None and may_be_by_states_alone(held.log.state)
+
+    def rebase(self, base: LoadedLog) -> None:
+        """A state or checkpoint of an earlier version was written: what came after it stays on top."""
+        held = self._known()
+        if base.version > held.log.version:
+            return
+        delta = base.delta.copy()
+        for version in range(base.version + 1, held.log.version + 1):
+            delta.apply(version, self._since_base.get(version) or self.reader.actions(version))
+        self._since_base = {version: own for version, own in self._since_base.items() if version > base.version}
+        self._move(self.reader.extended(base, held.log.version, delta) if held.log.version > base.version else base)
+
+    def announced_since(self, source: Source, committed: int) -> tuple[dict[int, Receipt], list[CommitEvent]]:
+        """What versions that settled offsets from `committed` on say, by offset; they may have to be announced again."""
+        held = self._known()
+        position = held.memory.position(source)
+        told: dict[int, Receipt] = {}
+        commits: list[CommitEvent] = []
+        if position is None or position <= committed:
+            return told, commits
+        last = held.log.version
+        while last >= 0 and len(told) < MAX_TOLD:
+            first = max(0, last - _BATCH + 1)
+            found = self._told(range(first, last + 1))
+            for version, record, event in reversed(found):
+                settled = record.settled
+                if settled is not None and settled.source == source and settled.next_offset <= committed:
+                    return told, commits[::-1]
+                if settled is not None and settled.source == source:
+                    commits.append(event)
+                    told |= _receipts(version, record)
+            if len(found) < last - first + 1:
+                break  # earlier versions were cleaned up
+            last = first - 1
+        return told, commits[::-1]
+
+    def told_by(self, versions: Sequence[int], source: Source) -> dict[int, Receipt]:
+        """What these versions say about proposals of the source, by offset."""
+        told: dict[int, Receipt] = {}
+        for version, record, _ in self._told(versions):
+            if record.settled is not None and record.settled.source == source:
+                told |= _receipts(version, record)
+        return told
+
+    def _told(self, versions: Sequence[int]) -> list[tuple[int, CommitRecord, CommitEvent]]:
+        """What these versions say of themselves, as far as they have a file; from the newest hole on."""
+        found: list[tuple[int, CommitRecord, CommitEvent]] = []
+        for version, actions in zip(versions, self.reader.resources.each(self._actions, versions), strict=True):
+            if actions is None:
+                found = []
+                continue
+            record = commit_record(actions) or CommitRecord()
+            found.append((version, record, commit_event(self.uri, version, actions, record)))
+        return found
+
+    def _actions(self, version: int) -> list[Action] | None:
+        try:
+            return self.reader.actions(version)
+        except ObjectMissing:
+            return None
+
+    def _move(self, log: LoadedLog) -> None:
+        held = self._known()
+        held.log = log
+        held.metadata = self.reader.metadata(log)
+        held.options = self._options_for(held.metadata.configuration)
+
+    def _known(self) -> Held:
+        assert self._held is not None, "the table has to be loaded first"
+        return self._held
+
+    def _check_term(self, memory: TableMemory) -> None:
+        mine = self._claimed or (None if self._held is None else self._held.term)
+        if mine is not None and memory.term is not None and memory.term > mine:
+            raise Overtaken(
+                f"{self.uri} is worked on by committer {memory.term.committer} in epoch {memory.term.epoch}, which came after "
+                f"this one ({mine.committer}, epoch {mine.epoch}). This committer stops; nothing that it acknowledged is lost"
+            )
+
+
+def commit_event(uri: str, version: int, actions: Sequence[Action], record: CommitRecord) -> CommitEvent:
+    """How a version is announced, whoever wrote it."""
+    adds = [action for action in actions if isinstance(action, AddFile)]
+    removes = [action for action in actions if isinstance(action, RemoveFile)]
+    return CommitEvent(
+        table=uri,
+        version=version,
+        time=record.time_ms,
+        operation=record.operation or "unknown",
+        added=len(adds),
+        removed=len(removes),
+        added_bytes=sum(add.size for add in adds),
+        removed_bytes=sum(remove.size or 0 for remove in removes),
+        committer=None if record.term is None else record.term.committer,
+        epoch=None if record.term is None else record.term.epoch,
+        proposals=_that_fit(decision.id for decision in record.decisions if decision.accepted),
+    )
+
+
+def _that_fit(ids: Iterable[str]) -> tuple[str, ...]:
+    """All of them, or none where one message couldn't hold them: each has its own receipt anyway."""
+    listed = tuple(ids)
+    return listed if sum(map(len, listed)) + 3 * len(listed) <= _MAX_IDS_BYTES else ()
+
+
+def _receipts(version: int, record: CommitRecord) -> dict[int, Receipt]:
+    return {
+        decision.offset: Committed(version, decision.id)
+        if decision.accepted
+        else Rejected(decision.code or RejectCode.INVALID, decision.reason or "", decision.id)
+        for decision in record.decisions
+        if decision.offset is not None
+    }
+
+
+def _files(log: LoadedLog) -> int:
+    return (0 if log.state is None else log.state.num_files) + len(log.delta.added) - len(log.delta.removed)

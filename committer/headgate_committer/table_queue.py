@@ -1,0 +1,93 @@
+"""The undecided proposals of one table, in order and bounded, and when the table may be worked on. Pure bookkeeping.
+
+Beyond the bound only the first offset that was left on the bus is kept: what follows is read again (`Lane.refill`).
+"""
+
+from collections import deque
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from headgate_committer.answers import Settlement
+from headgate_committer.intake import Undecided
+from headgate_committer.limits import CommitterLimits
+
+
+@dataclass(slots=True)
+class TableQueue:
+    """`pending` holds a proposal until it is answered; a batch in work stays in it."""
+
+    uri: str
+    limits: CommitterLimits
+    pending: deque[Undecided] = field(default_factory=deque)
+    size: int = 0
+    spilled_from: int | None = None
+    """The first offset whose proposal is not held, if there is one; nothing after it is held either."""
+    work: "Future[Settlement] | None" = None
+    waiting_since_s: float = 0.0
+    """When the first of the pending came into an empty queue."""
+    ready_at_s: float = 0.0
+    """Before it, the table is left alone, because its store failed or it waits for company."""
+    failures: int = 0
+    trouble: str = ""
+    """Why it is left alone."""
+    is_refused: bool = False
+    """Its log can't be the one that fed it before: an operator has to look."""
+
+    @property
+    def oldest(self) -> int | None:
+        """The oldest undecided offset."""
+        return self.pending[0].offset if self.pending else self.spilled_from
+
+    @property
+    def is_idle(self) -> bool:
+        return not self.pending and self.spilled_from is None and self.work is None
+
+    @property
+    def has_room(self) -> bool:
+        return len(self.pending) < self.limits.queue_proposals and self.size < self.limits.queue_bytes
+
+    def add(self, item: Undecided, now_s: float) -> None:
+        """Hold a proposal, or remember where those begin that are not held."""
+        if self.spilled_from is not None:
+            return  # it lies behind that offset, and is read again with it
+        if not self.has_room:
+            self.spilled_from = item.offset
+            return
+        self.hold(item, now_s)
+
+    def hold(self, item: Undecided, now_s: float) -> None:
+        if not self.pending:
+            self.waiting_since_s = now_s
+        self.pending.append(item)
+        self.size += item.size
+
+    def spill(self) -> None:
+        """Let go of everything that is not in work: it stays on the bus."""
+        if self.pending and self.work is None:
+            self.spilled_from = self.pending[0].offset
+            self.pending.clear()
+            self.size = 0
+
+    def answered(self, through: int) -> None:
+        """Proposals up to this offset have their answers."""
+        while self.pending and self.pending[0].offset <= through:
+            self.size -= self.pending.popleft().size
+        self.failures = 0
+        self.trouble = ""
+        self.is_refused = False
+
+    def failed(self, trouble: str, now_s: float, pause_s: float) -> bool:
+        """Leave the table alone for a while; whether this trouble is a new one."""
+        is_new = trouble != self.trouble
+        self.failures += 1
+        self.trouble = trouble
+        self.ready_at_s = now_s + pause_s
+        return is_new
+
+    def is_ready(self, now_s: float, *, at_once: bool) -> bool:
+        """Whether work can begin. `at_once`: nobody waits for company any more."""
+        if self.work is not None or not self.pending or now_s < self.ready_at_s:
+            return False
+        if at_once or len(self.pending) >= self.limits.group_proposals or self.size >= self.limits.group_bytes:
+            return True
+        return now_s - self.waiting_since_s >= self.limits.linger_ms / 1000

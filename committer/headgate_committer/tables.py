@@ -1,0 +1,60 @@
+"""Which tables a committer serves, and how it opens them: within its roots, and under one spelling only."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from headgate_schemas.ambient import Ambient
+from headgate_schemas.errors import InvalidInput
+from headgate_table.indextables.log_reader import LogReader
+from headgate_table.indextables.options import TableOptions, table_options
+from headgate_table.indextables.resources import ReadResources
+from headgate_table.store.addresses import table_address
+from headgate_table.store.open import StoreSettings, open_store
+
+
+class NotServed(InvalidInput):
+    """The address is none that this committer works for."""
+
+
+class Tables(Protocol):
+    """What a committer needs of the world of tables."""
+
+    def reader(self, uri: str) -> LogReader:
+        """The table at this address, not read yet. Raises `NotServed`; `StoreError` where the store can't be opened."""
+        ...
+
+    def options(self, configuration: Mapping[str, str]) -> TableOptions: ...
+
+
+class StoredTables:
+    """Tables of the stores that the settings name. Without roots, all of them."""
+
+    def __init__(
+        self,
+        settings: StoreSettings,
+        resources: ReadResources,
+        ambient: Ambient,
+        roots: Sequence[str] = (),
+        overrides: Mapping[str, str] | None = None,
+    ) -> None:
+        self._settings = settings
+        self._resources = resources
+        self._ambient = ambient
+        self._overrides = dict(overrides or {})
+        self._roots = tuple(table_address(root) for root in roots)
+
+    def reader(self, uri: str) -> LogReader:
+        try:
+            address = table_address(uri)
+            if address != uri:
+                # Positions are kept by table: under two spellings, one table would be decided in two orders.
+                raise NotServed(f"{uri!r} is not the one spelling of its address: send proposals to {address!r}")
+            store = open_store(uri, self._settings, self._ambient)
+        except InvalidInput as error:
+            raise NotServed(str(error)) from None
+        if self._roots and not any(uri == root or uri.startswith(f"{root.rstrip('/')}/") for root in self._roots):
+            raise NotServed(f"{uri} lies outside of the roots that this committer serves: {', '.join(self._roots)}")
+        return LogReader(store, self._resources)
+
+    def options(self, configuration: Mapping[str, str]) -> TableOptions:
+        return table_options(configuration, self._overrides)

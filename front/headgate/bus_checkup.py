@@ -1,0 +1,50 @@
+"""What is wrong with a bus, or with the committers that should be deciding what is proposed on it."""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+from headgate.checkup import Finding, Health
+from headgate_bus.errors import BusError
+from headgate_bus.interface import Bus, Topic
+from headgate_bus.open import open_bus
+from headgate_schemas.ambient import Ambient
+from headgate_schemas.errors import HeadgateError
+
+LATE_AFTER_S = 60.0
+"""A committer that works decides within seconds, also while its store is slow; restarts and take-overs take less than this."""
+_READ_WITHIN_S = 10.0
+
+
+def examine_bus(address: str, group: str, ambient: Ambient, late_after_s: float = LATE_AFTER_S) -> Iterator[Finding]:
+    """Whether the bus answers, and whether that group of committers keeps up with it. Nothing is made or changed."""
+    try:
+        with closing(open_bus(address, ambient)) as bus:
+            count = bus.partitions(Topic.PROPOSALS)
+            source = bus.source(0)
+            yield Finding("bus", Health.OK, f"{bus.address} answers; topic {source.topic}, {count} partitions")
+            for partition in range(count):
+                yield _backlog(bus, group, partition, ambient, late_after_s)
+    except HeadgateError as error:
+        yield Finding("bus", Health.PROBLEM, str(error), "check the address, and that the bus runs")
+
+
+def _backlog(bus: Bus, group: str, partition: int, ambient: Ambient, late_after_s: float) -> Finding:
+    """What the group has not decided yet; the age of the oldest tells whether anybody works."""
+    check = f"proposals of partition {partition}"
+    held = bus.extent(Topic.PROPOSALS, partition)
+    start = max(held.first, bus.committed(group, partition) or 0)
+    if start >= held.next_offset:
+        return Finding(check, Health.OK, "all decided")
+    with closing(bus.reader(Topic.PROPOSALS, {partition: start})) as reader:
+        records = reader.read(_READ_WITHIN_S, 1)
+    if not records:
+        raise BusError(
+            f"proposal {start} of partition {partition} of {bus.address} could not be read in {_READ_WITHIN_S:g} s"
+        )
+    age_s = max(0.0, (ambient.now_ms() - records[0].time_ms) / 1000)
+    found = f"{held.next_offset - start:,} not decided; the oldest, at offset {records[0].offset}, for {age_s:,.0f} s"
+    if age_s <= late_after_s:
+        return Finding(check, Health.OK, found)
+    return Finding(
+        check, Health.PROBLEM, found, f"see that a committer of group {group} runs, and what it says in its log"
+    )

@@ -1,0 +1,101 @@
+"""`headgate committer` and `headgate up`: the processes that decide proposals."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
+
+import typer
+
+from headgate.cli.given import pairs
+from headgate.cli.session import ON_A_BUS, Session, command
+
+if TYPE_CHECKING:
+    from headgate_bus.interface import Bus
+
+Group = Annotated[
+    str | None, typer.Option("--group", metavar="NAME", help="Committers of one group share the partitions of a bus.")
+]
+Roots = Annotated[
+    list[str] | None,
+    typer.Option("--root", metavar="URI", help="Serve tables below this address only. Repeat for more; else all."),
+]
+Name = Annotated[str | None, typer.Option("--id", metavar="NAME", help="What it is called in versions and events.")]
+Log = Annotated[
+    str | None, typer.Option("--log", metavar="FORM", help="How events are written: auto, console or json.")
+]
+Limits = Annotated[
+    list[str] | None,
+    typer.Option("--limit", metavar="KEY=VALUE", help="A bound of the committer, such as group-proposals=500."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    command(app, "committer", committer, also=ON_A_BUS, without=("format",))
+    command(app, "up", up, also=ON_A_BUS, without=("format",))
+
+
+def committer(
+    session: Session,
+    group: Group = None,
+    root: Roots = None,
+    name: Name = None,
+    log: Log = None,
+    limit: Limits = None,
+) -> None:
+    """Decide the proposals of a bus, until SIGTERM or SIGINT.
+
+    Its events go to standard error, one a line. Ends with 0 when it was told to, with 1 when another committer took its
+    place, or when it was refused what it needs.
+    """
+    chosen = _told(session, group, root, name, log, limit)
+    with chosen.bus_in_force(make=True) as bus:
+        _serve(chosen, bus)
+
+
+def up(
+    session: Session,
+    group: Group = None,
+    root: Roots = None,
+    name: Name = None,
+    log: Log = None,
+    limit: Limits = None,
+) -> None:
+    """A committer with a bus of its own.
+
+    Unless a bus is set, it is a file in the data folder of this user. Other commands and programs find it by the address
+    that is printed.
+    """
+    chosen = _told(session, group, root, name, log, limit)
+    if chosen.loaded.bus is None:
+        own = chosen.loaded.own_bus
+        own.parent.mkdir(parents=True, exist_ok=True)
+        chosen = replace(chosen, bus=f"sqlite://{quote(str(own.absolute()))}")
+    with chosen.bus_in_force(make=True) as bus:
+        session.output.text(f"The bus is {bus.address}. In other shells:")
+        session.output.text(f"  export HEADGATE_BUS={bus.address}")
+        session.output.text("  headgate propose URI append --file PATH")
+        _serve(chosen, bus)
+
+
+def _told(
+    session: Session,
+    group: str | None,
+    root: list[str] | None,
+    name: str | None,
+    log: str | None,
+    limit: list[str] | None,
+) -> Session:
+    """The session with what these options say."""
+    said = {"group": group, "roots": ",".join(root) if root else None, "id": name, "log": log}
+    given = {key: value for key, value in said.items() if value is not None}
+    given |= pairs(limit or (), "--limit", "group-proposals=500")
+    return replace(session, committer=tuple(given.items()))
+
+
+def _serve(session: Session, bus: "Bus") -> None:
+    from headgate.coordinator import run_committer, until_told_to_stop
+    from headgate.process_logs import log_for_a_long_time
+
+    settings = session.loaded
+    with until_told_to_stop() as stopping, log_for_a_long_time(session.notes, settings.committer.log):
+        run_committer(bus, settings, session.ambient, stopping)

@@ -1,0 +1,87 @@
+"""How the changes that a command or statement makes are committed: by proposals on a bus, or directly to the table."""
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from headgate_schemas.ambient import Ambient
+from headgate_schemas.operations import Operation, Receipt
+from headgate_schemas.version import __version__
+from headgate_table.store.settings import StoreSettings
+
+if TYPE_CHECKING:
+    from headgate_bus.interface import Bus
+    from headgate_producer.producer import Producer
+
+AUTHOR = f"headgate-cli/{__version__}"
+Commit = Callable[[Operation], Receipt]
+
+RECEIPT_WITHIN_S = 120.0
+"""How long a command waits for the receipt of what it proposed. A committer that restarts or moves is back before."""
+
+
+class Commits:
+    """Hands out the way to commit to a table. Opens the bus when it is first needed, and keeps it until it is closed."""
+
+    def __init__(
+        self,
+        address: str | None,
+        storage: StoreSettings,
+        ambient: Ambient,
+        receipt_within_s: float = RECEIPT_WITHIN_S,
+    ) -> None:
+        """`address` is that of the bus; without one, commits go directly to tables."""
+        self._address = address
+        self._storage = storage
+        self._ambient = ambient
+        self._receipt_within_s = receipt_within_s
+        self._bus: Bus | None = None
+        self._producers: dict[str, Producer] = {}
+
+    @property
+    def are_direct(self) -> bool:
+        return self._address is None
+
+    def to(self, uri: str) -> Commit | None:
+        """What commits to the table at `uri`; None where that is done directly."""
+        if self._address is None:
+            return None
+
+        def commit(operation: Operation) -> Receipt:
+            return self.producer(uri).propose(operation).wait(timeout=self._receipt_within_s)
+
+        return commit
+
+    def producer(self, uri: str) -> "Producer":
+        """The producer of the table, where commits go through a bus. Raises what opening the bus raises."""
+        from headgate_producer.producer import Producer
+
+        if uri not in self._producers:
+            bus = self._opened()
+            self._producers[uri] = Producer(
+                bus, uri, author=AUTHOR, storage=self._storage, ambient=self._ambient, threads=False
+            )
+        return self._producers[uri]
+
+    def close(self) -> None:
+        for producer in self._producers.values():
+            producer.close(0.0)  # whoever waited has an answer, or has given up waiting
+        if self._bus is not None:
+            self._bus.close()
+
+    def __enter__(self) -> "Commits":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _opened(self) -> "Bus":
+        if self._bus is None:
+            from headgate_bus.open import open_bus
+
+            assert self._address is not None, "asked for only where a bus is set"
+            self._bus = open_bus(self._address, self._ambient)
+            self._bus.prepare()
+        return self._bus

@@ -1,0 +1,56 @@
+"""A committer inside of another program: for one machine, notebooks and tests. Deployments run `headgate committer`."""
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+
+from headgate_bus.open import open_bus
+from headgate_committer.limits import CommitterLimits
+from headgate_committer.serving import serving
+from headgate_schemas.ambient import Ambient, SystemAmbient
+from headgate_schemas.errors import HeadgateError
+from headgate_table.store.settings import StoreSettings
+
+
+@contextmanager
+def committing(
+    bus: str,
+    storage: Mapping[str, str] | StoreSettings | None = None,
+    *,
+    roots: Sequence[str] = (),
+    limits: CommitterLimits | None = None,
+    ambient: Ambient | None = None,
+) -> Iterator[None]:
+    """Decide the proposals of a bus in a thread of this program, until the end of the block.
+
+    What was taken by then is settled first. Raises what ended the committer, such as another one that took its place.
+    """
+    chosen = ambient or SystemAmbient()
+    stores = storage if isinstance(storage, StoreSettings) else StoreSettings.from_mapping(storage or {})
+    told_to_stop = threading.Event()
+    ended: list[HeadgateError] = []
+
+    def work() -> None:
+        try:
+            with (
+                closing(open_bus(bus, chosen)) as opened,
+                serving(opened, stores, chosen, limits, roots=roots) as committer,
+            ):
+                is_ready.set()
+                committer.run(told_to_stop.is_set)
+        except HeadgateError as error:
+            ended.append(error)
+        finally:
+            is_ready.set()
+
+    is_ready = threading.Event()
+    thread = threading.Thread(target=work, name="headgate-committer", daemon=True)
+    thread.start()
+    is_ready.wait()
+    try:
+        yield
+    finally:
+        told_to_stop.set()
+        thread.join()
+    if ended:
+        raise ended[0]

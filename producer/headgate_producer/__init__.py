@@ -1,0 +1,1 @@
+"""How jobs speak to Headgate: proposals go out, receipts come back."""

@@ -1,0 +1,63 @@
+"""Writing a batch as Parquet files, one for each partition of the table that it has rows for."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from headgate_producer.errors import JobStopped
+from headgate_schemas.actions import NULL_PARTITION
+from headgate_schemas.partition_text import escape_partition_text
+from headgate_table.data_file import DataFile
+from headgate_table.store.interface import Store
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MAX_FILES_PER_BATCH = 1_000
+"""A batch that falls into more partitions makes files too small to be read well."""
+
+
+def write_files(store: Store, rows: "pa.Table", partition_columns: Sequence[str], name: str) -> list[DataFile]:
+    """Put the rows on the store. `name` is to be new, so that no attempt meets the files of another."""
+    missing = [column for column in partition_columns if column not in rows.column_names]
+    if missing:
+        raise JobStopped(
+            f"the rows of a batch have no column {missing[0]!r}, by which the table at {store.uri} is partitioned"
+        )
+    return [
+        _write(store, part, dict(zip(partition_columns, texts, strict=True)), name)
+        for texts, part in _parts(rows, partition_columns)
+        if part.num_rows
+    ]
+
+
+def _parts(rows: "pa.Table", columns: Sequence[str]) -> "list[tuple[tuple[str | None, ...], pa.Table]]":
+    import pyarrow as pa
+
+    if not columns:
+        return [((), rows)]
+    texts = [rows.column(column).cast(pa.string()).to_pylist() for column in columns]
+    found: dict[tuple[str | None, ...], list[int]] = {}
+    for number, values in enumerate(zip(*texts, strict=True)):
+        found.setdefault(tuple(value or None for value in values), []).append(number)
+    if len(found) > MAX_FILES_PER_BATCH:
+        raise JobStopped(
+            f"a batch falls into {len(found)} partitions, more than {MAX_FILES_PER_BATCH} (MAX_FILES_PER_BATCH): "
+            f"make batches smaller, or partition the table by less"
+        )
+    rest = rows.drop_columns(list(columns))
+    return [(values, rest.take(pa.array(numbers))) for values, numbers in found.items()]
+
+
+def _write(store: Store, part: "pa.Table", values: dict[str, str | None], name: str) -> DataFile:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    folder = "".join(
+        f"{escape_partition_text(column)}={NULL_PARTITION if text is None else escape_partition_text(text)}/"
+        for column, text in values.items()
+    )
+    path = f"{folder}{name}.parquet"
+    sink = pa.BufferOutputStream()
+    pq.write_table(part, sink, compression="zstd")
+    store.put(path, sink.getvalue().to_pybytes())
+    return DataFile.of_parquet(path, store=store, partition_values=values)

@@ -1,0 +1,83 @@
+"""From an operation to the message that asks for it, checked before anything is sent. A large one goes by claim check."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypedDict
+
+from headgate_bus.interface import Message
+from headgate_producer.outbox import Outgoing
+from headgate_schemas.cloud_events import PROPOSAL, attributes
+from headgate_schemas.errors import InvalidInput
+from headgate_schemas.message_shape import MAX_BODY_BYTES
+from headgate_schemas.operations import Isolation, Operation, Writer
+from headgate_schemas.proposals import Claim, Proposal, encode_claimed, encode_proposal, new_proposal
+
+PutClaim = Callable[[str, bytes, int], Claim]
+"""Lays an operation on the table's store: by the id of its proposal, its JSON, and how many files it names."""
+
+
+class Terms(TypedDict, total=False):
+    """What every proposal may say beside its operation."""
+
+    based_on: int | None
+    """The version that was read."""
+    reads: str | None
+    """Which files of it, as a predicate; all without one."""
+    isolation: Isolation | str
+    """`serializable`: refused when files that match `reads` changed after `based_on`."""
+    writer: Writer | None
+    """Who proposes, and that one's own counter: a seq is committed once."""
+    proposal_id: str | None
+    """Given only to propose again what may have been proposed before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drafter:
+    """Writes the messages of one author to one table."""
+
+    table: str
+    author: str
+    put_claim: PutClaim
+
+    def draft(self, operation: Operation, proposal_id: str, now_ms: int, terms: Terms) -> Outgoing:
+        """Raises `InvalidInput` for what no committer would take, and the store's errors where a claim can't be put."""
+        writer = terms.get("writer")
+        if writer is not None and not isinstance(writer, Writer):
+            raise InvalidInput(f"writer is {str(writer)[:80]!r}; give headgate.Writer(app, seq)")
+        try:
+            proposal = new_proposal(
+                operation,
+                proposal_id=proposal_id,
+                table=self.table,
+                created_ms=now_ms,
+                author=self.author,
+                writer=writer,
+                based_on=terms.get("based_on"),
+                reads=terms.get("reads"),
+                isolation=_isolation(terms.get("isolation", Isolation.SNAPSHOT)),
+            )
+            body = encode_proposal(proposal)
+            if len(body) > MAX_BODY_BYTES:
+                body = self._claimed(proposal)
+        except (AttributeError, TypeError, UnicodeError) as error:
+            # Wrong types deep inside of values that nothing has checked before.
+            raise InvalidInput(f"the {type(operation).__name__} can't be sent: {error}") from error
+        headers = attributes(
+            kind=PROPOSAL, event_id=proposal_id, source=self.author, subject=proposal_id, time_ms=now_ms
+        )
+        return Outgoing(proposal_id, writer, Message(self.table, headers, body), len(body))
+
+    def _claimed(self, proposal: Proposal) -> bytes:
+        assert proposal.operation is not None
+        named = ("files", "paths", "removes", "adds", "skips")
+        files = sum(len(getattr(proposal.operation, name, ())) for name in named)
+        claim = self.put_claim(proposal.id, encode_claimed(proposal.operation), files)
+        return encode_proposal(proposal.model_copy(update={"operation": None, "claim": claim}))
+
+
+def _isolation(given: Isolation | str) -> Isolation:
+    try:
+        return Isolation(given)
+    except ValueError:
+        known = " or ".join(item.value for item in Isolation)
+        raise InvalidInput(f"isolation is {given!r}; give {known}") from None

@@ -1,0 +1,11 @@
+"""Every error of the producer room. Each message says what happened, to which proposal or job, and what to do."""
+
+from headgate_schemas.errors import HeadgateError
+
+
+class NotSent(HeadgateError):
+    """The proposal never left this process, and nothing will come of it. It may be proposed again."""
+
+
+class JobStopped(HeadgateError):
+    """A batch job can't go on by itself. Every record before its position is in the table exactly once."""

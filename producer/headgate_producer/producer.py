@@ -1,0 +1,333 @@
+"""`Producer`: how programs propose changes to a table and learn what became of them. The parts are put together here."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from types import TracebackType
+from typing import TYPE_CHECKING, Unpack
+
+from headgate_bus.interface import Bus
+from headgate_producer.courier import POLL_S, Courier
+from headgate_producer.drafts import Drafter, Terms
+from headgate_producer.errors import NotSent
+from headgate_producer.flight import Flight
+from headgate_producer.follower import Follower
+from headgate_producer.outbox import ANSWER_WITHIN_S, MAX_IN_FLIGHT, Outbox, OutboxLimits, Outgoing, unknown_outcome
+from headgate_producer.past_decisions import PastDecisions
+from headgate_producer.sender import Sender
+from headgate_producer.ticket import Ticket
+from headgate_schemas.actions import AddFile, SkipFile
+from headgate_schemas.ambient import Ambient, SystemAmbient
+from headgate_schemas.errors import HeadgateError, InvalidInput
+from headgate_schemas.operations import (
+    Alter,
+    Append,
+    CompactState,
+    Create,
+    Delete,
+    Operation,
+    Overwrite,
+    Purge,
+    Receipt,
+    Restore,
+    Rewrite,
+    Skip,
+    Writer,
+)
+from headgate_schemas.proposals import Claim
+from headgate_schemas.table_schema import HasJson, check_partition_columns, schema_string_of
+from headgate_schemas.version import __version__
+from headgate_table.indextables.options import table_options
+from headgate_table.store.addresses import table_address
+from headgate_table.store.interface import Store
+from headgate_table.store.open import open_store, split_address
+from headgate_table.store.settings import StoreSettings
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from headgate_table.indextables.log_reader import LogReader
+    from headgate_table.indextables.resources import ReadResources
+
+ROOM_WITHIN_S = 60.0
+"""How long a proposal waits for room among those in flight."""
+CLOSE_WITHIN_S = 30.0
+"""How long closing waits for receipts."""
+
+
+class Producer:
+    """Proposes changes to one table; the table need not exist yet. Threads may share it. Use it in a `with` block.
+
+    Every proposal returns a `Ticket` at once, waiting only while `max_in_flight` others have no receipt. What no committer
+    would take raises `InvalidInput`, what could not be handed over `NotSent`, both before anything is sent.
+
+    Without `threads`, proposals are sent and receipts read by whoever waits for a ticket, and by nobody else.
+    """
+
+    def __init__(
+        self,
+        bus: str | Bus,
+        table: str,
+        *,
+        author: str | None = None,
+        storage: Mapping[str, str] | StoreSettings | None = None,
+        max_in_flight: int = MAX_IN_FLIGHT,
+        answer_within_s: float = ANSWER_WITHIN_S,
+        ambient: Ambient | None = None,
+        threads: bool = True,
+        store: Store | None = None,
+        resources: "ReadResources | None" = None,
+    ) -> None:
+        if max_in_flight < 1:
+            raise InvalidInput(f"max_in_flight is {max_in_flight}; it must be at least 1")
+        if store is None:
+            split_address(table)
+        self._table = table_address(table)
+        self._ambient = ambient or SystemAmbient()
+        self._storage = storage if isinstance(storage, StoreSettings) else StoreSettings.from_mapping(storage or {})
+        self._given_store = store
+        self._resources = resources
+        self._owned_bus = _open_bus(bus, self._ambient) if isinstance(bus, str) else None
+        self._bus = bus if not isinstance(bus, str) else self._owned_bus
+        assert self._bus is not None
+        limits = OutboxLimits(max_in_flight=max_in_flight, answer_within_s=answer_within_s)
+        self._limits = limits
+        self._flight = Flight(Outbox(limits), self._ambient)
+        self._past = PastDecisions(lambda: self.reader)
+        self._drafter = Drafter(self._table, author or f"headgate-producer/{__version__}", self._put_claim)
+        self._follower = Follower(self._bus, self._table, self._flight, self._past, self._ambient)
+        sender = Sender(self._bus, self._flight, self._follower, prepares=self._owned_bus is not None)
+        self._is_closed = False
+        self._courier = Courier(sender, self._follower, self._flight, self._ambient, threads=threads)
+
+    @property
+    def table(self) -> str:
+        """The table's address, spelled as every process spells it."""
+        return self._table
+
+    @property
+    def ambient(self) -> Ambient:
+        return self._ambient
+
+    @cached_property
+    def store(self) -> Store:
+        """Where the table lies. Opened at first use: most proposals don't need it."""
+        return self._given_store or open_store(self._table, self._storage, self._ambient)
+
+    @cached_property
+    def reader(self) -> "LogReader":
+        """The table's own log."""
+        # Brings Arrow and DataFusion along, which those who only propose don't need.
+        from headgate_table.indextables.log_reader import LogReader
+        from headgate_table.indextables.resources import process_resources
+
+        return LogReader(self.store, self._resources or process_resources())
+
+    def append(self, files: Sequence[AddFile], **terms: Unpack[Terms]) -> Ticket:
+        """Add files."""
+        return self.propose(Append(_values("files", files, AddFile)), **terms)
+
+    def overwrite(self, files: Sequence[AddFile], where: str | None = None, **terms: Unpack[Terms]) -> Ticket:
+        """Replace the files that match `where` when it is decided (all, without it) by `files`."""
+        return self.propose(Overwrite(_values("files", files, AddFile), where), **terms)
+
+    def delete(self, where: str | None = None, paths: Sequence[str] | None = None, **terms: Unpack[Terms]) -> Ticket:
+        """Remove the named files, or those that match a predicate on partition columns."""
+        if (where is None) == (paths is None):
+            raise InvalidInput("delete takes either `where` or `paths`")
+        return self.propose(Delete(_values("paths", paths or (), str), where), **terms)
+
+    def rewrite(self, removes: Sequence[str], adds: Sequence[AddFile], **terms: Unpack[Terms]) -> Ticket:
+        """Replace files by files that hold the same rows."""
+        return self.propose(Rewrite(_values("removes", removes, str), _values("adds", adds, AddFile)), **terms)
+
+    def restore(self, version: int, **terms: Unpack[Terms]) -> Ticket:
+        """Make the files of an earlier version live again."""
+        return self.propose(Restore(version), **terms)
+
+    def skip(self, skips: Sequence[SkipFile], **terms: Unpack[Terms]) -> Ticket:
+        """Have maintenance leave these files alone for a while."""
+        return self.propose(Skip(_values("skips", skips, SkipFile)), **terms)
+
+    def alter(
+        self,
+        *,
+        configuration: Mapping[str, str | None] | None = None,
+        description: str | None = None,
+        name: str | None = None,
+        schema: "pa.Schema | str | HasJson | None" = None,
+        **terms: Unpack[Terms],
+    ) -> Ticket:
+        """Change metadata as it was in version `based_on`; a configuration value of None takes the key away."""
+        based_on = terms.get("based_on")
+        if based_on is None:
+            raise InvalidInput("alter needs based_on, the version whose metadata was looked at")
+        schema_string = None if schema is None else schema_string_of(schema)
+        return self.propose(Alter(based_on, dict(configuration or {}), description, name, schema_string), **terms)
+
+    def create(
+        self,
+        schema: "pa.Schema | str | HasJson",
+        partition_by: Sequence[str] = (),
+        configuration: Mapping[str, str] | None = None,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        table_id: str | None = None,
+        **terms: Unpack[Terms],
+    ) -> Ticket:
+        """Make the table; `schema` is an Arrow or Spark schema, Spark's JSON, or columns in SQL."""
+        schema_string = schema_string_of(schema)
+        columns = _values("partition_by", partition_by, str)
+        check_partition_columns(schema_string, columns)
+        table_options(configuration or {})
+        operation = Create(schema_string, columns, dict(configuration or {}), name, description, table_id)
+        return self.propose(operation, **terms)
+
+    def compact_state(self, swap: CompactState, **terms: Unpack[Terms]) -> Ticket:
+        """Swap manifests for fewer and sorted ones with the same live files."""
+        return self.propose(swap, **terms)
+
+    def purge(self, paths: Sequence[str], **terms: Unpack[Terms]) -> Ticket:
+        """Forbid these paths for good, so that their files may be deleted."""
+        return self.propose(Purge(_values("paths", paths, str)), **terms)
+
+    def propose(self, operation: Operation, **terms: Unpack[Terms]) -> Ticket:
+        """Any operation."""
+        if self._is_closed:
+            raise NotSent(f"nothing was proposed to {self._table}: this producer is closed; open another")
+        if self._courier.broken:
+            raise NotSent(f"nothing was proposed to {self._table}: {self._courier.broken}; open another producer")
+        if not isinstance(operation, Operation):
+            raise InvalidInput(f"{str(operation)[:80]!r} is no operation; use the methods of the producer to make one")
+        proposal_id = terms.get("proposal_id") or self._ambient.new_id()
+        out = self._drafter.draft(operation, proposal_id, self._ambient.now_ms(), terms)
+        return self._submit(out)
+
+    def outcome(self, proposal_id: str, *, writer: Writer | None = None) -> Receipt:
+        """What became of a proposal, by the receipts that were seen here, else by the table's log.
+
+        A proposal with a writer that another process sent is found by that `writer`. Raises `OutcomeUnknown`.
+        """
+        if not self._courier.has_threads and self._follower.is_marked:
+            self._follower.follow_once(0.0)
+        out = self._flight.find(proposal_id)
+        if out is not None and out.receipt is not None:
+            return out.receipt
+        receipt = self._follower.receipt(proposal_id)
+        if receipt is None:
+            known = writer if writer is not None or out is None else out.writer
+            receipt = self._past_decision(proposal_id, known, "neither the events that were seen nor the table tell")
+        self._flight.settle([receipt])
+        return receipt
+
+    def close(self, timeout_s: float = CLOSE_WITHIN_S) -> None:
+        """Wait for what is in flight, up to `timeout_s`, and leave. Tickets without a receipt by then stay unknown."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        deadline_s = self._ambient.monotonic_s() + timeout_s
+        try:
+            if self._courier.has_threads:
+                self._flight.wait_until_empty(timeout_s)
+            else:
+                while len(self._flight) and (left_s := deadline_s - self._ambient.monotonic_s()) > 0:
+                    self._courier.pump(left_s)
+        finally:
+            self._courier.stop()
+            self._flight.give_up_all("the producer was closed before its receipt came")
+            if self._owned_bus is not None:
+                self._owned_bus.close()
+            if self._given_store is None and "store" in self.__dict__:
+                self.store.close()
+
+    def __enter__(self) -> "Producer":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _submit(self, out: Outgoing) -> Ticket:
+        if self._courier.has_threads:
+            ended = self._flight.submit(out, ROOM_WITHIN_S)
+        else:
+            deadline_s = self._ambient.monotonic_s() + ROOM_WITHIN_S
+            while (ended := self._flight.try_submit(out)) is None:
+                left_s = deadline_s - self._ambient.monotonic_s()
+                if left_s <= 0:
+                    break
+                self._courier.pump(left_s)
+        if ended is None:
+            raise NotSent(
+                f"a proposal for {self._table} was not sent: {len(self._flight)} others have had no receipt for {ROOM_WITHIN_S:g} s "
+                f"(max_in_flight is {self._limits.max_in_flight}). Look whether a committer runs, and propose it again"
+            )
+        if self._courier.has_stopped:  # while this was drafted
+            self._flight.give_up_all(self._courier.broken or "the producer was closed before its receipt came")
+        waiting = ended
+
+        def wait(timeout: float | None) -> Receipt:
+            left_s = out.deadline_s - self._ambient.monotonic_s() + 2 * POLL_S
+            within_s = left_s if timeout is None else min(timeout, left_s)
+            if self._courier.has_threads:
+                waiting.wait(max(0.0, within_s))
+            else:
+                self._pump_until_ended(out, within_s)
+            return self._result(out, within_s)
+
+        return Ticket(out, wait)
+
+    def _pump_until_ended(self, out: Outgoing, within_s: float) -> None:
+        deadline_s = self._ambient.monotonic_s() + within_s
+        while not out.has_ended:
+            left_s = deadline_s - self._ambient.monotonic_s()
+            if left_s <= 0:
+                return
+            self._courier.pump(left_s)
+
+    def _result(self, out: Outgoing, waited_s: float) -> Receipt:
+        if out.receipt is None and out.failure is not None and out.attempts == 0:
+            raise out.failure
+        if out.receipt is None:
+            reason = f"no receipt came within {waited_s:.3g} s" if out.failure is None else str(out.failure)
+            if out.attempts == 0:
+                raise unknown_outcome(out.proposal_id, f"{reason}, and it is still to be sent")
+            receipt = self._past_decision(out.proposal_id, out.writer, reason)
+            self._flight.settle([receipt])
+            return receipt
+        return out.receipt
+
+    def _past_decision(self, proposal_id: str, writer: Writer | None, reason: str) -> Receipt:
+        """What the table says; raises `OutcomeUnknown` with the reason why it had to be asked."""
+        try:
+            receipt = self._past.find(proposal_id, writer)
+        except HeadgateError as error:
+            raise unknown_outcome(proposal_id, f"{reason}, and the table can't be read ({error})") from error
+        if receipt is None:
+            raise unknown_outcome(proposal_id, reason)
+        return receipt
+
+    def _put_claim(self, proposal_id: str, body: bytes, files: int) -> Claim:
+        from headgate_bus.claims import put_claim  # few proposals are that large
+
+        return put_claim(self.store, proposal_id, body, files=files, now_ms=self._ambient.now_ms())
+
+
+def _open_bus(address: str, ambient: Ambient) -> Bus:
+    from headgate_bus.open import open_bus  # imports the bus of that address
+
+    return open_bus(address, ambient)
+
+
+def _values(name: str, given: object, kind: type) -> tuple:  # type: ignore[type-arg]  # as many kinds as callers
+    if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
+        raise InvalidInput(f"{name} is {str(given)[:80]!r}; give a list")
+    for item in given:
+        if not isinstance(item, kind):
+            raise InvalidInput(f"{name} holds {str(item)[:80]!r}; every one of them must be {_named(kind)}")
+    return tuple(given)
+
+
+def _named(kind: type) -> str:
+    return "a text" if kind is str else f"a {'DataFile' if kind is AddFile else kind.__name__}"

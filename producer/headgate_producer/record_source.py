@@ -1,0 +1,49 @@
+"""Where a batch job's records come from, as the job sees it. Kafka's implementation is `kafka_source`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from headgate_bus.interface import Extent
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRecord:
+    """One record of a topic."""
+
+    partition: int
+    offset: int
+    time_ms: int
+    key: bytes | None
+    value: bytes | None
+
+    @property
+    def size(self) -> int:
+        return len(self.key or b"") + len(self.value or b"")
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Records that follow one another, and the offset behind them: not every offset holds a record."""
+
+    records: Sequence[SourceRecord]
+    next_offset: int
+
+
+class RecordSource(Protocol):
+    """A topic. One thread uses it. Failures are `HeadgateError`s."""
+
+    @property
+    def topic(self) -> str: ...
+
+    def partitions(self) -> Sequence[int]: ...
+
+    def extent(self, partition: int) -> Extent:
+        """What it holds now, as far as it is committed."""
+        ...
+
+    def read(self, partition: int, offset: int, timeout_s: float, max_records: int) -> Chunk:
+        """Records from `offset` on, waiting for the first up to `timeout_s`. Raises where `offset` is gone."""
+        ...
+
+    def close(self) -> None: ...

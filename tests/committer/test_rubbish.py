@@ -1,0 +1,80 @@
+"""Whatever lies on the proposals topic, good proposals behind it are decided, and nothing is lost."""
+
+import pytest
+
+from headgate_bus.interface import Message, Topic
+from headgate_schemas.cloud_events import PROPOSAL, attributes
+from headgate_schemas.events import ReceiptEvent
+from headgate_schemas.operations import Append, Committed, RejectCode, Rejected
+from support.committing.rig import TABLE, Rig
+from support.tables import add_file
+
+RUBBISH = {
+    "not JSON": b"{",
+    "nothing at all": b"",
+    "an array": b"[]",
+    "an unknown operation": b'{"format":1,"id":"x","table":"memory://table","created":1,"author":"a","operation":{"type":"explode"}}',
+    "an unknown field": b'{"format":1,"id":"x","table":"memory://table","created":1,"author":"a","operation":{"type":"restore","version":1,"force":true}}',
+    "a newer format": b'{"format":2,"id":"x","table":"memory://table","created":1,"author":"a","operation":{"type":"restore","version":1}}',
+    "a wrong type": b'{"format":1,"id":7,"table":"memory://table","created":1,"author":"a","operation":{"type":"restore","version":1}}',
+    "no operation": b'{"format":1,"id":"x","table":"memory://table","created":1,"author":"a"}',
+    "bytes that are no text": bytes(range(256)),
+}
+
+
+@pytest.mark.parametrize("body", RUBBISH.values(), ids=RUBBISH.keys())
+def test_rubbish_becomes_a_dead_letter_and_a_receipt_and_the_next_proposal_commits(body: bytes) -> None:
+    rig = Rig()
+    headers = attributes(kind=PROPOSAL, event_id="bad", source="t", subject="bad", time_ms=1)
+    rig.bus.append(Topic.PROPOSALS, [Message(TABLE, headers, body)])
+    good = rig.append("a")
+    rig.settle(rig.committer())
+    receipts = rig.receipts()
+    (letter,) = rig.dead_letters()
+    assert letter.body == body
+    assert receipts["bad"].code is RejectCode.UNREADABLE  # type: ignore[union-attr]
+    assert receipts[good] == Committed(1, good)
+
+
+def test_a_message_without_headers_is_set_aside_without_a_receipt() -> None:
+    rig = Rig()
+    rig.bus.append(Topic.PROPOSALS, [Message("", {}, b"hello")])
+    rig.settle(rig.committer())
+    events = rig.events()
+    assert [event.proposal for event in events if isinstance(event, ReceiptEvent)] == [f"create-{TABLE}"]
+    assert len(rig.dead_letters()) == 1
+
+
+def test_a_proposal_for_a_table_that_is_not_there_is_set_aside() -> None:
+    rig = Rig(create=False)
+    unknown = rig.append("a")
+    rig.settle(rig.committer())
+    receipt = rig.receipts()[unknown]
+    assert isinstance(receipt, Rejected)
+    assert receipt.code is RejectCode.UNKNOWN_TABLE
+    assert [letter.proposal for letter in rig.dead_letters()] == [unknown]
+
+
+def test_a_proposal_for_a_table_outside_of_the_roots_is_set_aside() -> None:
+    rig = Rig()
+    unknown = rig.propose(Append((add_file("a"),)), table="memory://elsewhere/../table")
+    rig.settle(rig.committer())
+    assert rig.receipts()[unknown].code is RejectCode.UNKNOWN_TABLE  # type: ignore[union-attr]
+
+
+def test_a_key_that_is_not_the_table_is_set_aside() -> None:
+    rig = Rig()
+    from headgate_schemas.proposals import encode_proposal
+
+    proposal = rig.proposal(Append((add_file("a"),)))
+    rig.bus.append(Topic.PROPOSALS, [Message("memory://other", {}, encode_proposal(proposal))])
+    rig.settle(rig.committer())
+    assert rig.receipts()[proposal.id].code is RejectCode.UNREADABLE  # type: ignore[union-attr]
+    assert rig.table().version == 0
+
+
+def test_a_path_that_leaves_the_table_is_refused() -> None:
+    rig = Rig()
+    bad = rig.propose(Append((add_file("../../etc/passwd"),)))
+    rig.settle(rig.committer())
+    assert rig.receipts()[bad].code is RejectCode.INVALID  # type: ignore[union-attr]

@@ -1,0 +1,147 @@
+"""States beside commits: written every interval, never in the way, and enough to recover from."""
+
+from headgate_schemas.operations import (
+    Append,
+    Committed,
+    Delete,
+    Operation,
+    Purge,
+    Receipt,
+    RejectCode,
+    Rejected,
+    Restore,
+    Writer,
+)
+from headgate_table.indextables.names import state_key
+from support.committing.rig import TABLE, Rig
+from support.stores.faulty import Fault, FaultyStore, on
+from support.tables import add_file
+
+
+def _appended(rig: Rig, count: int, *, interval: int = 3) -> None:
+    committer = rig.committer()
+    for number in range(count):
+        rig.append(f"f{number}", writer=Writer("job", number))
+        rig.settle(committer)
+    committer.close()
+
+
+def test_a_state_is_written_every_interval() -> None:
+    rig = Rig(interval=3)
+    _appended(rig, 7)
+    assert [version for version in range(9) if rig.stores[TABLE].head(state_key(version)) is not None] == [3, 6]
+
+
+def test_a_state_that_can_not_be_written_delays_no_commit() -> None:
+    rig = Rig(interval=2)
+    rig.create_first()
+    store = FaultyStore(rig.stores[TABLE], on("create", Fault.REFUSED, key="state-v", times=1_000))
+    committer = rig.committer(stores={TABLE: store})
+    ids = []
+    for number in range(6):
+        ids.append(rig.append(f"f{number}"))
+        rig.settle(committer)
+    receipts = rig.receipts()
+    assert [receipts[proposal] for proposal in ids] == [
+        Committed(number + 1, proposal) for number, proposal in enumerate(ids)
+    ]
+    assert rig.table().snapshot().num_files == 6
+
+
+def test_what_came_while_a_state_was_written_stays_on_top_of_it() -> None:
+    rig = Rig(interval=2)
+    _appended(rig, 9)
+    assert rig.table().snapshot().num_files == 9
+    assert rig.table().verify(data_files=False).ok
+
+
+def test_a_restore_is_followed_at_once_by_a_state() -> None:
+    rig = Rig(interval=100)
+    committer = rig.committer()
+    rig.settle(committer)
+    for name in ("a", "b"):
+        rig.append(name)
+        rig.settle(committer)
+        rig.stores[TABLE].put(f"{name}.parquet", b"rows")
+    rig.propose(Delete(("a.parquet",)))
+    rig.settle(committer)
+    back = rig.propose(Restore(2))
+    rig.settle(committer)
+    assert rig.receipts()[back] == Committed(4, back)
+    assert rig.stores[TABLE].head(state_key(4)) is not None
+    assert sorted(rig.table().snapshot().paths()) == ["a.parquet", "b.parquet"]
+
+
+def test_a_compaction_that_was_planned_on_an_older_state_keeps_what_came_since() -> None:
+    rig = Rig(interval=2)
+    committer = rig.committer()
+    rig.settle(committer)
+    for number in range(4):
+        rig.append(f"f{number}")
+        rig.settle(committer)
+    for operation in (Delete(("f1.parquet",)), Append((add_file("f4"),))):
+        rig.propose(operation)
+        rig.settle(committer)
+    operations: list[Operation] = []
+
+    def proposed(operation: Operation) -> Receipt:
+        operations.append(operation)
+        return Committed(0, "later")
+
+    rig.table(commit=proposed).compact()
+    (swap,) = operations
+    rig.propose(Delete(("f0.parquet",)))
+    rig.append("later")
+    rig.settle(committer)
+    compacted = rig.propose(swap)
+    rig.settle(committer)
+    assert isinstance(rig.receipts()[compacted], Committed)
+    assert sorted(rig.table().snapshot().paths()) == ["f2.parquet", "f3.parquet", "f4.parquet", "later.parquet"]
+    assert rig.table().verify(data_files=False).ok
+
+
+def test_a_purged_path_can_not_be_added_behind_the_purge() -> None:
+    rig = Rig()
+    committer = rig.committer()
+    rig.settle(committer)
+    rig.propose(Purge(("orphan.parquet",)))
+    late = rig.append("orphan")
+    rig.settle(committer)
+    refused = rig.receipts()[late]
+    assert isinstance(refused, Rejected)
+    assert refused.code is RejectCode.PATH_IN_USE
+
+
+def test_a_path_that_is_proposed_before_the_purge_is_not_purged() -> None:
+    rig = Rig()
+    committer = rig.committer()
+    rig.settle(committer)
+    first = rig.append("file")
+    purge = rig.propose(Purge(("file.parquet",)))
+    rig.settle(committer)
+    receipts = rig.receipts()
+    assert receipts[first] == Committed(1, first)
+    refused = receipts[purge]
+    assert isinstance(refused, Rejected)
+    assert refused.code is RejectCode.STILL_NEEDED
+
+
+def test_direct_commits_and_coordinated_ones_share_a_table() -> None:
+    rig = Rig()
+    committer = rig.committer()
+    rig.settle(committer)
+    rig.table().append([add_file("direct")])
+    proposal = rig.append("proposed")
+    rig.settle(committer)
+    assert rig.receipts()[proposal] == Committed(2, proposal)
+    assert sorted(rig.table().snapshot().paths()) == ["direct.parquet", "proposed.parquet"]
+
+
+def test_a_version_that_came_meanwhile_is_announced_too() -> None:
+    rig = Rig()
+    committer = rig.committer()
+    rig.settle(committer)
+    rig.table().append([add_file("direct")])
+    rig.propose(Append((add_file("proposed"),)))
+    rig.settle(committer)
+    assert [commit.version for commit in rig.commits()] == [0, 1, 2]

@@ -1,0 +1,235 @@
+"""`headgate committer`, `headgate up` and `headgate table rebind`: processes that decide, and what ends them."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headgate import coordinator
+from headgate_bus.interface import Message, Topic
+from headgate_bus.open import open_bus
+from headgate_schemas.ambient import SystemAmbient
+from headgate_schemas.cloud_events import PROPOSAL, attributes
+from headgate_schemas.operations import Delete
+from headgate_schemas.proposals import encode_proposal, new_proposal
+from headgate_table.store.local import LocalStore
+from headgate_table.store.probe import ProbeReport
+from headgate_table.table import Table
+from support.committing.threaded import a_committer
+
+COMMAND = [sys.executable, "-m", "headgate"]
+LOOKS = 2_000
+"""How often a committer may ask whether to stop, each time after it waited for work: a bound for tests that go wrong."""
+
+
+def propose_without_waiting(bus: str, table: Path, path: str) -> None:
+    proposal = new_proposal(
+        Delete((path,)),
+        proposal_id=f"delete-{path}",
+        table=str(table),
+        created_ms=SystemAmbient().now_ms(),
+        author="a test",
+    )
+    headers = attributes(kind=PROPOSAL, event_id=proposal.id, source="a test", subject=proposal.id, time_ms=1)
+    with closing(open_bus(bus, SystemAmbient())) as opened:
+        opened.prepare()
+        opened.append(Topic.PROPOSALS, [Message(str(table), headers, encode_proposal(proposal))])
+
+
+@contextmanager
+def stopped_at_once() -> Iterator[Callable[[], bool]]:
+    yield lambda: True
+
+
+@pytest.fixture
+def until_announced(bus: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A committer in this process stops when it has announced something."""
+
+    @contextmanager
+    def told() -> Iterator[Callable[[], bool]]:
+        looks = iter(range(LOOKS))
+        with closing(open_bus(bus, SystemAmbient())) as opened:
+
+            def stopping() -> bool:
+                next(looks)
+                return opened.extent(Topic.EVENTS, 0).next_offset > 0
+
+            yield stopping
+
+    monkeypatch.setattr(coordinator, "until_told_to_stop", told)
+
+
+@pytest.mark.usefixtures("until_announced")
+def test_a_committer_decides_and_tells_it_in_one_line_of_json(
+    headgate: Any, bus: str, sales: Path, tmp_path: Path
+) -> None:
+    propose_without_waiting(bus, sales, "a.parquet")
+    ran = headgate("committer", "--root", tmp_path, "--id", "first", "--log", "json")
+    assert (ran.code, ran.out) == (0, "")
+    events = [json.loads(line) for line in ran.err.splitlines()]
+    assert all({"time", "level", "part", "event"} <= event.keys() for event in events)
+    [commit] = [event for event in events if event["event"] == "version_committed"]
+    assert (commit["table"], commit["version"], commit["removed"], commit["offset"]) == (str(sales), 4, 1, 0)
+    assert [event["event"] for event in events][-1] == "committer_stopped"
+    assert events[-1]["committer"].startswith("first-")
+
+
+@pytest.mark.usefixtures("until_announced")
+def test_events_for_people_are_lines_as_well(headgate: Any, bus: str, sales: Path) -> None:
+    propose_without_waiting(bus, sales, "a.parquet")
+    ran = headgate("committer", "--log", "console")
+    assert (ran.code, ran.out) == (0, "")
+    assert re.search(r"version_committed .*version=4", ran.err)
+    assert "every_table_is_served" in ran.err
+
+
+@pytest.mark.usefixtures("until_announced")
+def test_a_table_outside_of_the_roots_is_not_touched(headgate: Any, bus: str, sales: Path, tmp_path: Path) -> None:
+    (tmp_path / "lake").mkdir()
+    propose_without_waiting(bus, sales, "a.parquet")
+    assert headgate("committer", "--root", tmp_path / "lake").code == 0
+    [receipt] = headgate("events", "--format", "json").json
+    assert (receipt["outcome"], receipt["code"]) == ("rejected", "unknown_table")
+    assert Table.open(str(sales)).version == 3
+
+
+@pytest.mark.usefixtures("until_announced")
+def test_up_works_on_a_bus_of_its_own(
+    headgate: Any, sales: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which is made where programs of this user keep their data; the fixture's bus is put there."""
+    monkeypatch.delenv("HEADGATE_BUS")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "my data"))
+    address = f"sqlite://{tmp_path}/my%20data/headgate/bus.db"
+
+    @contextmanager
+    def told() -> Iterator[Callable[[], bool]]:
+        propose_without_waiting(address, sales, "a.parquet")
+        looks = iter(range(LOOKS))
+        with closing(open_bus(address, SystemAmbient())) as opened:
+            yield lambda: next(looks) >= 0 and opened.extent(Topic.EVENTS, 0).next_offset > 0
+
+    monkeypatch.setattr(coordinator, "until_told_to_stop", told)
+    ran = headgate("up", "--log", "json")
+    assert ran.code == 0, ran.err
+    assert f"export HEADGATE_BUS={address}" in ran.out
+    assert Table.open(str(sales)).version == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--limit", "group-proposal=5"), "Did you mean 'group-proposals'"),
+        (("--log", "xml"), "auto, console, json"),
+        (("--root", "missing/folder"), "is no folder"),
+        (("--root", "s4://lake"), "Did you mean s3://"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+@pytest.mark.usefixtures("bus")
+def test_a_committer_that_cannot_work_says_why_and_ends_with_1(
+    headgate: Any, arguments: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coordinator, "until_told_to_stop", stopped_at_once)
+    ran = headgate("committer", *arguments)
+    assert ran.code == 1
+    assert said in ran.err.splitlines()[-1]
+
+
+@pytest.mark.usefixtures("bus")
+def test_a_store_that_would_overwrite_commits_is_not_served(
+    headgate: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def probed(store: LocalStore, _: object) -> ProbeReport:
+        return ProbeReport(store.uri, False, True, ("it created the same object twice",))
+
+    monkeypatch.setattr(coordinator, "until_told_to_stop", stopped_at_once)
+    monkeypatch.setattr(coordinator, "probe_conditional_writes", probed)
+    ran = headgate("committer", "--root", tmp_path)
+    assert ran.code == 1
+    assert (
+        ran.err.splitlines()[-1] == f"Error: tables below {tmp_path} are not served: it created the same object twice"
+    )
+
+
+@contextmanager
+def a_process(*arguments: str) -> Iterator["subprocess.Popen[str]"]:
+    process = subprocess.Popen(
+        [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8"
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate(timeout=60)
+
+
+def heard(process: "subprocess.Popen[str]", event: str) -> dict[str, Any]:
+    """Wait until the process tells of it."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        told: dict[str, Any] = json.loads(line)
+        if told["event"] == event:
+            return told
+    raise AssertionError(f"the process ended without {event}")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+@pytest.mark.parametrize("name", ["committer", "up"])
+def test_a_signal_ends_it_cleanly(headgate: Any, bus: str, sales: Path, name: str, number: signal.Signals) -> None:
+    with a_process(name, "--bus", bus) as process:
+        heard(process, "committer_started")
+        ran = headgate("propose", sales, "delete", "--path", "a.parquet")
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
+    assert (ran.code, process.returncode) == (0, 0), errors
+    assert json.loads(errors.splitlines()[-1])["event"] == "committer_stopped"
+
+
+def test_a_committer_that_is_overtaken_ends_with_1_and_one_message(headgate: Any, bus: str, sales: Path) -> None:
+    """Two groups decide the same proposals, which is a mistake: the later term wins, and the other stops."""
+    with a_process("committer", "--bus", bus, "--group", "a") as first:
+        heard(first, "partition_taken")
+        assert headgate("propose", sales, "delete", "--path", "a.parquet").code == 0
+        first.send_signal(signal.SIGSTOP)
+        with a_committer(bus, group="b"):
+            assert headgate("propose", sales, "delete", "--path", "c.parquet").code == 0
+        first.send_signal(signal.SIGCONT)
+        _, errors = first.communicate(timeout=60)
+    assert first.returncode == 1
+    assert re.match(r"Error: .* is worked on by committer committer-\w+ in epoch 2", errors.splitlines()[-1])
+    assert "Traceback" not in errors
+
+
+def test_rebind_says_that_nothing_has_to_be_done(headgate: Any, committing: None, sales: Path) -> None:
+    headgate("propose", sales, "delete", "--path", "a.parquet")
+    ran = headgate("table", "rebind", sales, "--format", "json")
+    assert (ran.code, ran.json["version"]) == (0, None)
+    assert "already" in ran.json["reason"]
+    assert Table.open(str(sales)).version == 4
+
+
+def test_rebind_feeds_the_table_from_a_bus_that_was_made_anew(
+    headgate: Any, committing: None, bus: str, sales: Path, tmp_path: Path
+) -> None:
+    headgate("propose", sales, "delete", "--path", "a.parquet")
+    other = f"sqlite://{tmp_path}/other.db"
+    with closing(open_bus(other, SystemAmbient())) as opened:
+        opened.prepare()
+    ran = headgate("table", "rebind", sales, "--bus", other, "--format", "json")
+    assert (ran.code, ran.json["version"], ran.json["position"]) == (0, 5, 0)
+    assert ran.json["previous_position"] == 1
+    assert ran.json["source"] != ran.json["previous_source"]
+
+
+def test_rebind_of_a_table_that_is_not_there_says_so(headgate: Any, committing: None, tmp_path: Path) -> None:
+    ran = headgate("table", "rebind", tmp_path / "nowhere")
+    assert ran.code == 1
+    assert "there is no table" in ran.err

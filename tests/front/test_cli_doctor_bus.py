@@ -1,0 +1,99 @@
+"""`headgate doctor` with a bus: whether it answers, and whether the committers keep up."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headgate.bus_checkup import examine_bus
+from headgate.checkup import Finding, Health
+from headgate_bus.interface import Message, Topic
+from headgate_bus.open import open_bus
+from headgate_schemas.ambient import SystemAmbient
+
+GROUP = "headgate-committer"
+AMBIENT = SystemAmbient()
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> str:
+    """A bus without any proposals."""
+    found = f"sqlite://{tmp_path}/bus.db"
+    bus = open_bus(found, AMBIENT)
+    bus.prepare()
+    bus.close()
+    return found
+
+
+def propose(address: str, count: int) -> None:
+    bus = open_bus(address, AMBIENT)
+    bus.append(Topic.PROPOSALS, [Message("file:///lake/t", {}, b"{}")] * count)
+    bus.close()
+
+
+def settle(address: str, upto: int) -> None:
+    """What a committer does when it has decided everything below this offset."""
+    bus = open_bus(address, AMBIENT)
+    seat = bus.seat(GROUP)
+    while 0 not in seat.held():
+        seat.poll(1.0)
+    seat.seek(0, 0)
+    seat.publish(0, [], [], upto)
+    seat.close()
+    bus.close()
+
+
+def backlog(address: str, late_after_s: float) -> Finding:
+    [_, found] = examine_bus(address, GROUP, AMBIENT, late_after_s)
+    return found
+
+
+def test_a_bus_with_nothing_on_it_is_sound(address: str) -> None:
+    bus, found = examine_bus(address, GROUP, AMBIENT)
+    assert (bus.health, found.health, found.found) == (Health.OK, Health.OK, "all decided")
+
+
+def test_a_proposal_that_waits_for_a_moment_is_no_problem(address: str) -> None:
+    propose(address, 3)
+    found = backlog(address, late_after_s=3600)
+    assert (found.health, found.found.split(";")[0]) == (Health.OK, "3 not decided")
+
+
+def test_a_proposal_that_waits_for_too_long_is_a_problem_that_names_the_committers(address: str) -> None:
+    propose(address, 2)
+    found = backlog(address, late_after_s=-1)
+    assert found.health is Health.PROBLEM
+    assert found.mend == f"see that a committer of group {GROUP} runs, and what it says in its log"
+
+
+def test_only_what_comes_after_the_settled_offset_counts(address: str) -> None:
+    propose(address, 3)
+    settle(address, 2)
+    assert backlog(address, late_after_s=3600).found.startswith("1 not decided; the oldest, at offset 2,")
+
+
+def test_a_bus_whose_proposals_are_all_settled_is_sound_however_old_they_are(address: str) -> None:
+    propose(address, 3)
+    settle(address, 3)
+    assert backlog(address, late_after_s=-1).health is Health.OK
+
+
+def test_the_command_ends_with_1_when_a_proposal_is_late(headgate: Any, address: str) -> None:
+    propose(address, 1)
+    assert headgate("doctor", "--bus", address, "--late-after", "1h").code == 0
+    assert headgate("doctor", "--bus", address, "--late-after", "0ms").code == 1
+
+
+def test_a_bus_that_is_not_there_is_a_problem_and_is_not_made(headgate: Any, tmp_path: Path) -> None:
+    ran = headgate("doctor", "--bus", f"sqlite://{tmp_path}/none.db", "--format", "json")
+    assert ran.code == 1
+    assert [row["health"] for row in ran.json if row["check"] == "bus"] == ["problem"]
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_an_address_that_is_none_is_a_problem(headgate: Any) -> None:
+    assert headgate("doctor", "--bus", "broker:9092").code == 1
+
+
+def test_a_time_that_is_none_is_wrong_usage(headgate: Any, address: str) -> None:
+    assert headgate("doctor", "--bus", address, "--late-after", "soon").code == 2

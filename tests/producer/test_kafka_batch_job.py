@@ -1,0 +1,120 @@
+"""Batch jobs on a real broker: the records of a topic, and the example from beginning to end."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from kafka import KafkaProducer
+from kafka.admin import KafkaAdminClient
+
+from headgate_bus.errors import BusError, OffsetGone
+from headgate_bus.interface import Extent
+from headgate_bus.kafka_address import parse_kafka_address
+from headgate_producer.kafka_source import KafkaRecords
+from headgate_schemas.ambient import SystemAmbient
+from support.kafka.fixtures import new_bus_address
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "kafka_batch_job.py"
+
+
+def new_topic(address: str, partitions: int) -> str:
+    topic = f"clicks-{SystemAmbient().new_id()[:12]}"
+    admin = KafkaAdminClient(**parse_kafka_address(address).client_settings())
+    admin.create_topics({topic: {"num_partitions": partitions, "replication_factor": 1}}, wait_for_metadata=True)
+    admin.close()
+    return topic
+
+
+def produce(address: str, topic: str, bodies: Sequence[bytes], *, partition: int = 0, aborts: bool = False) -> None:
+    """In one transaction, which leaves a mark behind the records."""
+    producer = KafkaProducer(
+        transactional_id=SystemAmbient().new_id(), **parse_kafka_address(address).client_settings()
+    )
+    producer.init_transactions()
+    producer.begin_transaction()
+    for body in bodies:
+        producer.send(topic, body, partition=partition)
+    producer.flush(30)
+    if aborts:
+        producer.abort_transaction()
+    else:
+        producer.commit_transaction()
+    producer.close(10)
+
+
+@pytest.fixture
+def topic(kafka_address: str) -> str:
+    return new_topic(kafka_address, 2)
+
+
+@pytest.fixture
+def source(kafka_address: str, topic: str) -> Iterator[KafkaRecords]:
+    found = KafkaRecords(kafka_address, topic)
+    yield found
+    found.close()
+
+
+def read_all(source: KafkaRecords, partition: int) -> list[bytes | None]:
+    extent = source.extent(partition)
+    offset, values = extent.first, []
+    while offset < extent.next_offset:
+        chunk = source.read(partition, offset, 10.0, 2)
+        assert chunk.next_offset > offset, "nothing came in time"
+        values += [record.value for record in chunk.records]
+        offset = chunk.next_offset
+    return values
+
+
+def test_committed_records_are_read_and_aborted_ones_are_passed(
+    kafka_address: str, topic: str, source: KafkaRecords
+) -> None:
+    produce(kafka_address, topic, [b"1", b"2", b"3"])
+    produce(kafka_address, topic, [b"never"], aborts=True)
+    produce(kafka_address, topic, [b"4"])
+    produce(kafka_address, topic, [b"other"], partition=1)
+    assert source.partitions() == [0, 1]
+    assert source.extent(0) == Extent(0, 8)  # four records, an aborted one, and a mark for each transaction
+    assert (read_all(source, 0), read_all(source, 1)) == ([b"1", b"2", b"3", b"4"], [b"other"])
+
+
+def test_partitions_can_be_read_in_turns(kafka_address: str, topic: str, source: KafkaRecords) -> None:
+    for partition in (0, 1):
+        produce(kafka_address, topic, [b"%d-%d" % (partition, number) for number in range(3)], partition=partition)
+    found = [source.read(partition, offset, 10.0, 1).records[0].value for offset in range(3) for partition in (0, 1)]
+    assert found == [b"0-0", b"1-0", b"0-1", b"1-1", b"0-2", b"1-2"]
+
+
+def test_an_offset_that_is_gone_is_an_error(kafka_address: str, topic: str, source: KafkaRecords) -> None:
+    produce(kafka_address, topic, [b"1"])
+    with pytest.raises(OffsetGone, match="offset 99"):
+        source.read(0, 99, 30.0, 10)
+
+
+def test_a_topic_that_is_not_there_is_an_error(kafka_address: str) -> None:
+    source = KafkaRecords(kafka_address, "no-such-topic")
+    with pytest.raises(BusError, match="no topic no-such-topic"):
+        source.partitions()
+    source.close()
+
+
+def test_the_example_takes_every_record_once(kafka_address: str, topic: str, tmp_path: Path) -> None:
+    bus = new_bus_address(kafka_address)
+
+    def run() -> str:
+        done = subprocess.run(
+            [sys.executable, str(EXAMPLE), bus, topic, str(tmp_path / "clicks")],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    produce(kafka_address, topic, [json.dumps({"id": 1, "country": "de"}).encode()] * 3)
+    assert run().startswith("3 records in 1 batches; next time from {0: 4, 1: 0}\nthe table holds 3 records\n")
+    produce(kafka_address, topic, [json.dumps({"id": 2, "country": "fr"}).encode()], partition=1)
+    assert run().endswith("the table holds 4 records\n")

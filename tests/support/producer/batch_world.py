@@ -1,0 +1,216 @@
+"""A table, a bus, a committer that is another process, and runs of a batch job that may be killed at any step."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+import pyarrow as pa
+
+from headgate_bus.interface import DEFAULT_TIMEOUT_S, Bus, Extent, Message, Place, Reader, Record, Seat, Topic
+from headgate_committer.committer import Committer
+from headgate_producer.batch_job import BatchJob, BatchLimits, BatchReport
+from headgate_producer.producer import Producer
+from headgate_producer.record_source import Chunk, SourceRecord
+from headgate_schemas.ambient import Ambient
+from headgate_schemas.sources import Source
+from headgate_schemas.table_schema import schema_string_of
+from headgate_table.table import Table
+from support.ambient import FakeAmbient
+from support.bus.memory import MemoryBus
+from support.committing.rig import NO_LINGER, AtOnce, Stores
+from support.stores.faulty import Fault, FaultyStore, Step, StepKill
+from support.stores.memory import MemoryStore
+from support.tables import fresh_resources
+
+TABLE = "memory://lake/clicks"
+LIMITS = BatchLimits(max_records=4, linger_s=0.0, receipt_within_s=5.0, asks=3, stalled_after_s=5.0)
+
+T = TypeVar("T")
+
+
+class Fuse:
+    """Counts the steps of a process, over all it speaks to, and ends it before or after the effect of one of them."""
+
+    def __init__(self, at: int | None = None, *, after: bool = False) -> None:
+        self.steps: list[str] = []
+        self._at = at
+        self._after = after
+        self._dead = False
+
+    def run(self, what: str, effect: Callable[[], T]) -> T:
+        if self._dead:
+            raise StepKill(Step(len(self.steps), what, "after its end"))
+        self.steps.append(what)
+        if len(self.steps) != self._at:
+            return effect()
+        self._dead = True
+        if self._after:
+            effect()
+        raise StepKill(Step(len(self.steps), what, ""))
+
+    def plan(self, step: Step) -> Fault | None:
+        """The same for a store."""
+        if self._dead:
+            return Fault.KILL_BEFORE
+        self.steps.append(f"store {step.operation} {step.key}")
+        if len(self.steps) != self._at:
+            return None
+        self._dead = True
+        return Fault.KILL_AFTER if self._after else Fault.KILL_BEFORE
+
+
+class FusedBus:
+    def __init__(self, inner: Bus, fuse: Fuse) -> None:
+        self._inner = inner
+        self._fuse = fuse
+
+    @property
+    def address(self) -> str:
+        return self._inner.address
+
+    def prepare(self) -> None:
+        self._inner.prepare()
+
+    def partitions(self, topic: Topic) -> int:
+        return self._fuse.run("bus partitions", lambda: self._inner.partitions(topic))
+
+    def partition_of(self, key: str) -> int:
+        return self._inner.partition_of(key)
+
+    def source(self, partition: int) -> Source:
+        return self._inner.source(partition)
+
+    def extent(self, topic: Topic, partition: int) -> Extent:
+        return self._fuse.run("bus extent", lambda: self._inner.extent(topic, partition))
+
+    def committed(self, group: str, partition: int) -> int | None:
+        return self._inner.committed(group, partition)
+
+    def append(self, topic: Topic, messages: Sequence[Message], timeout_s: float = DEFAULT_TIMEOUT_S) -> list[Place]:
+        return self._fuse.run("bus append", lambda: self._inner.append(topic, messages, timeout_s))
+
+    def reader(self, topic: Topic, offsets: Mapping[int, int]) -> Reader:
+        return FusedReader(self._fuse.run("bus reader", lambda: self._inner.reader(topic, offsets)), self._fuse)
+
+    def seat(self, group: str) -> Seat:
+        return self._inner.seat(group)
+
+    def trim(self, partition: int, before: int) -> None:
+        self._inner.trim(partition, before)
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+class FusedReader:
+    def __init__(self, inner: Reader, fuse: Fuse) -> None:
+        self._inner = inner
+        self._fuse = fuse
+
+    def read(self, timeout_s: float, max_records: int = 1_000) -> Sequence[Record]:
+        return self._fuse.run("bus read", lambda: self._inner.read(timeout_s, max_records))
+
+    def offsets(self) -> Mapping[int, int]:
+        return self._inner.offsets()
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+class ListedRecords:
+    """A topic in lists: by partition, values by offset; None is an offset that holds no record."""
+
+    def __init__(
+        self, held: Mapping[int, list[str | None]], fuse: Fuse | None = None, ambient: Ambient | None = None
+    ) -> None:
+        self.held = held
+        self._ambient = ambient or FakeAmbient()
+        self.first = dict.fromkeys(held, 0)
+        self._fuse = fuse or Fuse()
+
+    @property
+    def topic(self) -> str:
+        return "clicks"
+
+    def partitions(self) -> Sequence[int]:
+        return self._fuse.run("source partitions", lambda: sorted(self.held))
+
+    def extent(self, partition: int) -> Extent:
+        return self._fuse.run("source extent", lambda: Extent(self.first[partition], len(self.held[partition])))
+
+    def read(self, partition: int, offset: int, timeout_s: float, max_records: int) -> Chunk:
+        return self._fuse.run("source read", lambda: self._read(partition, offset, timeout_s, min(max_records, 3)))
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _read(self, partition: int, offset: int, timeout_s: float, count: int) -> Chunk:
+        values = self.held[partition][offset : offset + count]
+        if not values:
+            self._ambient.sleep(timeout_s)
+        records = [
+            SourceRecord(partition, offset + number, 1, None, value.encode())
+            for number, value in enumerate(values)
+            if value is not None
+        ]
+        return Chunk(records, offset + len(values))
+
+
+def to_table(records: Sequence[SourceRecord]) -> pa.Table:
+    texts = [(record.value or b"").decode() for record in records]
+    return pa.table({"text": texts, "region": [text[0] for text in texts]})
+
+
+class BatchWorld:
+    """`run` is one process from beginning to end. The committer works while that process waits for the bus."""
+
+    def __init__(self, held: Mapping[int, list[str | None]], *, partition_by: Sequence[str] = ("region",)) -> None:
+        self.ambient = FakeAmbient()
+        self.bus = MemoryBus(self.ambient)
+        self.bus.prepare()
+        self.store = MemoryStore(self.ambient, uri=TABLE)
+        self.held = held
+        self.first: dict[int, int] = {}
+        self.is_committing = True
+        self.commits_from_s = 0.0
+        self.answer_within_s = 600.0
+        stores = Stores({TABLE: self.store}, {"checkpoint.interval": "4"})
+        self.committer = Committer(self.bus.again(), stores, self.ambient, NO_LINGER, identity="one", executor=AtOnce())
+        with self._producer(Fuse()) as producer:
+            producer.create(schema_string_of("text STRING, region STRING"), partition_by).wait(10)
+
+    def run(self, fuse: Fuse | None = None, **options: object) -> BatchReport:
+        """Run the job until it has taken what is there, or the fuse ends it. A process that is ended closes nothing."""
+        chosen = fuse or Fuse()
+        source = ListedRecords(self.held, chosen, self.ambient)
+        source.first.update(self.first)
+        settings: dict[str, object] = {"limits": LIMITS, **options}
+        job = BatchJob("job", source, self._producer(chosen), to_table, **settings)  # type: ignore[arg-type]  # as given
+        return job.run()
+
+    def settle(self) -> None:
+        """Let the committer decide whatever is on the bus."""
+        for _ in range(50):
+            self.committer.step(0.0)
+
+    def rows(self) -> list[str]:
+        table = Table(self.store, FakeAmbient("reader"), fresh_resources())
+        found = table.snapshot().scan(["text"]).read_all().column("text").to_pylist()
+        return sorted(found)
+
+    def _producer(self, fuse: Fuse) -> Producer:
+        bus = FusedBus(self.bus.again(wait=self._wait), fuse)
+        store = FaultyStore(self.store, fuse.plan)
+        return Producer(
+            bus,
+            TABLE,
+            answer_within_s=self.answer_within_s,
+            ambient=self.ambient,
+            threads=False,
+            store=store,
+            resources=fresh_resources(),
+        )
+
+    def _wait(self, seconds: float) -> None:
+        if self.is_committing and self.ambient.monotonic_s() >= self.commits_from_s:
+            self.committer.step(0.0)
+        self.ambient.sleep(seconds)

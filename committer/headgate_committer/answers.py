@@ -12,8 +12,9 @@ from headgate_schemas.message_shape import FORMAT
 from headgate_schemas.operations import Receipt, Rejected
 from headgate_schemas.sources import Source
 
-MAX_LETTER_BODY_BYTES = 640 << 10
-"""Of an undecidable message's bytes: in base64 they still fit into one message."""
+MAX_LETTER_BODY_BYTES = 600 << 10
+"""Of an undecidable message's bytes: in base64, and beside all of the rest at its longest, they still fit into one message."""
+_KEY_CHARACTERS = 2_000
 _HEADER_CHARACTERS = 500
 _HEADERS = 30
 
@@ -110,4 +111,4 @@ def letter_message(letter: Undecidable, source: Source, committer: str, now_ms: 
         subject=letter.proposal_id or identity,
         time_ms=now_ms,
     )
-    return Message(record.key, headers, encode_dead_letter(body))
+    return Message(record.key[:_KEY_CHARACTERS], headers, encode_dead_letter(body))

@@ -36,13 +36,16 @@ class Committer:
         identity: str,
         group: str = DEFAULT_GROUP,
         executor: Executor,
+        background: Executor | None = None,
     ) -> None:
+        """`background` writes states; work on tables may wait for it, so its threads are others than the executor's."""
         self._bus = bus
         self._tables = tables
         self._ambient = ambient
         self._limits = limits or CommitterLimits()
         self._identity = identity
         self._executor = executor
+        self._background = background or executor
         self._seat = bus.seat(group)
         self._lanes: dict[int, Lane] = {}
         self._checked_at_s = ambient.monotonic_s()
@@ -67,7 +70,11 @@ class Committer:
         for partition, lane in list(self._lanes.items()):
             lane.take(by_partition.get(partition, ()))
             busy |= lane.collect()
-            lane.refill()
+            try:
+                lane.refill()
+            except OffsetGone as gone:
+                self._lose(gone)
+                continue
             lane.work(at_once=self._is_draining)
             busy |= lane.collect()
             busy |= lane.publish(self._seat)
@@ -110,8 +117,7 @@ class Committer:
         try:
             return self._seat.poll(timeout_s, self._limits.poll_records)
         except OffsetGone as gone:
-            _log.warning("offset_gone", partition=gone.partition, offset=gone.offset, reason=str(gone))
-            self._let_go(gone.partition)
+            self._lose(gone)
             return ()
         except BusUnavailable as error:
             _log.warning("bus_unavailable", doing="reading proposals", reason=str(error))
@@ -148,6 +154,7 @@ class Committer:
             self._limits,
             self._identity,
             self._executor,
+            self._background,
         )
 
     def _check_sources(self) -> None:
@@ -164,6 +171,11 @@ class Committer:
             if source != lane.feed.source:
                 _log.warning("source_changed", partition=partition, was=str(lane.feed.source), now=str(source))
                 self._let_go(partition)
+
+    def _lose(self, gone: OffsetGone) -> None:
+        """Begin the partition anew: its tables notice what was lost."""
+        _log.warning("offset_gone", partition=gone.partition, offset=gone.offset, reason=str(gone))
+        self._let_go(gone.partition)
 
     def _let_go(self, partition: int) -> None:
         lane = self._lanes.pop(partition, None)

@@ -32,6 +32,7 @@ from headgate_table.errors import CommitConflict, OutcomeUnknown, StoreError
 
 _log = get_logger("headgate.committer")
 
+_MAY_PASS = (StoreError, OutcomeUnknown, CommitConflict)
 _MESSAGES_AT_ONCE = 5_000
 """In one transaction of the bus."""
 
@@ -49,6 +50,7 @@ class Lane:
         limits: CommitterLimits,
         identity: str,
         executor: Executor,
+        background: Executor,
     ) -> None:
         self.partition = partition
         self.feed = feed
@@ -59,6 +61,7 @@ class Lane:
         self._limits = limits
         self._identity = identity
         self._executor = executor
+        self._background = background
         self._queues: OrderedDict[str, TableQueue] = OrderedDict()
         self._active: dict[str, TableQueue] = {}
         self._committers: dict[str, TableCommitter] = {}
@@ -90,12 +93,13 @@ class Lane:
         uri = item.proposal.table
         queue = self._queues.get(uri)
         if queue is None:
+            queue = TableQueue(uri, self._limits)
             try:
-                self._committers[uri] = self._open(uri)
+                self._open(queue, now_s)
             except NotServed as error:
                 self._set_aside(Undecidable(item.record, RejectCode.UNKNOWN_TABLE, str(error), item.proposal.id, uri))
                 return
-            queue = self._queues[uri] = TableQueue(uri, self._limits)
+            self._queues[uri] = queue
         before = queue.size
         queue.add(item, now_s)
         self._held_bytes += queue.size - before
@@ -104,30 +108,44 @@ class Lane:
         if self._held_bytes > self._limits.lane_bytes:
             self._spill_most()
 
-    def _open(self, uri: str) -> TableCommitter:
-        return TableCommitter(
-            self._tables.reader(uri),
+    def _open(self, queue: TableQueue, now_s: float) -> TableCommitter | None:
+        """None where its store can't be opened now. Raises `NotServed`."""
+        try:
+            reader = self._tables.reader(queue.uri)
+        except StoreError as error:
+            self._wait(queue, error, now_s)
+            return None
+        committer = TableCommitter(
+            reader,
             self.feed,
             self._ambient,
             self._limits,
             self._identity,
             self._tables.options,
-            self._executor,
+            self._background,
         )
+        self._committers[queue.uri] = committer
+        return committer
 
     def _close_idle(self) -> None:
+        if len(self._queues) <= self._limits.open_tables:
+            return
         for uri in list(self._queues):
             if len(self._queues) <= self._limits.open_tables:
                 return
             if self._queues[uri].is_idle:
-                del self._queues[uri], self._committers[uri]
+                del self._queues[uri]
+                self._committers.pop(uri, None)
 
-    def _spill_most(self) -> None:
+    def _spill_most(self, besides: TableQueue | None = None) -> None:
         """Let the table go back to the bus that holds most of what nobody works on."""
-        heaviest = max(self._active.values(), key=lambda queue: 0 if queue.work is not None else queue.size)
-        before = heaviest.size
+        free = [queue for queue in self._active.values() if queue.work is None and queue.pending and queue is not besides]
+        if not free:
+            return
+        heaviest = max(free, key=lambda queue: queue.size)
+        self._held_bytes -= heaviest.size
         heaviest.spill()
-        self._held_bytes += heaviest.size - before
+        self._end_refill(heaviest)  # it is read again from an offset that lies before where that had come to
         _log.warning("table_spilled", table=heaviest.uri, offset=heaviest.spilled_from, reason=heaviest.trouble)
 
     def refill(self) -> None:
@@ -136,10 +154,12 @@ class Lane:
         for queue in list(self._active.values()):
             if queue.spilled_from is None or len(queue.pending) > self._limits.queue_proposals // 2:
                 continue
-            if queue.failures and queue.pending:
+            if queue.failures and (queue.pending or now_s < queue.ready_at_s):
                 continue  # its store doesn't answer yet
             try:
                 self._refill(queue, now_s)
+                if self._held_bytes > self._limits.lane_bytes:
+                    self._spill_most(besides=queue)
             except BusUnavailable as error:
                 _log.warning("bus_unavailable", partition=self.partition, doing="reading again", reason=str(error))
                 self._end_refill(queue)
@@ -181,14 +201,17 @@ class Lane:
 
     def work(self, *, at_once: bool = False) -> None:
         """Begin work on every table that is ready. `at_once`: without waiting for company."""
-        if len(self._events) > self._limits.unpublished_events:
+        if self._is_choked:
             return
         now_s = self._ambient.monotonic_s()
         for uri, queue in list(self._active.items()):
             if queue.is_ready(now_s, at_once=at_once):
+                committer = self._committers.get(uri) or self._open(queue, now_s)
+                if committer is None:
+                    continue
                 batch = tuple(_first(queue, self._limits.group_proposals))
                 self._queues.move_to_end(uri)
-                queue.work = self._executor.submit(self._committers[uri].settle, batch)
+                queue.work = self._executor.submit(committer.settle, batch)
 
     def collect(self) -> bool:
         """Take the results of finished work; whether there were any. Raises `Overtaken`."""
@@ -213,13 +236,18 @@ class Lane:
             return
         if isinstance(error, Overtaken) or not isinstance(error, Exception):
             raise error
+        # Whatever comes between: until something is answered, nobody has said how to go on.
+        queue.is_refused = queue.is_refused or isinstance(error, TableHeld)
+        self._wait(queue, error, self._ambient.monotonic_s())
+
+    def _wait(self, queue: TableQueue, error: Exception, now_s: float) -> None:
+        """Leave a table alone for a while, and say so once."""
         limits = self._limits
         pause_s = limits.longest_pause_ms / 1000
-        if isinstance(error, StoreError | OutcomeUnknown | CommitConflict):
+        if isinstance(error, _MAY_PASS):
             pause_s = min(pause_s, limits.first_pause_ms / 1000 * 2 ** min(queue.failures, 20))
-        queue.is_refused = isinstance(error, TableHeld)
         trouble = str(error) if isinstance(error, HeadgateError) else _unexpected(error)
-        if queue.failed(trouble, self._ambient.monotonic_s(), pause_s * (0.5 + self._ambient.jitter() / 2)):
+        if queue.failed(trouble, now_s, pause_s * (0.5 + self._ambient.jitter() / 2)):
             _log.warning("table_waits", table=queue.uri, offset=queue.oldest, kind=type(error).__name__, reason=trouble)
 
     def _announce(self, uri: str, settlement: Settlement) -> None:
@@ -282,6 +310,11 @@ class Lane:
     # ---- waiting and ending
 
     @property
+    def _is_choked(self) -> bool:
+        """Whether the bus has to take what was decided before anything more is."""
+        return len(self._events) > self._limits.unpublished_events
+
+    @property
     def undecided(self) -> int:
         return sum(len(queue.pending) for queue in self._active.values())
 
@@ -297,6 +330,8 @@ class Lane:
     def pause_s(self, longest_s: float) -> float:
         """For how long nothing is to be done unless something comes."""
         now_s = self._ambient.monotonic_s()
+        if self._is_choked:
+            return min(longest_s, max(0.0, self._publish_at_s - now_s))
         pause_s = longest_s
         for queue in self._active.values():
             if queue.work is None and queue.pending:
@@ -310,8 +345,14 @@ class Lane:
 
     def finish(self) -> None:
         """Wait for states that are under way, and let go."""
-        for committer in self._committers.values():
-            committer.finish()
+        for uri, committer in self._committers.items():
+            queue = self._queues.get(uri)
+            if queue is not None and queue.work is not None and not queue.work.done():
+                continue  # a thread still works on it, and only one may
+            try:
+                committer.finish()
+            except HeadgateError as error:
+                _log.warning("state_not_written", table=uri, reason=str(error))
         self.drop()
 
     def drop(self) -> None:

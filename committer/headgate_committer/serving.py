@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 STORE_THREADS = 16
 """Tables that are worked on at the same time; they mostly wait for the store."""
+STATE_THREADS = 4
+"""States that are written at the same time."""
 
 
 @contextmanager
@@ -37,8 +39,13 @@ def serving(
     tables = StoredTables(stores, resources, ambient, roots, overrides)
     bus.prepare()
     identity = f"{name}-{ambient.new_id()[:12]}"  # its own for every run: it stands in every version
-    with ThreadPoolExecutor(STORE_THREADS, thread_name_prefix="headgate-commit") as executor:
-        committer = Committer(bus, tables, ambient, limits, identity=identity, group=group, executor=executor)
+    with (
+        ThreadPoolExecutor(STATE_THREADS, thread_name_prefix="headgate-state") as background,
+        ThreadPoolExecutor(STORE_THREADS, thread_name_prefix="headgate-commit") as executor,
+    ):
+        committer = Committer(
+            bus, tables, ambient, limits, identity=identity, group=group, executor=executor, background=background
+        )
         try:
             yield committer
         finally:

@@ -20,6 +20,7 @@ _log = get_logger("headgate.state")
 @dataclass(frozen=True, slots=True)
 class _Task:
     version: int
+    work: Callable[[], LoadedLog]
     future: "Future[LoadedLog]"
 
 
@@ -31,60 +32,76 @@ class StateKeeper:
         self._ambient = ambient
         self._executor = executor
         self._task: _Task | None = None
-        self._must: bool = False
+        self._needed = -1
+        """The version that must have a state before the next is written."""
         self._swap: CompactState | None = None
+        """What the state of that version does to the manifests."""
+        self._stopped: _Task | None = None
+        """The state in whose place another program's lies."""
 
     def after_commit(self, held: Held, *, at_once: bool, swap: CompactState | None) -> None:
-        """A version was written. `at_once`: readers of other kinds need a state before the next version."""
-        self._must = self._must or at_once
-        self._swap = swap
+        """A version was written. `at_once`: readers of other kinds need its state before the next version."""
+        if at_once:
+            self._needed, self._swap = held.log.version, swap
         options = held.options
         due = held.log.version - max(held.log.plan.base.version, 0) >= options.checkpoint_interval
-        if (options.checkpoint_enabled and due) or self._must:
+        if (options.checkpoint_enabled and due) or at_once:
             self._start(held)
 
     def before_commit(self, held: Held) -> None:
         """Put a state that is done under the log; wait for one that the next version must not overtake.
 
-        Raises `CorruptTable` when the state shows that another program writes to this log by other rules.
+        Raises `CorruptTable` when a state shows that another program writes to this log by other rules, for as long as it
+        is there.
         """
-        if self._must and self._task is None:
+        if self._stopped is not None:
+            base = self._executor.submit(self._stopped.work).result()
+            self._stopped = None
+            self._table.rebase(base)
+        if self._task is not None and self._task.future.done():
+            self._adopt()
+        while held.log.plan.base.version < self._needed:
             self._start(held)
-        task = self._task
-        if task is None or not (self._must or task.future.done()):
-            return
-        self._task = None
-        try:
-            base = task.future.result()
-        except CorruptTable:
-            raise
-        except HeadgateError as error:
-            _log.warning("state_not_written", table=self._table.uri, version=task.version, reason=str(error))
-            if self._swap is not None:
-                # The live files are the same without it; whoever proposed the swap plans again from what is there.
-                self._must, self._swap = False, None
-            return
-        self._must, self._swap = False, None
-        self._table.rebase(base)
+            if not self._adopt():
+                break  # tried again before the next commit, unless it was a swap
+        else:
+            self._needed, self._swap = -1, None
+
+    def settle(self) -> None:
+        """Wait for a state that is under way, and put it under the log."""
+        if self._task is not None and self._table.held is not None:
+            self._adopt()
 
     def drop(self) -> None:
         """The log was read anew: a state under way is no longer waited for."""
-        self._task = None
-        self._must, self._swap = False, None
+        self._task, self._stopped = None, None
+        self._needed, self._swap = -1, None
 
-    def settle(self) -> None:
-        """Wait for a state that is under way."""
-        held = self._table.held
-        if self._task is not None and held is not None:
-            self._must = True
-            self.before_commit(held)
+    def _adopt(self) -> bool:
+        """Wait for the state under way; whether it was written."""
+        task, self._task = self._task, None
+        assert task is not None, "one was started"
+        try:
+            base = task.future.result()
+        except CorruptTable:
+            self._stopped = task
+            raise
+        except HeadgateError as error:
+            _log.warning("state_not_written", table=self._table.uri, version=task.version, reason=str(error))
+            if self._swap is not None and task.version == self._needed:
+                # The live files are the same without it; whoever proposed the swap plans again from what is there.
+                self._needed, self._swap = -1, None
+            return False
+        self._table.rebase(base)
+        return True
 
     def _start(self, held: Held) -> None:
         if self._task is not None:
             return
         log = replace(held.log, delta=held.log.delta.copy())
-        work = self._work(log, held, kept_memory(held.memory), self._swap)
-        self._task = _Task(log.version, self._executor.submit(work))
+        swap = self._swap if log.version == self._needed else None
+        work = self._work(log, held, kept_memory(held.memory), swap)
+        self._task = _Task(log.version, work, self._executor.submit(work))
 
     def _work(
         self, log: LoadedLog, held: Held, memory: KeptMemory, swap: CompactState | None

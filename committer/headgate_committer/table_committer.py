@@ -28,7 +28,7 @@ from headgate_schemas.events import CommitEvent
 from headgate_schemas.logs import get_logger
 from headgate_schemas.message_shape import UnreadableMessage
 from headgate_schemas.operation_bodies import operation_of
-from headgate_schemas.operations import Committed, Create, Operation, Receipt, RejectCode
+from headgate_schemas.operations import Committed, CompactState, Create, Operation, Receipt, RejectCode, Restore
 from headgate_schemas.proposals import decode_claimed
 from headgate_schemas.sources import Source
 from headgate_table.errors import CommitConflict, CorruptTable, OutcomeUnknown, TableNotFound
@@ -90,11 +90,11 @@ class TableCommitter:
         limits: CommitterLimits,
         identity: str,
         options_for: Callable[[Mapping[str, str]], TableOptions],
-        executor: Executor,
+        background: Executor,
     ) -> None:
         self._table = TableLog(reader, identity, options_for)
-        self._states = StateKeeper(self._table, ambient, executor)
-        self._claims = ClaimSweeper(reader.store, ambient, executor)
+        self._states = StateKeeper(self._table, ambient, background)
+        self._claims = ClaimSweeper(reader.store, ambient, background)
         self._feed = feed
         self._ambient = ambient
         self._limits = limits
@@ -191,6 +191,9 @@ class TableCommitter:
         check_writable(held.log.protocol, self.uri)
         position = held.memory.position(self._feed.source) or 0
         items = self._opened(sort_out(batch, held.memory, position, self._told, self._limits))
+        if any(isinstance(item, Asked) and isinstance(item.operation, Restore | CompactState) for item in items):
+            # Its own state follows at once, and what is found out for it must be what that state is based on.
+            self._states.settle()
         version = held.log.version + 1
         # Commit times never go back, whatever the clocks of other writers said: time travel and cleaning rely on it.
         now_ms = max(self._ambient.now_ms(), held.log.time_ms)

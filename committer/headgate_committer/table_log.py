@@ -27,6 +27,9 @@ _log = get_logger("headgate.committer")
 
 _BATCH = 32
 _MAX_IDS_BYTES = MAX_BODY_BYTES
+_MAX_TEXT = 200
+_MAX_TIME_MS = 253_402_300_799_999
+_MAX_COUNT = 2**63 - 1
 MAX_TOLD = 1_000_000
 """Earlier decisions that are announced again with what their versions say; those beyond, from what is remembered."""
 
@@ -203,20 +206,20 @@ class TableLog:
 
 
 def commit_event(uri: str, version: int, actions: Sequence[Action], record: CommitRecord) -> CommitEvent:
-    """How a version is announced, whoever wrote it."""
+    """How a version is announced, whoever wrote it, and in whatever units: what an event can't hold is cut to what it can."""
     adds = [action for action in actions if isinstance(action, AddFile)]
     removes = [action for action in actions if isinstance(action, RemoveFile)]
     return CommitEvent(
         table=uri,
         version=version,
-        time=record.time_ms,
-        operation=record.operation or "unknown",
+        time=min(record.time_ms, _MAX_TIME_MS),
+        operation=record.operation[:_MAX_TEXT] or "unknown",
         added=len(adds),
         removed=len(removes),
         added_bytes=sum(add.size for add in adds),
         removed_bytes=sum(remove.size or 0 for remove in removes),
-        committer=None if record.term is None else record.term.committer,
-        epoch=None if record.term is None else record.term.epoch,
+        committer=None if record.term is None else record.term.committer[:_MAX_TEXT],
+        epoch=None if record.term is None else min(record.term.epoch, _MAX_COUNT),
         proposals=_that_fit(decision.id for decision in record.decisions if decision.accepted),
     )
 

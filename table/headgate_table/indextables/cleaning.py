@@ -149,9 +149,12 @@ def states_in_history(states: Mapping[int, StateFacts | None]) -> list[int]:
     earliest_later: int | None = None
     for version in sorted(states, reverse=True):
         facts = states[version]
-        if facts is not None and (earliest_later is None or facts.created_at <= earliest_later):
+        if facts is None:
+            continue
+        # A state that carries what a committer remembers never takes a number again, whatever the clocks said.
+        if facts.has_coordinator or earliest_later is None or facts.created_at <= earliest_later:
             history.append(version)
-            earliest_later = facts.created_at
+            earliest_later = min(facts.created_at, earliest_later or facts.created_at)
     return history[::-1]
 
 

@@ -122,9 +122,10 @@ class LogReader:
         kept: list[StateManifest] = []
         earliest_later: int | None = None
         for state in sorted(found, key=lambda item: item.version, reverse=True):
-            if earliest_later is None or state.created_at <= earliest_later:
+            # A state that carries what a committer remembers never takes a number again, whatever the clocks said.
+            if state.coordinator is not None or earliest_later is None or state.created_at <= earliest_later:
                 kept.append(state)
-                earliest_later = state.created_at
+                earliest_later = min(state.created_at, earliest_later or state.created_at)
         return tuple(sorted(state.version for state in kept))
 
     def state(self, version: int) -> StateManifest:
@@ -285,6 +286,8 @@ class LogReader:
         raise first_gap
 
     def _is_reused(self, listing: LogListing, base: Base) -> bool:
+        if self.state(base.version).coordinator is not None:
+            return False
         later = next((number for number in listing.states if number > base.version), None)
         if later is None:
             return False

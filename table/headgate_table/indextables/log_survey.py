@@ -48,7 +48,7 @@ def survey_log(reader: LogReader, protected: Protected) -> LogSurvey:
     known = _with_metadata_versions(reader, inventory, states)
     pointer = reader.pointer()
     versions_from = protected.versions_from
-    if not remembers:
+    if not remembers and not inventory.checkpoints:  # JSON checkpoints carry the floor, and nothing carries more
         versions_from = _lower(versions_from, _first_to_remember(reader, inventory))
     roots = Roots(pointer.version if isinstance(pointer, Pointer) else None, known, manifests, versions_from)
     return LogSurvey(inventory, roots)

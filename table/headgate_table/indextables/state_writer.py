@@ -22,7 +22,7 @@ from headgate_table.indextables.log_reader import LoadedLog, LogReader
 from headgate_table.indextables.manifest_reader import read_manifest
 from headgate_table.indextables.manifest_writer import write_manifest
 from headgate_table.indextables.memory_text import KeptMemory
-from headgate_table.indextables.names import POINTER, carried_path, resolve_manifest, state_key
+from headgate_table.indextables.names import POINTER, carried_path, resolve_manifest, state_key, version_key
 from headgate_table.indextables.options import TableOptions
 from headgate_table.indextables.path_index import find_entries
 from headgate_table.indextables.pointer import Pointer, format_pointer, parse_pointer, state_pointer
@@ -85,19 +85,30 @@ class StateWriter:
             first_pause_s=self._options.state_base_delay_ms / 1000,
             longest_pause_s=self._options.state_max_delay_ms / 1000,
         )
+        is_ours = True
         try:
             for attempt in attempts:
                 with attempt:
                     if self._is_late(planned):
                         planned = self._planned(log, metadata, memory, swap)
                         state = planned.state
-                    if not self._create(key, planned.data):
+                    is_ours = self._create(key, planned.data)
+                    if not is_ours:
                         state = self._existing(log)
         except _Unanswered as unanswered:
             raise OutcomeUnknown(
                 f"{key} of {self._store.uri} could not be written: {unanswered}. The version itself is committed"
             ) from None
-        self.advance_pointer(state_pointer(state.version, state.num_files, state.total_bytes, state.created_at))
+        newest = self.advance_pointer(
+            state_pointer(state.version, state.num_files, state.total_bytes, state.created_at)
+        )
+        if is_ours and newest > state.version and self._store.head(version_key(state.version)) is None:
+            # The log was truncated beyond this version meanwhile, and manifests that the state carries may be gone.
+            self._store.delete([key])
+            raise StoreError(
+                f"{self._store.uri} was cleaned up to version {newest} while the state of version {state.version} was written, so "
+                f"that state was taken back. The version itself was committed; read the table again"
+            )
         return WrittenState(state, rebased(log, state))
 
     def _planned(self, log: LoadedLog, metadata: Metadata, memory: KeptMemory, swap: CompactState | None) -> _Planned:
@@ -136,8 +147,8 @@ class StateWriter:
                     raise _Unanswered(reason)
                 return False
 
-    def advance_pointer(self, pointer: Pointer) -> None:
-        """Move `_last_checkpoint` forward to this state; never back (docs/format.md, section 1.3)."""
+    def advance_pointer(self, pointer: Pointer) -> int:
+        """Move `_last_checkpoint` forward to this state; never back (docs/format.md, section 1.3). Returns where it leads."""
         data = format_pointer(pointer)
         for _ in range(_POINTER_ATTEMPTS):
             try:
@@ -147,15 +158,16 @@ class StateWriter:
             else:
                 current = parse_pointer(found)
                 if isinstance(current, Pointer) and current.is_as_new_as(pointer):
-                    return
+                    return current.version
                 outcome = self._store.swap(POINTER, data, etag)
             match outcome:
                 case Created():
-                    return
+                    return pointer.version
                 case AlreadyExists() | Unknown():
                     continue  # read again what is there now
         # Readers look beyond the pointer, and the next state moves it.
         _log.warning("pointer_not_moved", table=self._store.uri, version=pointer.version, attempts=_POINTER_ATTEMPTS)
+        return pointer.version
 
     def _plan(self, log: LoadedLog, metadata: Metadata, memory: KeptMemory, swap: CompactState | None) -> StateManifest:
         base = log.state

@@ -1,0 +1,16 @@
+"""Random runs of the whole protocol: committers, producers, direct and foreign writers, cleaners, and all that goes wrong.
+
+More of them, side by side: `make simulate SEEDS=n FIRST=seed`.
+"""
+
+import pytest
+
+from support.simulation.run import simulate
+
+SEEDS = 200
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_every_invariant_holds(seed: int) -> None:
+    outcome = simulate(seed)
+    assert outcome.receipts >= outcome.proposals > 0

@@ -1,0 +1,121 @@
+"""Rule 8: a swap of manifests is in the log, holds the same live files, and its manifests are roots until its state stands.
+
+Without it: a swap that lost a file makes the file disappear; or cleaning takes the new manifests before the state names them.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from headgate_committer.limits import CommitterLimits
+from headgate_schemas.operations import Append, Committed, CompactState, Delete, RejectCode, Rejected
+from headgate_table.indextables.compactor import Compactor
+from headgate_table.indextables.entries import ALL_COLUMNS
+from headgate_table.indextables.entry_reader import read_entries
+from headgate_table.indextables.manifest_writer import write_manifest
+from headgate_table.table import Table
+from support.simulation.committers import SETTINGS
+from support.simulation.faults import Fault
+from support.simulation.scenario import TABLE, Scenario
+from support.simulation.scheduler import Process
+
+Change = Callable[[Table, Process, CompactState], CompactState]
+
+
+def _unchanged(table: Table, process: Process, swap: CompactState) -> CompactState:
+    return swap
+
+
+def _swap(play: Scenario, change: Change = _unchanged) -> CompactState:
+    """A swap of all manifests of the newest state, as a worker plans it."""
+
+    def prepare(process: Process) -> CompactState:
+        table = play.table(process, TABLE)
+        state = table.reader.latest().state
+        assert state is not None
+        work = Compactor(table.reader, play.ambient(process), table.options)
+        swap = work.prepare(state, work.plan(state, full=True), table.metadata)
+        return change(table, process, swap)
+
+    return play.by("worker", prepare)
+
+
+def test_a_swap_that_lost_a_file_is_refused() -> None:
+    with Scenario() as play:
+        play.committer("committer")
+        for _ in range(2):
+            play.direct(Append((play.file(), play.file())), interval=1)
+
+        def without_one(table: Table, process: Process, swap: CompactState) -> CompactState:
+            entries, _ = read_entries(table.store, table.reader.resources, table.reader.latest(), ALL_COLUMNS)
+            short = write_manifest(table.store, play.ambient(process), table.options, entries.slice(1), table.metadata)
+            return replace(swap, adds=(short,))
+
+        proposal = play.decided(play.propose(_swap(play, without_one)))
+        (receipt,) = play.told(proposal)
+        assert isinstance(receipt, Rejected)
+        assert receipt.code is RejectCode.BASE_GONE
+
+
+def test_a_remove_that_came_after_the_base_stays_removed_by_the_swap() -> None:
+    with Scenario() as play:
+        play.committer("committer")
+        files = [play.file() for _ in range(4)]
+        for start in (0, 2):
+            play.direct(Append(tuple(files[start : start + 2])), interval=1)
+        swap = _swap(play)
+        play.direct(Delete((files[0].path,)), interval=1)
+        proposal = play.decided(play.propose(swap))
+        play.run_for(1)
+        assert isinstance(play.told(proposal)[0], Committed | Rejected)
+        assert files[0].path not in play.by("reader", lambda process: play.table(process, TABLE).snapshot().paths())
+
+
+def test_manifests_of_a_swap_whose_state_was_never_written_outlive_a_cleaning() -> None:
+    with Scenario() as play:
+        committer = play.committer("committer")
+        for _ in range(2):
+            play.direct(Append((play.file(),)), interval=1)
+        swap = _swap(play)
+        play.faults.plan(Fault.DIES_AFTER, "store.create", "00003.json", process="committer")
+        play.propose(swap)
+        process = committer.process
+        assert process is not None
+        play.until(lambda: process.is_over, "the death of the committer")
+        play.days(2)
+        settings = {**SETTINGS, "purge.retentionCheckEnabled": "false", "state.gc.minManifestAgeHours": "0"}
+        play.by("cleaner", lambda process: play.table(process, TABLE, settings).purge(0, 0))
+        names = [f"_transaction_log/{manifest.path}" for manifest in swap.adds]
+        assert all(play.model.store.head(name) is not None for name in names)
+
+
+def test_a_state_that_took_too_long_starts_again_under_new_names() -> None:
+    with Scenario() as play:
+        play.direct(Append((play.file(),)), interval=1)
+        play.direct(Append((play.file(),)))
+        play.run_for(1)
+        slow, done = play.begun("slow", lambda process: play.table(process, TABLE).checkpoint())
+        play.halt(slow, "store.put", "manifests/", after=True)
+        play.days(1 / 24)
+        settings = {**SETTINGS, "purge.retentionCheckEnabled": "false", "state.gc.minManifestAgeHours": "0"}
+        play.by("cleaner", lambda process: play.table(process, TABLE, settings).purge(0, 0))
+        slow.thaw()
+        play.until(lambda: bool(done), "the slow writer's end")
+        assert max(play.model.states) == 2
+
+
+def test_a_swap_that_is_accepted_while_another_state_is_written_is_in_its_own_state() -> None:
+    with Scenario() as play:
+        for _ in range(3):
+            play.direct(Append((play.file(), play.file())), interval=1)
+        swap = _swap(play)
+        play.propose()
+        play.propose()
+        proposal = play.propose(swap)
+        for _ in range(4):
+            play.propose()
+        play.committer("committer", interval=2, limits=CommitterLimits(group_proposals=1))
+        play.settle()
+        (receipt,) = play.told(proposal)
+        assert isinstance(receipt, Committed)
+        manifests = play.model.states[receipt.version].manifests
+        assert all(any(listed.endswith(new.path) for listed in manifests) for new in swap.adds)

@@ -1,0 +1,1 @@
+"""The deterministic simulation: real committers and producers in one thread, over a simulated store, bus, clock and ids."""

@@ -1,0 +1,69 @@
+"""What the workload has asked for: whose file is whose, and which proposal may do what. The model judges versions by it."""
+
+from dataclasses import dataclass, field
+
+from headgate_schemas.operations import (
+    Append,
+    Delete,
+    Operation,
+    Overwrite,
+    Restore,
+    Rewrite,
+    Writer,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One proposal, as far as a version tells what became of it."""
+
+    id: str
+    table: str
+    kind: str
+    adds: frozenset[str] = frozenset()
+    removes: frozenset[str] = frozenset()
+    """Named ones; what a predicate selects is the table's business."""
+    may_remove: bool = False
+    may_add_anything: bool = False
+    writer: Writer | None = None
+
+
+def ask_of(proposal_id: str, table: str, operation: Operation, writer: Writer | None = None) -> Ask:
+    adds: frozenset[str] = frozenset()
+    removes: frozenset[str] = frozenset()
+    match operation:
+        case Append(files):
+            adds = frozenset(file.path for file in files)
+        case Overwrite(files):
+            adds = frozenset(file.path for file in files)
+        case Delete(paths):
+            removes = frozenset(paths)
+        case Rewrite(sources, files):
+            removes, adds = frozenset(sources), frozenset(file.path for file in files)
+        case _:
+            pass
+    return Ask(
+        proposal_id,
+        table,
+        type(operation).__name__,
+        adds,
+        removes,
+        may_remove=isinstance(operation, Overwrite | Delete | Rewrite | Restore),
+        may_add_anything=isinstance(operation, Restore),
+        writer=writer,
+    )
+
+
+@dataclass(slots=True)
+class Asks:
+    """All that was ever asked. One id may be asked for several times, always for the same."""
+
+    by_id: dict[str, Ask] = field(default_factory=dict)
+    owners: dict[str, set[str]] = field(default_factory=dict)
+    """By path, the ids of the proposals that want to add it."""
+
+    def add(self, ask: Ask) -> None:
+        known = self.by_id.setdefault(ask.id, ask)
+        assert known == ask, f"the workload used the id {ask.id} for two different proposals"
+        for path in ask.adds:
+            self.owners.setdefault(path, set()).add(ask.id)

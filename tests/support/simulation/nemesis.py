@@ -1,0 +1,123 @@
+"""What befalls the processes of a random run, apart from the faults of single calls: deaths, long pauses, lost places, outages."""
+
+import random
+from collections.abc import Sequence
+
+from support.simulation.committers import CommitterSeat
+from support.simulation.scheduler import Process
+from support.simulation.world import World
+
+
+class Nemesis:
+    """Strikes every few seconds until it is told to stop."""
+
+    def __init__(self, world: World, committers: Sequence[CommitterSeat]) -> None:
+        self._world = world
+        self._committers = committers
+        self._random = random.Random(f"nemesis/{world.seed}")
+        self._stopped = False
+        self.others: list[Process] = []
+        """Processes that may die or stand still, too."""
+        self._mean_s = self._random.choice((1.0, 3.0, 10.0))
+
+    def start(self) -> None:
+        self._plan()
+
+    def stop(self) -> None:
+        self._stopped = True
+        self._world.faults.outages.clear()
+        self._world.cluster.available = True
+
+    def _plan(self) -> None:
+        scheduler = self._world.scheduler
+        scheduler.at(scheduler.now_ms + round(1000 * self._random.expovariate(1 / self._mean_s)), self._strike)
+
+    def _strike(self) -> None:
+        if self._stopped:
+            return
+        strike = self._random.choice(
+            (
+                self._kill_committer,
+                self._freeze_committer,
+                self._freeze_committer,
+                self._take_place_away,
+                self._store_outage,
+                self._bus_outage,
+                self._kill_other,
+                self._freeze_other,
+                self._slow_down,
+                self._retire_committer,
+            )
+        )
+        strike()
+        self._plan()
+
+    def _committer(self) -> CommitterSeat | None:
+        alive = [seat for seat in self._committers if seat.process is not None and not seat.process.is_over]
+        return self._random.choice(alive) if alive else None
+
+    def _kill_committer(self) -> None:
+        seat = self._committer()
+        if seat is not None and seat.process is not None:
+            seat.process.kill()
+
+    def _retire_committer(self) -> None:
+        seat = self._committer()
+        if seat is not None:
+            self._world.scheduler.note("nemesis", f"{seat.name} is told to stop")
+            seat.retire()
+
+    def _freeze_committer(self) -> None:
+        """Some pauses are shorter than the session, others make a zombie."""
+        seat = self._committer()
+        if seat is None or seat.process is None or seat.process.frozen:
+            return
+        seconds = self._random.choice((1, 5, 15, 40))
+        seat.process.freeze(seconds * 1000)
+        if seconds > 10:
+            seat.expire_later()
+
+    def _take_place_away(self) -> None:
+        seat = self._committer()
+        if seat is not None and seat.bus is not None:
+            self._world.scheduler.note("nemesis", f"{seat.name} loses its place in the group")
+            seat.bus.inner.expire()
+
+    def _store_outage(self) -> None:
+        scheduler = self._world.scheduler
+        uri = self._random.choice(sorted(self._world.stores))
+        scheduler.note("nemesis", f"{uri} answers nobody")
+        self._world.faults.outages.add(uri)
+        scheduler.at(
+            scheduler.now_ms + round(8_000 * self._random.random()), lambda: self._world.faults.outages.discard(uri)
+        )
+
+    def _bus_outage(self) -> None:
+        scheduler = self._world.scheduler
+        cluster = self._world.cluster
+        scheduler.note("nemesis", "the bus answers nobody")
+        cluster.available = False
+
+        def back() -> None:
+            cluster.available = True
+
+        scheduler.at(scheduler.now_ms + round(4_000 * self._random.random()), back)
+
+    def _other(self) -> Process | None:
+        alive = [process for process in self.others if not process.is_over]
+        return self._random.choice(alive) if alive else None
+
+    def _kill_other(self) -> None:
+        process = self._other()
+        if process is not None:
+            process.kill()
+
+    def _freeze_other(self) -> None:
+        process = self._other()
+        if process is not None and not process.frozen:
+            process.freeze(self._random.choice((1_000, 10_000, 30_000)))
+
+    def _slow_down(self) -> None:
+        seat = self._committer()
+        if seat is not None and seat.process is not None:
+            seat.process.slowness = self._random.choice((1.0, 1.0, 10.0, 100.0))

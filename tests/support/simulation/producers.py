@@ -1,0 +1,105 @@
+"""The real producer, without threads, as a simulated job: it dies, starts again, and proposes what it isn't sure about once more."""
+
+import random
+from collections import deque
+from dataclasses import dataclass, field
+
+from headgate_producer.errors import NotSent
+from headgate_producer.producer import Producer
+from headgate_producer.ticket import Ticket
+from headgate_schemas.errors import HeadgateError
+from headgate_schemas.operations import Rejected, Writer
+from headgate_table.errors import OutcomeUnknown
+from headgate_table.indextables.log_reader import LogReader
+from support.simulation.asked import ask_of
+from support.simulation.executors import resources_of
+from support.simulation.operations import Operations
+from support.simulation.scheduler import Process
+from support.simulation.workloads import Note
+from support.simulation.world import World
+
+
+@dataclass
+class Job:
+    """Proposes through `Producer`. Its notes survive its deaths; the producer doesn't."""
+
+    world: World
+    name: str
+    table: str
+    count: int
+    app: str | None = None
+    drawn: random.Random = field(init=False)
+    notes: deque[Note] = field(default_factory=deque)
+    made: int = 0
+
+    def __post_init__(self) -> None:
+        self.drawn = random.Random(f"job/{self.world.seed}/{self.name}")
+        self._operations = Operations(self.drawn, self.world.models[self.table], self.world.file_name)
+
+    @property
+    def is_done(self) -> bool:
+        return self.made >= self.count and not self.notes
+
+    def live(self, process: Process) -> None:
+        world = self.world
+        ambient = world.ambient(process)
+        store = world.store(process, self.table)
+        bus = world.bus(process)
+        producer = Producer(
+            bus,
+            self.table,
+            author=self.name,
+            ambient=ambient,
+            threads=False,
+            store=store,
+            answer_within_s=20.0,
+            max_in_flight=5,
+        )
+        # Its own would read with threads.
+        producer.reader = LogReader(store, resources_of(ambient))
+        tickets: dict[str, Ticket] = {}
+        while not self.is_done:
+            while len(self.notes) < 3 and self.made < self.count:
+                self.notes.append(self._begin())
+            try:
+                self._round(producer, tickets)
+            except (OutcomeUnknown, NotSent) as error:
+                world.scheduler.note(process.name, f"{type(error).__name__}: {error}")
+                process.sleep(1.0)
+            process.sleep(self.drawn.random())
+
+    def _round(self, producer: Producer, tickets: dict[str, Ticket]) -> None:
+        """Propose all that is open, then wait for each in order: what has a receipt is done."""
+        for note in self.notes:
+            self._write_files(note)
+            if note.id not in tickets:
+                tickets[note.id] = producer.propose(note.operation, proposal_id=note.id, writer=note.writer)
+        while self.notes:
+            ticket = tickets[self.notes[0].id]
+            try:
+                receipt = ticket.wait(15.0)
+            except HeadgateError:
+                if ticket.done:
+                    del tickets[self.notes[0].id]  # given up: it is proposed again
+                raise
+            self.world.receipts.seen(receipt, None if _is_undecided(receipt) else self.table)
+            self.notes.popleft()
+
+    def _write_files(self, note: Note) -> None:
+        model = self.world.models[self.table]
+        for file in getattr(note.operation, "files", ()) or getattr(note.operation, "adds", ()):
+            path = getattr(file, "path", "")
+            if model.store.head(path) is None and path not in model.deleted_files:
+                self.world.put_file(self.table, path, file.size)
+
+    def _begin(self) -> Note:
+        self.made += 1
+        writer = None if self.app is None else Writer(self.app, self.made)
+        operation = self._operations.append() if writer is not None else self._operations.draw()
+        note = Note(f"{self.name}-{self.made}", operation, writer)
+        self.world.asks.add(ask_of(note.id, self.table, operation, writer))
+        return note
+
+
+def _is_undecided(receipt: object) -> bool:
+    return isinstance(receipt, Rejected) and receipt.code.value in ("unreadable", "unknown_table", "over_bound")

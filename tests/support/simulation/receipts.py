@@ -1,0 +1,154 @@
+"""What was promised to anybody: every receipt ever seen, on the bus or by a caller, compared with the log and with each other."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from headgate_bus.interface import Record, Topic
+from headgate_schemas.cloud_events import RECEIPT, kind_of, subject_of
+from headgate_schemas.operations import Committed, Duplicate, Receipt, RejectCode, Rejected
+from support.simulation.asked import Asks
+from support.simulation.broken import must
+from support.simulation.model import TableModel
+
+UNDECIDED = frozenset({RejectCode.UNREADABLE, RejectCode.UNKNOWN_TABLE, RejectCode.OVER_BOUND})
+"""Dead letters are no decisions."""
+
+
+@dataclass(slots=True)
+class Receipts:
+    """Told of all that is appended to the bus (as its witness) and of what callers were answered."""
+
+    asks: Asks
+    tables: dict[str, TableModel]
+    source: tuple[str, str]
+    """Cluster and topic id of the proposals."""
+    answered: dict[str, Receipt] = field(default_factory=dict)
+    """By proposal, the first receipt that said something."""
+    announced: set[str] = field(default_factory=set)
+    set_aside: set[int] = field(default_factory=set)
+    proposals: dict[int, str] = field(default_factory=dict)
+    """By offset, the ids on the bus; "" for what is no proposal."""
+    expired: set[str] = field(default_factory=set)
+    count: int = 0
+    events: list[Receipt] = field(default_factory=list)
+    """All receipts on the bus, in their order."""
+
+    def appended(self, topic: Topic, records: Sequence[Record]) -> None:
+        for record in records:
+            match topic:
+                case Topic.PROPOSALS:
+                    self._proposed(record)
+                case Topic.EVENTS:
+                    self._announced(record)
+                case Topic.DEAD_LETTERS:
+                    self.set_aside.add(json.loads(record.body)["offset"])
+
+    def _proposed(self, record: Record) -> None:
+        identity = subject_of(record.headers)
+        self.proposals[record.offset] = identity
+        model = self.tables.get(record.key)
+        if model is not None:
+            model.record_at[(*self.source, record.partition, record.offset)] = identity
+
+    def _announced(self, record: Record) -> None:
+        if kind_of(record.headers) != RECEIPT:
+            return
+        body = json.loads(record.body)
+        identity = body["proposal"]
+        self.announced.add(identity)
+        receipt: Receipt
+        match body["outcome"]:
+            case "committed":
+                receipt = Committed(body["version"], identity)
+            case "duplicate":
+                receipt = Duplicate(body["version"], identity)
+            case _:
+                receipt = Rejected(RejectCode(body["code"]), body.get("reason", ""), identity)
+        self.events.append(receipt)
+        self.seen(receipt, body.get("table"))
+
+    def seen(self, receipt: Receipt, table: str | None) -> None:
+        """Somebody has been told this."""
+        self.count += 1
+        identity = receipt.proposal_id
+        model = None if table is None else self.tables.get(table)
+        match receipt:
+            case Committed(version):
+                assert model is not None
+                decided = model.decided.get(identity)
+                must(
+                    decided is not None and decided.accepted and decided.version == version,
+                    f"{identity} was told to be committed in version {version} of {table}, but the log says {decided} "
+                    f"(invariant 1)",
+                )
+            case Duplicate(version):
+                assert model is not None
+                self._check_duplicate(model, identity, version)
+            case Rejected(code):
+                if code is RejectCode.EXPIRED:
+                    self.expired.add(identity)
+                    return
+                decided = None if model is None else model.decided.get(identity)
+                must(
+                    decided is None or not decided.accepted,
+                    f"{identity} was told to be rejected ({code.value}), but {decided} (invariant 1)",
+                )
+                if code not in UNDECIDED:
+                    must(
+                        decided is not None and decided.code == code.value,
+                        f"{identity} was told {code.value}, but the log says {decided} (rule 10)",
+                    )
+        first = self.answered.setdefault(identity, receipt)
+        must(_agree(first, receipt), f"{identity} was told {first} first, and {receipt} now (invariant 5)")
+
+    def _check_duplicate(self, model: TableModel, identity: str, version: int) -> None:
+        decided = model.decided.get(identity)
+        if decided is not None:
+            must(decided.accepted, f"{identity} was told to be a duplicate of version {version}, but {decided}")
+        ask = self.asks.by_id.get(identity)
+        writer = None if ask is None else ask.writer
+        if writer is None:
+            must(
+                decided is not None and decided.version == version,
+                f"{identity} was told to be a duplicate of version {version}, but the log says {decided} (invariant 5)",
+            )
+            return
+        history = model.seqs.get(writer.app, [])
+        # Its own version where that is remembered, else that of the app's last; foreign writers make memories short.
+        allowed = [number for seq, number in history if seq >= writer.seq]
+        must(
+            version in allowed,
+            f"{identity}, seq {writer.seq} of {writer.app}, was told to be a duplicate of version {version}; "
+            f"the log has {history[-8:]} (rule 4)",
+        )
+
+    def unanswered(self) -> list[str]:
+        """Proposals on the bus that nobody was told about."""
+        return [
+            identity or f"offset {offset}"
+            for offset, identity in self.proposals.items()
+            if offset not in self.set_aside and identity not in self.announced
+        ]
+
+    def check_offset(self, offset: int, before: int) -> None:
+        """All that lies below the committed offset has been answered."""
+        for number in range(before, offset):
+            identity = self.proposals.get(number)
+            if identity is not None:
+                must(
+                    number in self.set_aside or identity in self.announced,
+                    f"the committed offset is {offset}, but nobody answered {identity or 'what lies'} at {number}",
+                )
+
+
+def _agree(first: Receipt, later: Receipt) -> bool:
+    match first, later:
+        case (Committed(), Committed()):
+            return first == later
+        case (Committed() | Duplicate(), Committed() | Duplicate()):
+            return True  # each was compared with the log
+        case (Rejected(code), Rejected(other)):
+            return code == other
+        case _:
+            return False

@@ -1,0 +1,248 @@
+"""The world of a simulation: one clock, the stores, the bus, the model that judges them, and processes that use them.
+
+What the processes do is in `workloads`; what is done to them in `nemesis` and, step by step, in `scenario`.
+"""
+
+import logging
+import random
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Self, TypeVar
+
+from headgate_bus.interface import Record, Topic
+from headgate_schemas.operations import Create
+from headgate_schemas.table_schema import schema_string_of
+from headgate_table.indextables.create import create_table
+from headgate_table.table import Table
+from support.bus.memory import MemoryBus
+from support.simulation.ambient import SimulatedAmbient
+from support.simulation.asked import Asks
+from support.simulation.broken import InvariantBroken
+from support.simulation.executors import resources_of
+from support.simulation.faults import Faults
+from support.simulation.model import TableModel
+from support.simulation.nothing_real import nothing_real
+from support.simulation.receipts import Receipts
+from support.simulation.scheduler import Process, Scheduler, Signal, Step
+from support.simulation.simulated_bus import SimulatedBus, WitnessedCluster
+from support.simulation.simulated_store import SimulatedStore, WitnessedStore
+from support.simulation.trace import Trace
+from support.stores.memory import MemoryStore
+
+START_MS = 1_780_000_000_000
+GROUP = "headgate-committer"
+COLUMNS = "id BIGINT, text STRING, region STRING"
+PARTITION_BY = ("region",)
+
+T = TypeVar("T")
+
+
+class _WorldClock:
+    """The clock of the store and of the bus, which are nobody's process."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self._drawn = 0
+
+    def now_ms(self) -> int:
+        return self._scheduler.now_ms
+
+    def monotonic_s(self) -> float:
+        return self._scheduler.now_ms / 1000
+
+    def new_id(self) -> str:
+        self._drawn += 1
+        return f"{self._drawn:032x}"
+
+    def jitter(self) -> float:
+        return 0.5
+
+    def sleep(self, seconds: float) -> None:
+        raise AssertionError("neither store nor bus waits: the process that asked does")
+
+
+class _Judging:
+    """Passes on what happened, and ends the run at the first broken invariant, whoever catches the error."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+
+    def judged(self, judge: Callable[[], None]) -> None:
+        try:
+            judge()
+        except InvariantBroken as broken:
+            self._scheduler.stop(broken)
+            raise
+
+
+class _TableWitness(_Judging):
+    def __init__(self, scheduler: Scheduler, model: TableModel) -> None:
+        super().__init__(scheduler)
+        self._model = model
+
+    def written(self, key: str, data: bytes) -> None:
+        self.judged(lambda: self._model.written(key, data))
+
+    def deleted(self, key: str) -> None:
+        self.judged(lambda: self._model.deleted(key))
+
+
+class _BusWitness(_Judging):
+    def __init__(self, scheduler: Scheduler, receipts: Receipts) -> None:
+        super().__init__(scheduler)
+        self._receipts = receipts
+
+    def appended(self, topic: Topic, records: Sequence[Record]) -> None:
+        self.judged(lambda: self._receipts.appended(topic, records))
+
+
+class _IntoTrace(logging.Handler):
+    """What processes log becomes part of the story."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        super().__init__(logging.INFO)
+        self._scheduler = scheduler
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._scheduler.note(self._scheduler.current_name(), record.getMessage()[:300])
+
+
+class World:
+    """Leave it by `with`: what is left then is killed. Logs go into the trace meanwhile."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.seed = seed
+        self.random = random.Random(f"world/{seed}")
+        self.trace = Trace(START_MS)
+        self.scheduler = Scheduler(seed, START_MS, self.trace)
+        self.faults = Faults(random.Random(f"faults/{seed}"))
+        self.clock = _WorldClock(self.scheduler)
+        self.news = Signal()
+        self.cluster = self._new_cluster()
+        self.stores: dict[str, WitnessedStore] = {}
+        self.models: dict[str, TableModel] = {}
+        self.asks = Asks()
+        self.receipts = Receipts(self.asks, self.models, self.place())
+        self.cluster.witness = _BusWitness(self.scheduler, self.receipts)
+        self.scheduler.on_step = self._stepped
+        self._lives: dict[str, int] = {}
+        self._ambients: dict[str, SimulatedAmbient] = {}
+        self._checked_offset = 0
+        self._made_files = 0
+        self._unreal = nothing_real()
+        self._log = logging.getLogger("headgate")
+        self._logged = self._log.level, self._log.propagate, self._log.handlers[:]
+        self._log.handlers[:] = [_IntoTrace(self.scheduler)]
+        self._log.propagate = False
+        self._log.setLevel(logging.INFO)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.scheduler.end()
+        finally:
+            self._unreal.__exit__(None, None, None)
+            level, self._log.propagate, self._log.handlers[:] = self._logged
+            self._log.setLevel(level)
+
+    # -- places ------------------------------------------------------------------------------------------------------
+
+    def place(self) -> tuple[str, str]:
+        """Cluster and topic id of the proposals."""
+        return self.cluster.cluster_id, self.cluster.topic_ids[Topic.PROPOSALS]
+
+    def add_store(self, uri: str) -> TableModel:
+        objects = MemoryStore(self.clock, uri=uri)
+        shared = WitnessedStore(objects)
+        model = TableModel(uri, objects, self.asks)
+        shared.witness = _TableWitness(self.scheduler, model)
+        self.stores[uri], self.models[uri] = shared, model
+        return model
+
+    def new_table(self, uri: str, configuration: Mapping[str, str] | None = None) -> TableModel:
+        """A table of `COLUMNS` at version 0."""
+        model = self.add_store(uri)
+        create = Create(schema_string_of(COLUMNS), PARTITION_BY, dict(configuration or {}))
+        process = self.process("setup")
+        self.complete(process, lambda: create_table(self.store(process, uri), self.ambient(process), create))
+        return model
+
+    def rebuild_cluster(self) -> None:
+        """Another cluster takes the place of the bus: empty, with other identities."""
+        self.cluster = self._new_cluster()
+        self.receipts.source = self.place()
+        self.receipts.proposals.clear()
+        self.cluster.witness = _BusWitness(self.scheduler, self.receipts)
+        self._checked_offset = 0
+
+    def _new_cluster(self) -> WitnessedCluster:
+        cluster = WitnessedCluster(self.clock, 1, lambda: self.scheduler.send(self.news))
+        cluster.prepare()
+        return cluster
+
+    # -- processes ---------------------------------------------------------------------------------------------------
+
+    def process(self, name: str) -> Process:
+        """A new process; each life of the same name gets its own number."""
+        life = self._lives.get(name, 0) + 1
+        self._lives[name] = life
+        return self.scheduler.process(name if life == 1 else f"{name}.{life}")
+
+    def ambient(self, process: Process, skew_ms: int = 0) -> SimulatedAmbient:
+        """One for each process: its ids must never repeat."""
+        if process.name not in self._ambients:
+            self._ambients[process.name] = SimulatedAmbient(process, f"{self.seed}/{process.name}", skew_ms)
+        return self._ambients[process.name]
+
+    def store(self, process: Process, uri: str) -> SimulatedStore:
+        return SimulatedStore(self.stores[uri], process, self.faults)
+
+    def bus(self, process: Process) -> SimulatedBus:
+        inner = MemoryBus(self.ambient(process), cluster=self.cluster)
+        return SimulatedBus(inner, process, self.faults, self.news)
+
+    def table(self, process: Process, uri: str, settings: Mapping[str, str] | None = None) -> Table:
+        """The table as a process opens it, with an empty cache."""
+        ambient = self.ambient(process)
+        return Table(self.store(process, uri), ambient, resources_of(ambient), settings)
+
+    def complete(self, process: Process, work: Callable[[], T], within_s: float = 3_600) -> T:
+        """Start the work in the process, and let the world go on until it is done."""
+        results: list[T] = []
+        fiber = process.start(lambda: results.append(work()))
+        self.scheduler.run(lambda: fiber.is_over, self.scheduler.now_ms + round(within_s * 1000))
+        assert results, f"{process.name} didn't finish within {within_s} s"
+        return results[0]
+
+    def run_for(self, seconds: float) -> None:
+        self.scheduler.run(lambda: False, self.scheduler.now_ms + round(seconds * 1000))
+
+    # -- files -------------------------------------------------------------------------------------------------------
+
+    def file_name(self, region: str) -> str:
+        self._made_files += 1
+        return f"region={region}/{self._made_files:05d}.parquet"
+
+    def put_file(self, uri: str, path: str, size: int) -> None:
+        """A data file, as a job writes it before it proposes it."""
+        self.stores[uri].put(path, bytes(size))
+
+    # -- judging -----------------------------------------------------------------------------------------------------
+
+    def committed_offset(self) -> int:
+        return self.cluster.group(GROUP).committed.get(0, 0)
+
+    def _stepped(self, process: Process, step: Step) -> None:
+        self.scheduler.note(process.name, str(step))
+        if step.done and step.operation == "bus.publish":
+            offset = self.committed_offset()
+            try:
+                self.receipts.check_offset(offset, self._checked_offset)
+            except InvariantBroken as broken:
+                self.scheduler.stop(broken)
+                raise
+            self._checked_offset = max(offset, self._checked_offset)

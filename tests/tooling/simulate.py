@@ -1,0 +1,11 @@
+"""Random runs of the simulation, as `make simulate SEEDS=n FIRST=seed` asks for them."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from support.simulation.program import main  # found by the line above
+
+if __name__ == "__main__":
+    sys.exit(main())

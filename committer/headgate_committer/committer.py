@@ -8,9 +8,9 @@ from concurrent.futures import Executor
 
 from headgate_bus.errors import BusUnavailable, OffsetGone
 from headgate_bus.interface import Bus, Record, Topic
+from headgate_committer.feed import Feed
 from headgate_committer.lane import Lane
 from headgate_committer.limits import CommitterLimits
-from headgate_committer.table_committer import Feed
 from headgate_committer.tables import Tables
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
@@ -50,6 +50,7 @@ class Committer:
         self._lanes: dict[int, Lane] = {}
         self._checked_at_s = ambient.monotonic_s()
         self._is_draining = False
+        self._paused: set[int] = set()
 
     @property
     def identity(self) -> str:
@@ -69,6 +70,7 @@ class Committer:
         busy = bool(records) or before != self._lanes.keys()
         for partition, lane in list(self._lanes.items()):
             lane.take(by_partition.get(partition, ()))
+            self._set_flow(partition, lane)
             busy |= lane.collect()
             try:
                 lane.refill()
@@ -130,7 +132,8 @@ class Committer:
         for partition in [partition for partition in self._lanes if partition not in held]:
             _log.info("partition_lost", partition=partition)
             self._let_go(partition)
-        for partition in sorted(held - self._lanes.keys()):
+        # Without a lane a partition delivers nothing; who stops begins nothing new.
+        for partition in sorted(held - self._lanes.keys()) if not self._is_draining else ():
             try:
                 self._lanes[partition] = self._take_over(partition)
             except BusUnavailable as error:
@@ -144,6 +147,8 @@ class Committer:
         # Tables know up to where they are decided, so beginning too early is harmless; what was lost, they notice.
         feed = Feed(source, extent, committed)
         self._seat.seek(partition, feed.start)
+        self._paused.discard(partition)
+        self._seat.resume(partition)
         _log.info("partition_taken", partition=partition, offset=feed.start, committed=committed, source=str(source))
         return Lane(
             partition,
@@ -156,6 +161,17 @@ class Committer:
             self._executor,
             self._background,
         )
+
+    def _set_flow(self, partition: int, lane: Lane) -> None:
+        """Take nothing more in while the bus doesn't take what there is to say about what came before."""
+        if self._is_draining or lane.is_choked == (partition in self._paused):
+            return
+        if lane.is_choked:
+            self._paused.add(partition)
+            self._seat.pause(partition)
+        else:
+            self._paused.discard(partition)
+            self._seat.resume(partition)
 
     def _check_sources(self) -> None:
         """A topic that was made anew under the same name is another log: its offsets mean something else."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from headgate_committer.grouping import Asked, Facts, commits_alone
+from headgate_committer.grouping import Asked, Facts, commits_alone, selects
 from headgate_committer.table_log import Held
 from headgate_schemas.errors import PredicateError
-from headgate_schemas.operations import Append, Operation, Overwrite, RejectCode, Rewrite
+from headgate_schemas.operations import Append, Delete, Operation, Overwrite, RejectCode, Rewrite
 from headgate_table.indextables.decide import LiveFile, Questions, Refusal, questions
 from headgate_table.indextables.evidence import EvidenceReader
 
@@ -35,9 +35,13 @@ def find_facts(evidence: EvidenceReader, held: Held, asked: Sequence[Asked]) -> 
         partitions |= _partitions(item.operation)
     live, blocked = evidence.known(held.log, held.memory, paths, partitions)
     matched: dict[int, Sequence[LiveFile]] = {}
+    by_predicate: dict[str | None, Sequence[LiveFile]] = {}
     for item, questions_of in wanted:
-        if questions_of.everything or questions_of.where is not None:
-            matched[item.undecided.offset] = evidence.matching(held.log, questions_of.where, held.metadata)
+        operation = item.operation
+        if isinstance(operation, Overwrite | Delete) and selects(operation):
+            if operation.where not in by_predicate:
+                by_predicate[operation.where] = evidence.matching(held.log, questions_of.where, held.metadata)
+            matched[item.undecided.offset] = by_predicate[operation.where]
     return Facts(live, blocked, matched, refused)
 
 

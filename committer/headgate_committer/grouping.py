@@ -81,6 +81,11 @@ def commits_alone(operation: Operation) -> bool:
     return isinstance(operation, _ALONE)
 
 
+def selects(operation: Overwrite | Delete) -> bool:
+    """Whether it takes the files that match a predicate, or all."""
+    return isinstance(operation, Overwrite) or operation.where is not None
+
+
 def plan_group(
     items: Sequence[Item], version: int, metadata: Metadata, memory: TableMemory, facts: Facts, now_ms: int
 ) -> GroupPlan:

@@ -5,23 +5,19 @@ The lane's thread takes records in and hands settlements out; only work on a tab
 
 import traceback
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from concurrent.futures import Executor, Future
 
-from headgate_bus.errors import BusUnavailable, Fenced
-from headgate_bus.interface import Bus, Message, Reader, Record, Seat, Topic
-from headgate_committer.answers import (
-    Answer,
-    Settlement,
-    commit_messages,
-    letter_message,
-    receipt_messages,
-    set_aside,
-)
+from headgate_bus.errors import BusUnavailable
+from headgate_bus.interface import Bus, Record, Seat
+from headgate_committer.announcements import Announcements
+from headgate_committer.answers import Settlement
 from headgate_committer.errors import Overtaken, TableHeld
+from headgate_committer.feed import Feed
 from headgate_committer.intake import Undecidable, Undecided, take_in
+from headgate_committer.leftovers import Leftovers
 from headgate_committer.limits import CommitterLimits
-from headgate_committer.table_committer import Feed, TableCommitter
+from headgate_committer.table_committer import TableCommitter
 from headgate_committer.table_queue import TableQueue
 from headgate_committer.tables import NotServed, Tables
 from headgate_schemas.ambient import Ambient
@@ -33,8 +29,6 @@ from headgate_table.errors import CommitConflict, OutcomeUnknown, StoreError
 _log = get_logger("headgate.committer")
 
 _MAY_PASS = (StoreError, OutcomeUnknown, CommitConflict)
-_MESSAGES_AT_ONCE = 5_000
-"""In one transaction of the bus."""
 
 
 class Lane:
@@ -55,7 +49,6 @@ class Lane:
         self.partition = partition
         self.feed = feed
         self._next = feed.start
-        self._bus = bus
         self._tables = tables
         self._ambient = ambient
         self._limits = limits
@@ -65,12 +58,9 @@ class Lane:
         self._queues: OrderedDict[str, TableQueue] = OrderedDict()
         self._active: dict[str, TableQueue] = {}
         self._committers: dict[str, TableCommitter] = {}
-        self._refills: dict[str, Reader] = {}
+        self._leftovers = Leftovers(bus, partition, limits)
+        self._announcements = Announcements(partition, feed.source, identity, ambient, limits)
         self._held_bytes = 0
-        self._events: list[Message] = []
-        self._letters: list[Message] = []
-        self._publish_at_s = 0.0
-        self._publish_failures = 0
 
     # ---- in
 
@@ -84,7 +74,7 @@ class Lane:
                 continue  # read again when the table's turn comes
             taken = take_in(record)
             if isinstance(taken, Undecidable):
-                self._set_aside(taken)
+                self._announcements.set_aside(taken)
             else:
                 self._queue(taken, now_s)
         self.feed.reached(self._next)
@@ -97,7 +87,8 @@ class Lane:
             try:
                 self._open(queue, now_s)
             except NotServed as error:
-                self._set_aside(Undecidable(item.record, RejectCode.UNKNOWN_TABLE, str(error), item.proposal.id, uri))
+                unknown = Undecidable(item.record, RejectCode.UNKNOWN_TABLE, str(error), item.proposal.id, uri)
+                self._announcements.set_aside(unknown)
                 return
             self._queues[uri] = queue
         before = queue.size
@@ -139,13 +130,15 @@ class Lane:
 
     def _spill_most(self, besides: TableQueue | None = None) -> None:
         """Let the table go back to the bus that holds most of what nobody works on."""
-        free = [queue for queue in self._active.values() if queue.work is None and queue.pending and queue is not besides]
+        free = [
+            queue for queue in self._active.values() if queue.work is None and queue.pending and queue is not besides
+        ]
         if not free:
             return
         heaviest = max(free, key=lambda queue: queue.size)
         self._held_bytes -= heaviest.size
         heaviest.spill()
-        self._end_refill(heaviest)  # it is read again from an offset that lies before where that had come to
+        self._leftovers.end(heaviest)  # it is read again from an offset that lies before where that had come to
         _log.warning("table_spilled", table=heaviest.uri, offset=heaviest.spilled_from, reason=heaviest.trouble)
 
     def refill(self) -> None:
@@ -162,46 +155,29 @@ class Lane:
                     self._spill_most(besides=queue)
             except BusUnavailable as error:
                 _log.warning("bus_unavailable", partition=self.partition, doing="reading again", reason=str(error))
-                self._end_refill(queue)
+                self._leftovers.end(queue)
 
     def _refill(self, queue: TableQueue, now_s: float) -> None:
-        offset = queue.spilled_from
-        assert offset is not None, "only a queue that left something on the bus is refilled"
-        reader = self._refills.get(queue.uri)
-        if reader is None:
-            reader = self._bus.reader(Topic.PROPOSALS, {self.partition: offset})
-            self._refills[queue.uri] = reader
-        for record in reader.read(0.0 if queue.pending else 0.05, self._limits.poll_records):
-            if record.offset >= self._next:
-                break
-            if record.key == queue.uri:
-                taken = take_in(record)
-                if isinstance(taken, Undecidable):
-                    self._set_aside(taken)
-                elif queue.has_room:
-                    queue.hold(taken, now_s)
-                    self._held_bytes += taken.size
-                else:
-                    queue.spilled_from = record.offset
-                    self._end_refill(queue)
-                    return
-            queue.spilled_from = record.offset + 1
-        if reader.offsets()[self.partition] >= self._next:
-            queue.spilled_from = None
-            self._end_refill(queue)
-            if queue.is_idle:
-                self._active.pop(queue.uri, None)
+        def take(record: Record) -> bool:
+            taken = take_in(record)
+            if isinstance(taken, Undecidable):
+                self._announcements.set_aside(taken)
+                return True
+            if not queue.has_room:
+                return False
+            queue.hold(taken, now_s)
+            self._held_bytes += taken.size
+            return True
 
-    def _end_refill(self, queue: TableQueue) -> None:
-        reader = self._refills.pop(queue.uri, None)
-        if reader is not None:
-            reader.close()
+        self._leftovers.read(queue, self._next, take)
+        if queue.is_idle:
+            self._active.pop(queue.uri, None)
 
     # ---- work
 
     def work(self, *, at_once: bool = False) -> None:
         """Begin work on every table that is ready. `at_once`: without waiting for company."""
-        if self._is_choked:
+        if self.is_choked:
             return
         now_s = self._ambient.monotonic_s()
         for uri, queue in list(self._active.items()):
@@ -230,7 +206,7 @@ class Lane:
             before = queue.size
             queue.answered(settlement.answers[-1].offset)
             self._held_bytes += queue.size - before
-            self._announce(queue.uri, settlement)
+            self._announcements.add(queue.uri, settlement)
             if queue.is_idle:
                 del self._active[queue.uri]
             return
@@ -250,25 +226,6 @@ class Lane:
         if queue.failed(trouble, now_s, pause_s * (0.5 + self._ambient.jitter() / 2)):
             _log.warning("table_waits", table=queue.uri, offset=queue.oldest, kind=type(error).__name__, reason=trouble)
 
-    def _announce(self, uri: str, settlement: Settlement) -> None:
-        now_ms = self._ambient.now_ms()
-        self._events += receipt_messages(settlement.answers, uri, self._identity, now_ms)
-        self._events += commit_messages(settlement.commits, self._identity, now_ms)
-        self._add_letters(settlement.answers)
-
-    def _set_aside(self, letter: Undecidable) -> None:
-        answer = set_aside(letter)
-        self._events += receipt_messages([answer], letter.table, self._identity, self._ambient.now_ms())
-        self._add_letters([answer])
-
-    def _add_letters(self, answers: Sequence[Answer]) -> None:
-        for answer in answers:
-            letter = answer.aside
-            if letter is None:
-                continue
-            _log.warning("proposal_set_aside", offset=answer.offset, code=letter.code.value, reason=letter.reason[:500])
-            self._letters.append(letter_message(letter, self.feed.source, self._identity, self._ambient.now_ms()))
-
     # ---- out
 
     def committable(self) -> int:
@@ -283,26 +240,12 @@ class Lane:
         offset = self.committable()
         # While a table is refused, the committed offset is evidence: moved on, it would hide what was lost.
         is_refused = any(queue.is_refused for queue in self._active.values())
-        moves = not is_refused and offset > self.feed.announced
-        if not (self._events or self._letters or moves) or self._ambient.monotonic_s() < self._publish_at_s:
+        # Nor does it ever go back, should the log end before it.
+        moves = not is_refused and offset > max(self.feed.announced, self.feed.committed or 0)
+        if (self._announcements.is_empty and not moves) or self._ambient.monotonic_s() < self._announcements.ready_at_s:
             return False
-        try:
-            while len(self._events) > _MESSAGES_AT_ONCE:
-                seat.publish(self.partition, self._events[:_MESSAGES_AT_ONCE], (), None)
-                del self._events[:_MESSAGES_AT_ONCE]
-            seat.publish(self.partition, self._events, self._letters, offset if moves else None)
-        except Fenced:
-            raise
-        except BusUnavailable as error:
-            self._publish_failures += 1
-            pause_s = min(
-                self._limits.longest_pause_ms, self._limits.first_pause_ms * 2 ** min(self._publish_failures, 20)
-            )
-            self._publish_at_s = self._ambient.monotonic_s() + pause_s / 1000
-            _log.warning("bus_unavailable", partition=self.partition, doing="announcing", reason=str(error))
+        if not self._announcements.publish(seat, offset if moves else None):
             return False
-        self._publish_failures = 0
-        self._events, self._letters = [], []
         if moves:
             self.feed.announced = offset
         return True
@@ -310,9 +253,9 @@ class Lane:
     # ---- waiting and ending
 
     @property
-    def _is_choked(self) -> bool:
+    def is_choked(self) -> bool:
         """Whether the bus has to take what was decided before anything more is."""
-        return len(self._events) > self._limits.unpublished_events
+        return self._announcements.is_choked
 
     @property
     def undecided(self) -> int:
@@ -325,13 +268,13 @@ class Lane:
     @property
     def is_settled(self) -> bool:
         """Whether everything that was taken is decided and announced."""
-        return not self._active and not self._events and not self._letters
+        return not self._active and self._announcements.is_empty
 
     def pause_s(self, longest_s: float) -> float:
         """For how long nothing is to be done unless something comes."""
         now_s = self._ambient.monotonic_s()
-        if self._is_choked:
-            return min(longest_s, max(0.0, self._publish_at_s - now_s))
+        if self.is_choked:
+            return min(longest_s, max(0.0, self._announcements.ready_at_s - now_s))
         pause_s = longest_s
         for queue in self._active.values():
             if queue.work is None and queue.pending:
@@ -339,8 +282,8 @@ class Lane:
                 pause_s = min(pause_s, max(queue.ready_at_s, linger_until_s) - now_s)
             elif queue.spilled_from is not None and queue.work is None:
                 pause_s = min(pause_s, queue.ready_at_s - now_s)
-        if self._events or self._letters:
-            pause_s = min(pause_s, self._publish_at_s - now_s)
+        if not self._announcements.is_empty:
+            pause_s = min(pause_s, self._announcements.ready_at_s - now_s)
         return max(0.0, pause_s)
 
     def finish(self) -> None:
@@ -357,9 +300,7 @@ class Lane:
 
     def drop(self) -> None:
         """Let go without another word: the partition is another's now. Work under way ends by itself."""
-        for reader in self._refills.values():
-            reader.close()
-        self._refills.clear()
+        self._leftovers.close()
 
 
 def _unexpected(error: Exception) -> str:

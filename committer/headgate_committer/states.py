@@ -62,7 +62,8 @@ class StateKeeper:
             self._adopt()
         while held.log.plan.base.version < self._needed:
             self._start(held)
-            if not self._adopt():
+            is_its_own = self._task is not None and self._task.version >= self._needed
+            if not self._adopt() and is_its_own:
                 break  # tried again before the next commit, unless it was a swap
         else:
             self._needed, self._swap = -1, None

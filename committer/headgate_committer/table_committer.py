@@ -9,32 +9,36 @@ from dataclasses import dataclass
 
 from headgate_bus.claims import open_claim
 from headgate_bus.errors import ClaimFault, ClaimRefused
-from headgate_bus.interface import Extent
-from headgate_committer.answers import Answer, Settlement, set_aside
+from headgate_committer.answers import Answer, Settlement
 from headgate_committer.claim_sweeping import ClaimSweeper
+from headgate_committer.creation import begin_table
 from headgate_committer.errors import TableHeld
 from headgate_committer.fact_finding import find_facts
-from headgate_committer.grouping import Asked, GroupPlan, Item, commits_alone, plan_group
+from headgate_committer.feed import Feed
+from headgate_committer.grouping import Asked, GroupPlan, Item, commits_alone, plan_group, selects
 from headgate_committer.guards import refusal
 from headgate_committer.intake import Undecidable, Undecided
 from headgate_committer.limits import CommitterLimits
 from headgate_committer.sorting import Forgotten, Known, New, sort_out
 from headgate_committer.states import StateKeeper
 from headgate_committer.table_log import Held, TableLog, commit_event
-from headgate_schemas.actions import Protocol
 from headgate_schemas.ambient import Ambient
-from headgate_schemas.errors import InvalidInput
 from headgate_schemas.events import CommitEvent
 from headgate_schemas.logs import get_logger
 from headgate_schemas.message_shape import UnreadableMessage
 from headgate_schemas.operation_bodies import operation_of
-from headgate_schemas.operations import Committed, CompactState, Create, Operation, Receipt, RejectCode, Restore
+from headgate_schemas.operations import (
+    CompactState,
+    Delete,
+    Operation,
+    Overwrite,
+    Receipt,
+    RejectCode,
+    Restore,
+)
 from headgate_schemas.proposals import decode_claimed
-from headgate_schemas.sources import Source
 from headgate_table.errors import CommitConflict, CorruptTable, OutcomeUnknown, TableNotFound
-from headgate_table.indextables.commit_info import CommitRecord, Decision, Settled, commit_record
-from headgate_table.indextables.create import metadata_of
-from headgate_table.indextables.decide import Effect
+from headgate_table.indextables.commit_info import CommitRecord, Settled, commit_record
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.names import MAX_VERSION
 from headgate_table.indextables.options import TableOptions
@@ -43,28 +47,10 @@ from headgate_table.indextables.version_body import Author, Decided, VersionBody
 from headgate_table.indextables.version_writer import NumberTaken, PredecessorGone, write_version
 from headgate_table.store.interface import Store
 
+_SELECTIONS = 8
+"""Different predicates in one group: what they match is in memory at the same time."""
+
 _log = get_logger("headgate.committer")
-
-
-class Feed:
-    """The log that a partition's tables are fed from, as far as its holder knows it."""
-
-    def __init__(self, source: Source, extent: Extent, committed: int | None) -> None:
-        self.source = source
-        self.extent = extent
-        """From where it began when it was taken, to what was read of it since."""
-        self.committed = committed
-        """Up to where it was settled when it was taken."""
-        is_there = committed is not None and extent.first <= committed <= extent.next_offset
-        self.start = committed if committed is not None and is_there else extent.first
-        """Where reading begins: what lies before was announced, or is gone."""
-        self.announced = self.start
-        """Up to where everything is decided and announced."""
-
-    def reached(self, next_offset: int) -> None:
-        """More was read."""
-        if next_offset > self.extent.next_offset:
-            self.extent = Extent(self.extent.first, next_offset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +162,10 @@ class TableCommitter:
         assert held is not None, "only a table that was read can be followed"
         before = held.log.version
         self._commits += self._table.follow()
+        if self._table.held is not held:  # another table took the place of the one we knew: nothing of that counts here
+            self._forget()
+            self._load()
+            return
         self._told |= self._table.told_by(range(before + 1, held.log.version + 1), self._feed.source)
         if held.memory.source is not None and held.memory.source != self._feed.source:
             self._forget()
@@ -225,8 +215,13 @@ class TableCommitter:
         return written, plan.answers
 
     def _opened(self, sorted_out: Sequence[Known | Forgotten | New]) -> list[Item]:
-        """The operations of what is new. A proposal that commits alone ends the list, or begins it."""
+        """The operations of what is new, as far as one group can have use for what would be found out about them.
+
+        A proposal that commits alone ends the list, or begins it; one that has read the table begins it; and only so many
+        select files by a predicate, for each of which the table is searched.
+        """
         items: list[Item] = []
+        selections: set[str | None] = set()
         for entry in sorted_out:
             if isinstance(entry, Known):
                 items.append(entry)
@@ -239,8 +234,13 @@ class TableCommitter:
                 items.append(opened)
                 continue
             alone = commits_alone(opened)
-            if alone and any(isinstance(item, Asked) for item in items):
+            begins = alone or entry.undecided.proposal.read_set is not None
+            if begins and any(isinstance(item, Asked) for item in items):
                 break
+            if isinstance(opened, Overwrite | Delete) and selects(opened):
+                selections.add(opened.where)
+                if len(selections) > _SELECTIONS:
+                    break
             items.append(Asked(entry.undecided, opened))
             if alone:
                 break
@@ -273,48 +273,18 @@ class TableCommitter:
 
     def _without_table(self, batch: Sequence[Undecided]) -> "Settlement | _Written":
         """There is no table yet: only a create can be decided."""
-        answers: list[Answer] = []
-        for item in batch:
-            opened = self._open(item)
-            if isinstance(opened, Undecidable):
-                answers.append(set_aside(opened))
-            elif not isinstance(opened, Create):
-                reason = f"there is no table at {self.uri}: create it first, or check the address"
-                unknown = Undecidable(item.record, RejectCode.UNKNOWN_TABLE, reason, item.proposal.id, self.uri)
-                answers.append(set_aside(unknown))
-            elif answers:
-                break
-            else:
-                return self._creation(item, opened)
-        return Settlement(tuple(answers))
-
-    def _creation(self, item: Undecided, operation: Create) -> "Settlement | _Written":
-        now_ms = self._ambient.now_ms()
-        try:
-            metadata = metadata_of(operation, self._ambient.new_id(), now_ms)
-            options = self._options_for(metadata.configuration)
-        except InvalidInput as error:
-            # Without a table there is no version that could hold the decision; sent again, it gets the same answer.
-            invalid = Undecidable(item.record, RejectCode.INVALID, str(error), item.proposal.id, self.uri)
-            return Settlement((set_aside(invalid),))
-        decision = Decision(item.proposal.id, accepted=True, offset=item.offset, writer=item.proposal.written_by)
-        decided = (Decided(operation, Effect(metadata=metadata), decision),)
-        body = version_body(
-            0,
-            decided,
-            metadata,
-            {},
-            options,
-            nonce=self._ambient.new_id(),
-            time_ms=now_ms,
-            author=Author(
-                self._table.first_term(),
-                Settled(self._feed.source, item.offset, item.offset + 1, item.record.time_ms),
-            ),
-            protocol=Protocol(),
+        begun = begin_table(
+            self.uri,
+            batch,
+            self._open,
+            self._feed.source,
+            self._table.first_term(),
+            self._ambient,
+            self._options_for,
         )
-        answers = (Answer(item.offset, Committed(0, item.proposal.id)),)
-        return _Written(body, answers, False, decided, options.transaction_compression, creates=True)
+        if isinstance(begun, Settlement):
+            return begun
+        return _Written(begun.body, (begun.answer,), False, (begun.decided,), begun.compressed, creates=True)
 
     # ---- writing
 

@@ -1,6 +1,9 @@
 """Many proposals in one version, in the order of the bus, each seeing the one before."""
 
+import pytest
+
 from headgate_committer.limits import CommitterLimits
+from headgate_schemas.actions import Metadata
 from headgate_schemas.operations import (
     Alter,
     Append,
@@ -14,6 +17,10 @@ from headgate_schemas.operations import (
     Rewrite,
     Writer,
 )
+from headgate_schemas.predicates import Predicate
+from headgate_table.indextables.decide import LiveFile
+from headgate_table.indextables.evidence import EvidenceReader
+from headgate_table.indextables.log_reader import LoadedLog
 from support.committing.rig import TABLE, Rig
 from support.tables import add_file
 
@@ -212,3 +219,36 @@ def test_a_create_of_a_table_that_exists_is_refused() -> None:
     refused = rig.receipts()[again]
     assert isinstance(refused, Rejected)
     assert refused.code is RejectCode.ALREADY_EXISTS
+
+
+def test_many_overwrites_that_wait_for_each_other_search_the_table_once_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    searches: list[object] = []
+    matching = EvidenceReader.matching
+
+    def counted(reader: EvidenceReader, log: LoadedLog, where: Predicate | None, metadata: Metadata) -> list[LiveFile]:
+        searches.append(where)
+        return matching(reader, log, where, metadata)
+
+    monkeypatch.setattr(EvidenceReader, "matching", counted)
+    rig = Rig()
+    committer = rig.committer()
+    rig.settle(committer)
+    ids = [rig.propose(Overwrite((add_file(f"f{number}"),))) for number in range(12)]
+    rig.settle(committer)
+    receipts = rig.receipts()
+    assert [receipts[proposal] for proposal in ids] == [
+        Committed(number + 1, proposal) for number, proposal in enumerate(ids)
+    ]
+    assert len(searches) == 12
+
+
+def test_a_group_has_no_more_different_predicates_than_there_is_room_for() -> None:
+    rig = Rig(partition_by=("date",))
+    committer = rig.committer()
+    rig.settle(committer)
+    ids = [rig.propose(Delete(where=f"date = '2026-01-{day:02d}'")) for day in range(1, 21)]
+    rig.settle(committer)
+    receipts = rig.receipts()
+    assert [receipts[proposal] for proposal in ids] == [
+        Committed(1 + number // 8, proposal) for number, proposal in enumerate(ids)
+    ]

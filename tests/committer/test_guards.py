@@ -3,6 +3,7 @@
 import pytest
 
 from headgate_bus.interface import Extent, Topic
+from headgate_committer.committer import DEFAULT_GROUP
 from headgate_committer.guards import refusal
 from headgate_committer.rebind import rebind
 from headgate_schemas.operations import Append, Committed, Duplicate, Writer
@@ -126,3 +127,14 @@ def test_a_rebind_of_a_table_that_is_fed_rightly_writes_nothing() -> None:
     assert report.version is None
     assert "nothing to do" in report.reason
     assert rig.table().version == 0
+
+
+def test_an_offset_that_was_committed_beyond_the_end_of_the_log_ends_no_committer() -> None:
+    rig = Rig()
+    rig.bus.cluster.group(DEFAULT_GROUP).committed[0] = (
+        1_000  # the broker lost the end of the topic, and not the offset
+    )
+    committer = rig.committer()
+    proposal = rig.append("a")
+    rig.settle(committer)
+    assert rig.receipts()[proposal] == Committed(1, proposal)

@@ -1,0 +1,108 @@
+"""What was decided and is not announced yet: it leaves in transactions of the bus, with how far the partition is settled."""
+
+from collections.abc import Sequence
+
+from headgate_bus.errors import BusUnavailable
+from headgate_bus.interface import Message, Seat
+from headgate_committer.answers import (
+    Answer,
+    Settlement,
+    commit_messages,
+    letter_message,
+    receipt_messages,
+    set_aside,
+)
+from headgate_committer.intake import Undecidable
+from headgate_committer.limits import CommitterLimits
+from headgate_schemas.ambient import Ambient
+from headgate_schemas.logs import get_logger
+from headgate_schemas.sources import Source
+
+_log = get_logger("headgate.committer")
+
+_MESSAGES_AT_ONCE = 5_000
+"""In one transaction of the bus."""
+_BYTES_AT_ONCE = 8 << 20
+"""The same, in bytes of events and again of dead letters: so that one is through long before the bus gives it up."""
+_UNPUBLISHED_LETTER_BYTES = 64 << 20
+"""Dead letters that wait to be published; beyond it, nothing more is taken in."""
+
+
+class Announcements:
+    """Receipts, commits and dead letters of one partition, in order. Used by the lane's thread alone."""
+
+    def __init__(
+        self, partition: int, source: Source, identity: str, ambient: Ambient, limits: CommitterLimits
+    ) -> None:
+        self._partition = partition
+        self._source = source
+        self._identity = identity
+        self._ambient = ambient
+        self._limits = limits
+        self._events: list[Message] = []
+        self._letters: list[Message] = []
+        self._letter_bytes = 0
+        self._failures = 0
+        self.ready_at_s = 0.0
+        """Before it, the bus is left alone, because it didn't answer."""
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._events and not self._letters
+
+    @property
+    def is_choked(self) -> bool:
+        """Whether the bus has to take what was decided before anything more is."""
+        return len(self._events) > self._limits.unpublished_events or self._letter_bytes > _UNPUBLISHED_LETTER_BYTES
+
+    def add(self, uri: str, settlement: Settlement) -> None:
+        now_ms = self._ambient.now_ms()
+        self._events += receipt_messages(settlement.answers, uri, self._identity, now_ms)
+        self._events += commit_messages(settlement.commits, self._identity, now_ms)
+        self._add_letters(settlement.answers, now_ms)
+
+    def set_aside(self, letter: Undecidable) -> None:
+        """A record that nobody can decide."""
+        answer, now_ms = set_aside(letter), self._ambient.now_ms()
+        self._events += receipt_messages([answer], letter.table, self._identity, now_ms)
+        self._add_letters([answer], now_ms)
+
+    def publish(self, seat: Seat, next_offset: int | None) -> bool:
+        """Hand everything to the bus, and the offset with the last of it; whether the bus took it. Raises `Fenced`."""
+        try:
+            while (count := _portion(self._events)) < len(self._events):
+                seat.publish(self._partition, self._events[:count], (), None)
+                del self._events[:count]
+            while (count := _portion(self._letters)) < len(self._letters):
+                seat.publish(self._partition, (), self._letters[:count], None)
+                del self._letters[:count]
+            seat.publish(self._partition, self._events, self._letters, next_offset)
+        except BusUnavailable as error:
+            self._failures += 1
+            pause_ms = self._limits.first_pause_ms * 2 ** min(self._failures, 20)
+            self.ready_at_s = self._ambient.monotonic_s() + min(self._limits.longest_pause_ms, pause_ms) / 1000
+            _log.warning("bus_unavailable", partition=self._partition, doing="announcing", reason=str(error))
+            return False
+        self._failures = 0
+        self._events, self._letters, self._letter_bytes = [], [], 0
+        return True
+
+    def _add_letters(self, answers: Sequence[Answer], now_ms: int) -> None:
+        for answer in answers:
+            letter = answer.aside
+            if letter is None:
+                continue
+            _log.warning("proposal_set_aside", offset=answer.offset, code=letter.code.value, reason=letter.reason[:500])
+            message = letter_message(letter, self._source, self._identity, now_ms)
+            self._letters.append(message)
+            self._letter_bytes += len(message.body)
+
+
+def _portion(messages: Sequence[Message]) -> int:
+    """How many of them go into one transaction."""
+    size = 0
+    for count, message in enumerate(messages[:_MESSAGES_AT_ONCE]):
+        size += len(message.body)
+        if count and size > _BYTES_AT_ONCE:
+            return count
+    return min(len(messages), _MESSAGES_AT_ONCE)

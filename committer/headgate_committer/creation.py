@@ -1,0 +1,86 @@
+"""Proposals for a table that isn't there: a create makes its first version, everything else is set aside. Pure but for ids."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from headgate_committer.answers import Answer, Settlement, set_aside
+from headgate_committer.intake import Undecidable, Undecided
+from headgate_schemas.actions import Protocol
+from headgate_schemas.ambient import Ambient
+from headgate_schemas.errors import InvalidInput
+from headgate_schemas.operations import Committed, Create, Operation, RejectCode
+from headgate_schemas.sources import Source
+from headgate_table.indextables.commit_info import Decision, Settled, Term
+from headgate_table.indextables.create import metadata_of
+from headgate_table.indextables.decide import Effect
+from headgate_table.indextables.options import TableOptions
+from headgate_table.indextables.version_body import Author, Decided, VersionBody, version_body
+
+
+@dataclass(frozen=True, slots=True)
+class FirstVersion:
+    """Version 0, ready to be written."""
+
+    body: VersionBody
+    decided: Decided
+    answer: Answer
+    compressed: bool
+
+
+def begin_table(
+    uri: str,
+    batch: Sequence[Undecided],
+    open_operation: Callable[[Undecided], Operation | Undecidable],
+    source: Source,
+    term: Term,
+    ambient: Ambient,
+    options_for: Callable[[Mapping[str, str]], TableOptions],
+) -> Settlement | FirstVersion:
+    """What becomes of the first proposals, up to a create; or that create's version, if it comes first."""
+    answers: list[Answer] = []
+    for item in batch:
+        opened = open_operation(item)
+        if isinstance(opened, Undecidable):
+            answers.append(set_aside(opened))
+        elif not isinstance(opened, Create):
+            reason = f"there is no table at {uri}: create it first, or check the address"
+            answers.append(set_aside(Undecidable(item.record, RejectCode.UNKNOWN_TABLE, reason, item.proposal.id, uri)))
+        elif answers:
+            break
+        else:
+            try:
+                return _first_version(item, opened, source, term, ambient, options_for)
+            except InvalidInput as error:
+                # Without a table there is no version that could hold the decision; sent again, it gets the same answer.
+                return Settlement(
+                    (set_aside(Undecidable(item.record, RejectCode.INVALID, str(error), item.proposal.id, uri)),)
+                )
+    return Settlement(tuple(answers))
+
+
+def _first_version(
+    item: Undecided,
+    operation: Create,
+    source: Source,
+    term: Term,
+    ambient: Ambient,
+    options_for: Callable[[Mapping[str, str]], TableOptions],
+) -> FirstVersion:
+    now_ms = ambient.now_ms()
+    metadata = metadata_of(operation, ambient.new_id(), now_ms)
+    options = options_for(metadata.configuration)
+    decision = Decision(item.proposal.id, accepted=True, offset=item.offset, writer=item.proposal.written_by)
+    decided = Decided(operation, Effect(metadata=metadata), decision)
+    body = version_body(
+        0,
+        (decided,),
+        metadata,
+        {},
+        options,
+        nonce=ambient.new_id(),
+        time_ms=now_ms,
+        author=Author(term, Settled(source, item.offset, item.offset + 1, item.record.time_ms)),
+        protocol=Protocol(),
+    )
+    answer = Answer(item.offset, Committed(0, item.proposal.id))
+    return FirstVersion(body, decided, answer, options.transaction_compression)

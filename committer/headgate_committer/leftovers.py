@@ -1,0 +1,51 @@
+"""Proposals that were left on the bus because a queue was full: read again, table by table, when there is room."""
+
+from collections.abc import Callable
+
+from headgate_bus.interface import Bus, Reader, Record, Topic
+from headgate_committer.limits import CommitterLimits
+from headgate_committer.table_queue import TableQueue
+
+_PATIENCE_S = 0.05
+"""What is read again lies on the bus already, so it comes at once."""
+
+
+class Leftovers:
+    """One reader for each table that is read again. Used by the lane's thread alone."""
+
+    def __init__(self, bus: Bus, partition: int, limits: CommitterLimits) -> None:
+        self._bus = bus
+        self._partition = partition
+        self._limits = limits
+        self._readers: dict[str, Reader] = {}
+
+    def read(self, queue: TableQueue, until: int, take: Callable[[Record], bool]) -> None:
+        """Offer the table's records from where it was left, up to `until`; stop at the first that `take` has no room for."""
+        offset = queue.spilled_from
+        assert offset is not None, "only a queue that left something on the bus is read again"
+        reader = self._readers.get(queue.uri)
+        if reader is None:
+            reader = self._bus.reader(Topic.PROPOSALS, {self._partition: offset})
+            self._readers[queue.uri] = reader
+        for record in reader.read(0.0 if queue.pending else _PATIENCE_S, self._limits.poll_records):
+            if record.offset >= until:
+                break
+            if record.key == queue.uri and not take(record):
+                queue.spilled_from = record.offset
+                self.end(queue)
+                return
+            queue.spilled_from = record.offset + 1
+        if reader.offsets()[self._partition] >= until:
+            queue.spilled_from = None
+            self.end(queue)
+
+    def end(self, queue: TableQueue) -> None:
+        """Forget where the reading of this table had come to."""
+        reader = self._readers.pop(queue.uri, None)
+        if reader is not None:
+            reader.close()
+
+    def close(self) -> None:
+        for reader in self._readers.values():
+            reader.close()
+        self._readers.clear()

@@ -1,0 +1,157 @@
+"""What others write to a table or to the bus, in whatever units and sizes, stops no committer."""
+
+from concurrent.futures import Executor, Future
+from typing import Any
+
+import pytest
+
+from headgate_bus.interface import MAX_MESSAGE_BYTES, Message, Record, Topic
+from headgate_bus.message_bounds import check_messages
+from headgate_committer.answers import letter_message
+from headgate_committer.committer import Committer
+from headgate_committer.intake import Undecidable, take_in
+from headgate_schemas.actions import CommitInfo
+from headgate_schemas.operations import Committed, Create, Delete
+from headgate_schemas.sources import Source
+from headgate_schemas.table_schema import schema_string_of
+from headgate_table.indextables.create import create_table
+from headgate_table.indextables.names import state_key, version_key
+from headgate_table.indextables.version_file import encode_actions
+from support.ambient import FakeAmbient
+from support.committing.rig import NO_LINGER, TABLE, AtOnce, Rig, Stores
+from support.stores.faulty import FaultyStore, Step
+from support.tables import COLUMNS, add_file
+
+MICROSECONDS = 1_780_000_000_000_000
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"timestamp": MICROSECONDS, "operation": "WRITE"},
+        {"timestamp": 2**64, "operation": "x" * MAX_MESSAGE_BYTES},
+        {"timestamp": 1, "operation": "WRITE", "committer": {"id": "x" * MAX_MESSAGE_BYTES, "epoch": 0}},
+    ],
+    ids=["microseconds", "beyond all bounds", "a long name"],
+)
+def test_a_version_of_a_stranger_is_announced_whatever_it_says_of_itself(said: dict[str, object]) -> None:
+    rig = Rig()
+    committer = rig.committer()
+    rig.settle(committer)
+    rig.stores[TABLE].put(version_key(1), encode_actions([add_file("theirs"), CommitInfo(said)]))
+    first = rig.append("a")
+    rig.settle(committer)
+    second = rig.append("b")
+    rig.settle(committer)
+    events = rig.events()
+    assert {event.proposal: event.to_receipt() for event in events if hasattr(event, "to_receipt")} | {
+        first: Committed(2, first),
+        second: Committed(3, second),
+    } == {event.proposal: event.to_receipt() for event in events if hasattr(event, "to_receipt")}
+    assert [event.version for event in events if not hasattr(event, "to_receipt")] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("key", "body", "headers"),
+    [
+        ("k" * 500_000, b"\xff" * 540_000, {}),
+        ("k" * 1_040_000, b"x", {}),
+        ("k", b"\xff" * 700_000, {f"\x01{number:499d}".replace(" ", "\x01"): "\x01" * 500 for number in range(100)}),
+        ("€" * 340_000, b"", {"kind": "€" * 100}),
+    ],
+    ids=["a long key and body", "a long key", "long headers of control characters", "a key beyond ASCII"],
+)
+def test_whatever_the_bus_took_fits_into_a_dead_letter(key: str, body: bytes, headers: dict[str, str]) -> None:
+    letter = take_in(Record(0, 0, 1, key, body, headers))
+    assert isinstance(letter, Undecidable)
+    message = letter_message(letter, Source("c" * 36, "t" * 36, 0), "committer", 1)
+    check_messages(Topic.DEAD_LETTERS, [message])
+
+
+def test_a_message_that_is_nearly_all_key_is_set_aside_and_the_next_proposal_commits() -> None:
+    rig = Rig()
+    rig.bus.append(Topic.PROPOSALS, [Message("k" * 500_000, {}, b"\xff" * 540_000)])
+    good = rig.append("a")
+    rig.settle(rig.committer())
+    assert rig.receipts()[good] == Committed(1, good)
+    assert len(rig.dead_letters()) == 1
+
+
+def test_a_foreign_state_over_our_version_stops_the_table_for_as_long_as_it_is_there() -> None:
+    theirs = Rig(interval=2)
+    theirs.ambient = FakeAmbient("theirs")  # manifests of their own names
+    other = theirs.committer()
+    theirs.settle(other)
+    for name in ("x", "y"):
+        theirs.append(name)
+        theirs.settle(other)
+    state = theirs.stores[TABLE].get(state_key(2))
+    rig = Rig(interval=2)
+    committer = rig.committer()
+    rig.settle(committer)
+    rig.stores[TABLE].put(state_key(2), state)
+    for info in list(theirs.stores[TABLE].list("_transaction_log/manifests/")):
+        rig.stores[TABLE].put(info.key, theirs.stores[TABLE].get(info.key))
+    for name in ("a", "b", "c", "d"):
+        rig.append(name)
+        for _ in range(5):
+            committer.step(0.0)
+            rig.ambient.advance(seconds=20)
+    assert rig.stores[TABLE].head(version_key(3)) is None
+    rig.stores[TABLE].delete([state_key(2)])
+    for _ in range(5):
+        committer.step(0.0)
+        rig.ambient.advance(seconds=20)
+    assert rig.table().snapshot().num_files == 4
+
+
+class _AnsweredLater(Executor):
+    """Does everything at once, and tells of it when it is asked to."""
+
+    def __init__(self) -> None:
+        self._untold: list[tuple[Future[Any], Any]] = []
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> "Future[Any]":
+        future: Future[Any] = Future()
+        self._untold.append((future, fn(*args, **kwargs)))
+        return future
+
+    def tell(self) -> None:
+        untold, self._untold = self._untold, []
+        for future, result in untold:
+            future.set_result(result)
+
+
+def test_a_state_of_a_table_that_was_replaced_is_not_put_under_the_new_one() -> None:
+    rig = Rig(interval=2)
+    states = _AnsweredLater()
+
+    def plan(step: Step) -> None:
+        if step.operation == "create" and step.key == version_key(3):
+            states.tell()
+
+    committer = Committer(
+        rig.bus.again(),
+        Stores({TABLE: FaultyStore(rig.stores[TABLE], plan)}, rig.settings),
+        rig.ambient,
+        NO_LINGER,
+        identity="one",
+        executor=AtOnce(),
+        background=states,
+    )
+    rig.settle(committer)
+    for name in ("old-1", "old-2"):
+        rig.append(name)
+        rig.settle(committer)
+    store = rig.stores[TABLE]
+    store.delete([info.key for info in list(store.list(""))])
+    create_table(store, rig.ambient, Create(schema_string_of(COLUMNS)))
+    rig.settings["checkpoint.interval"] = "100"
+    table = rig.table()
+    for number in range(4):
+        table.append([add_file(f"new-{number}")])
+    removed = rig.propose(Delete(("new-0.parquet",)))
+    for _ in range(10):
+        committer.step(0.0)
+        rig.ambient.advance(seconds=20)
+    assert rig.receipts()[removed] == Committed(5, removed)

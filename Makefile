@@ -60,6 +60,12 @@ kafka: $(READY) ## a local Kafka broker to play with, until Ctrl-C
 simulate: $(READY) ## random histories of the real code over simulated parts (SEEDS=n how many, FIRST=seed the first)
 	@$(PY) tests/tooling/simulate.py $(addprefix --seeds=,$(SEEDS)) $(addprefix --first=,$(FIRST))
 
+.PHONY: torture
+torture: $(READY) ## kill -9 of every part at random moments, over real processes (MINUTES=n or KILLS=n, SEED=n, ON=sqlite, KEEP=DIR)
+	@PYTHONPATH="tests$${PYTHONPATH:+:$$PYTHONPATH}" $(PY) -m support.torture $(addprefix --minutes=,$(MINUTES)) \
+	  $(addprefix --kills=,$(KILLS)) $(addprefix --seed=,$(SEED)) $(addprefix --on=,$(ON)) \
+	  $(addprefix --keep=,$(KEEP))
+
 .PHONY: spec-coverage
 spec-coverage: $(READY) ## which test stands for which row of the Avro state test plan
 	@$(PY) tests/tooling/spec_coverage.py

@@ -6,7 +6,7 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 
-from headgate_bus.errors import BusUnavailable, OffsetGone
+from headgate_bus.errors import BusUnavailable, Fenced, OffsetGone
 from headgate_bus.interface import Bus, Record, Topic
 from headgate_committer.feed import Feed
 from headgate_committer.lane import Lane
@@ -59,7 +59,8 @@ class Committer:
     def step(self, timeout_s: float = _IDLE_S) -> bool:
         """Take what came, decide what is ready, announce what is decided; whether anything was done.
 
-        Raises `Overtaken` and `Fenced` when another committer has taken over: this one must not go on.
+        Raises `Overtaken` when another committer works on a table in a later term, and `Fenced` when the place among the
+        committers was lost for good: this one must not go on. A partition alone may come and go.
         """
         records = self._poll(self._patience_s(timeout_s))
         before = set(self._lanes)
@@ -79,7 +80,12 @@ class Committer:
                 continue
             lane.work(at_once=self._is_draining)
             busy |= lane.collect()
-            busy |= lane.publish(self._seat)
+            try:
+                busy |= lane.publish(self._seat)
+            except Fenced as fenced:
+                # Its new holder finds everything in the tables and announces it. Whether we get it back, polling tells.
+                _log.warning("partition_taken_away", partition=partition, reason=str(fenced))
+                self._let_go(partition)
         return busy
 
     def run(self, stopping: Callable[[], bool]) -> None:

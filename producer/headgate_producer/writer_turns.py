@@ -58,8 +58,12 @@ class WriterTurns(Generic[W]):
         return False
 
     def leave(self, writer: Writer, proposal: W) -> W | None:
-        """This one is settled. Returns the one whose turn it is now."""
+        """This one is settled, maybe before its turn: by the receipt of another process that had sent it.
+
+        Returns the one whose turn it is now.
+        """
         if self._in_flight.get(writer.app) is not proposal:
+            self._step_out(writer, proposal)
             return None
         behind = self._behind.get(writer.app)
         if not behind:
@@ -76,6 +80,7 @@ class WriterTurns(Generic[W]):
         self._open_count += writer.seq not in lost
         lost.setdefault(writer.seq, proposal.proposal_id)
         if self._in_flight.get(writer.app) is not proposal:
+            self._step_out(writer, proposal)
             return []
         del self._in_flight[writer.app]
         return list(self._behind.pop(writer.app, ()))
@@ -91,3 +96,11 @@ class WriterTurns(Generic[W]):
             self._open_count -= 1
             if not lost:
                 del self._open[writer.app]
+
+    def _step_out(self, writer: Writer, proposal: W) -> None:
+        """Were it still in the row when its turn comes, it would never be sent, and hold up all behind it for good."""
+        behind = self._behind.get(writer.app)
+        if behind is not None and proposal in behind:
+            behind.remove(proposal)
+            if not behind:
+                del self._behind[writer.app]

@@ -206,6 +206,15 @@ def test_a_rejection_lets_the_next_of_the_writer_go() -> None:
     assert ids(box.take(0.0)) == ["b"]
 
 
+def test_a_proposal_that_is_settled_before_its_turn_does_not_hold_up_those_behind_it() -> None:
+    """Its process was killed after sending it, and the receipt comes while it waits to be sent again."""
+    box = outbox(outgoing("a", "app", 1), outgoing("b", "app", 2), outgoing("c", "app", 3))
+    sent(box)
+    box.settle(Committed(2, "b"))
+    box.settle(Committed(1, "a"))
+    assert ids(box.take(0.0)) == ["c"]
+
+
 def test_what_waits_behind_a_lost_proposal_of_its_writer_is_not_sent() -> None:
     b = outgoing("b", "app", 2)
     box = outbox(outgoing("a", "app", 1), b, outgoing("c", "other", 1))

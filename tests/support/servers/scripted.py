@@ -1,6 +1,7 @@
 """An HTTP server whose answers are a function in the test: for answers that no real server gives on demand."""
 
 import contextlib
+import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -31,8 +32,8 @@ def s3_error(status: int, code: str, *, region: str = "", headers: Mapping[str, 
 
 
 @contextlib.contextmanager
-def scripted_server(answer: Callable[[Request], Answer]) -> Iterator[str]:
-    """The endpoint. `answer` is called on the server's threads."""
+def scripted_server(answer: Callable[[Request], Answer | None]) -> Iterator[str]:
+    """The endpoint. `answer` is called on the server's threads; where it gives none, the connection is cut."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -42,10 +43,15 @@ def scripted_server(answer: Callable[[Request], Answer]) -> Iterator[str]:
             parts = urlsplit(self.path)
             query = dict(parse_qsl(parts.query, keep_blank_values=True))
             given = answer(Request(self.command, parts.path, query, dict(self.headers.items()), body))
+            if given is None:
+                self.close_connection = True
+                self.connection.shutdown(socket.SHUT_RDWR)
+                return
             self.send_response(given.status)
             for name, value in given.headers.items():
                 self.send_header(name, value)
-            self.send_header("Content-Length", str(len(given.body)))
+            if "Content-Length" not in given.headers:  # the answer to HEAD tells what it doesn't bring
+                self.send_header("Content-Length", str(len(given.body)))
             self.end_headers()
             if self.command != "HEAD":
                 self.wfile.write(given.body)

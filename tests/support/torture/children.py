@@ -1,0 +1,163 @@
+"""Processes of the system under test: started, killed, frozen and ended by their own ids; what they say is in a file each."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+STOP_LIMIT_S = 60.0
+LAST_BYTES = 8192
+TESTS = Path(__file__).resolve().parents[2]
+
+
+class Child:
+    """One program that may run many times. Its ends by itself are noted, since the others are ours."""
+
+    def __init__(self, name: str, command: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None):
+        self.name = name
+        self.log = folder / f"{name}.log"
+        self.codes: list[int] = []
+        """How its earlier runs ended; negative where a signal did it."""
+        self._command = list(command)
+        self._environment = clean_environment() | dict(environment or {})
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+        self.heard: Counter[str] = Counter()
+        """Events that it has logged in all its runs, by name, as far as `listen` has read."""
+        self.this_run: Counter[str] = Counter()
+        self._read_from = 0
+        self._rest = b""
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, f"{self.name} was never started"
+        return self._process.pid
+
+    def start(self) -> None:
+        assert not self.is_running, f"{self.name} runs already"
+        self._note_end()
+        self.listen()
+        self.this_run.clear()
+        with self.log.open("ab") as output:
+            self._process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd=self._folder,
+                env=self._environment,
+            )
+
+    def kill(self) -> None:
+        """kill -9; a frozen process dies as well."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(STOP_LIMIT_S)
+
+    def freeze(self) -> None:
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def tell_to_stop(self) -> None:
+        self._signal(signal.SIGTERM)
+
+    def ended(self, within_s: float = STOP_LIMIT_S) -> int:
+        """Its exit code. Raises `TimeoutExpired`."""
+        assert self._process is not None, f"{self.name} was never started"
+        return self._process.wait(within_s)
+
+    def code(self) -> int | None:
+        """The exit code of the last run; None while it runs, or before it ran."""
+        return None if self._process is None else self._process.poll()
+
+    def said(self) -> str:
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    def last_line(self) -> str:
+        if not self.log.exists():
+            return ""
+        with self.log.open("rb") as file:
+            file.seek(max(0, self.log.stat().st_size - LAST_BYTES))
+            return (file.read().decode(errors="replace").splitlines() or [""])[-1]
+
+    def listen(self) -> list[dict[str, Any]]:
+        """What it has logged since the last call, as far as whole lines of JSON go."""
+        if not self.log.exists():
+            return []
+        with self.log.open("rb") as file:
+            file.seek(self._read_from)
+            data = file.read()
+        self._read_from += len(data)
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        events = [json.loads(line) for line in lines if line.startswith(b"{") and line.endswith(b"}")]
+        names = [event["event"] for event in events]
+        self.heard.update(names)
+        self.this_run.update(names)
+        return events
+
+    def has_said(self, event: str) -> bool:
+        """In this run."""
+        self.listen()
+        return self.this_run[event] > 0
+
+    def end(self) -> None:
+        """Whatever state it is in, nothing of it is left."""
+        self.kill()
+        self._note_end()
+        self._process = None
+
+    def _note_end(self) -> None:
+        if self._process is not None and self._process.returncode is not None:
+            self.codes.append(self._process.returncode)
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self._process is not None, f"{self.name} was never started"
+        self._process.send_signal(number)
+
+
+@contextlib.contextmanager
+def running_child(
+    name: str, command: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None
+) -> Iterator[Child]:
+    child = Child(name, command, folder, environment)
+    try:
+        child.start()
+        yield child
+    finally:
+        child.end()
+
+
+def clean_environment() -> dict[str, str]:
+    """Ours, without any setting of Headgate, and with the packages that tests share."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("HEADGATE_")}
+    return kept | {"PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, [kept.get("PYTHONPATH")])])}
+
+
+def committer_command(bus: str, root: str, *, name: str = "committer", group: str | None = None) -> list[str]:
+    command = [
+        sys.executable,
+        "-m",
+        "headgate",
+        "committer",
+        "--bus",
+        bus,
+        "--root",
+        root,
+        "--id",
+        name,
+        "--log",
+        "json",
+    ]
+    return command if group is None else [*command, "--group", group]

@@ -1,0 +1,52 @@
+"""The faults that a run injects, and which comes when: a function of the seed and of what the scene can lose."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from random import Random
+
+
+class Fault(Enum):
+    COMMITTER = "committer killed"
+    PRODUCER = "producer killed"
+    BROKER = "broker killed"
+    STORE = "store killed"
+    ZOMBIE = "committer frozen until another took over"
+    RIVAL = "committer of another group at the same time"
+
+
+WEIGHTS = {
+    Fault.COMMITTER: 6,
+    Fault.PRODUCER: 5,
+    Fault.STORE: 4,
+    Fault.BROKER: 2,
+    Fault.ZOMBIE: 3,
+    Fault.RIVAL: 1,
+}
+"""A broker takes seconds to come back, and a rival costs every other committer its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blow:
+    """One fault, when it comes, and how it goes on."""
+
+    fault: Fault
+    after_s: float
+    """Since the system was seen at work."""
+    down_s: float
+    """How long what was killed stays away."""
+    victim: float
+    """In [0, 1): which of those that it can hit."""
+    waits_for_recovery: bool
+    """Else the next fault meets a system that may still be mending this one."""
+
+
+def blows(seed: int, possible: Sequence[Fault]) -> Iterator[Blow]:
+    """Without end. The first ones are one of each kind."""
+    draw = Random(f"blows/{seed}")
+    first = draw.sample(list(possible), len(possible))
+    while True:
+        fault = first.pop() if first else draw.choices(possible, [WEIGHTS[each] for each in possible])[0]
+        yield Blow(
+            fault, draw.uniform(0, 0.8), draw.choice((0.0, draw.uniform(0, 1.5))), draw.random(), draw.random() < 0.8
+        )

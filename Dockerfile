@@ -16,6 +16,7 @@ COPY table table
 COPY bus bus
 COPY producer producer
 COPY committer committer
+COPY worker worker
 COPY front front
 RUN /usr/local/build/bin/python -m pip wheel --no-deps --no-build-isolation --wheel-dir dist . \
  && /usr/local/headgate/bin/python -m pip install --no-deps --no-index dist/*.whl \

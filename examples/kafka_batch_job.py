@@ -2,8 +2,9 @@
 
     python examples/kafka_batch_job.py kafka://127.0.0.1:9092 clicks FOLDER
 
-`make kafka` starts a broker to try it on; the topic's records are JSON such as {"id": 1, "country": "de"}. The committer
-runs inside of this program here; in a deployment it is a process of its own.
+`make kafka` starts a broker to try it on and prints its address; kafka_fill_topic.py beside this makes the topic, whose records
+are JSON such as {"id": 1, "country": "de"}. The committer runs inside of this program here; in a deployment it is a process of
+its own.
 """
 
 import json
@@ -32,4 +33,7 @@ def main(bus: str, topic: str, place: str) -> None:
 if __name__ == "__main__":
     if len(sys.argv) != 4:
         sys.exit(f"usage: {sys.argv[0]} BUS TOPIC TABLE")
-    main(*sys.argv[1:])
+    try:
+        main(*sys.argv[1:])
+    except headgate.HeadgateError as error:
+        sys.exit(str(error))

@@ -13,6 +13,8 @@ from headgate_schemas.sources import Source
 MAX_MESSAGE_BYTES = 1 << 20
 """What a topic takes. Larger proposals travel as claim checks."""
 DEFAULT_TIMEOUT_S = 30.0
+EVENT_PARTITIONS = 8
+"""Of a new bus: among so many members at most a group of followers can share the tables. Fixed when the topic is made."""
 
 
 class Topic(Enum):
@@ -85,6 +87,7 @@ class Seat(Protocol):
     def poll(self, timeout_s: float, max_records: int = 1_000) -> Sequence[Record]:
         """Proposals of held partitions, each partition's in order. Only here do partitions come and go.
 
+        One that was lost and came back is missing from `held` after at least one poll, so that its loss is noticed.
         Raises `OffsetGone` for a partition whose next record was trimmed, and `Fenced` when the place was lost for good.
         """
         ...
@@ -120,6 +123,42 @@ class Seat(Protocol):
         ...
 
 
+class Follower(Protocol):
+    """A member of a group that follows the events: a partition, and so every table in it, is one member's at a time.
+
+    One thread uses it. Each member holds as many partitions as the next, or one more; a dead member's go to the others.
+    Everything comes at least once: what is not settled comes again to whoever holds the partition next.
+    """
+
+    def poll(self, timeout_s: float, max_records: int = 1_000) -> Sequence[Record]:
+        """Events of held partitions, each partition's in order, from where the group has settled; at first from the oldest.
+
+        Only here do partitions come and go; it returns early when one does. Raises `BusUnavailable`.
+        """
+        ...
+
+    def held(self) -> frozenset[int]: ...
+
+    def missed(self) -> frozenset[int]:
+        """Held partitions of which events were let go of before they were read here, since this was last asked.
+
+        Reading went on with the oldest that is left.
+        """
+        ...
+
+    def settle(self, partition: int, next_offset: int) -> None:
+        """What lies below this offset needn't come again. Nothing is settled that wasn't read here; never goes back.
+
+        Raises `Fenced` where the partition is another member's by now, and `BusUnavailable` when it isn't known whether it
+        happened; both are harmless, for a later call settles more.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give the partitions to others at once."""
+        ...
+
+
 class Bus(Protocol):
     """One bus. Threads may share it; readers and seats are each used by one thread at a time."""
 
@@ -134,8 +173,8 @@ class Bus(Protocol):
 
     def partitions(self, topic: Topic) -> int: ...
 
-    def partition_of(self, key: str) -> int:
-        """The partition of the proposals topic that messages with this key go to."""
+    def partition_of(self, key: str, topic: Topic = Topic.PROPOSALS) -> int:
+        """The partition of the topic that messages with this key go to."""
         ...
 
     def source(self, partition: int) -> Source:
@@ -158,6 +197,10 @@ class Bus(Protocol):
 
     def seat(self, group: str) -> Seat:
         """Join the group of committers."""
+        ...
+
+    def follow(self, group: str) -> Follower:
+        """Join a group of followers of the events. Groups of committers of the same name are others."""
         ...
 
     def trim(self, partition: int, before: int) -> None:

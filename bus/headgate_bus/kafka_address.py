@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from headgate_bus.errors import BusError
-from headgate_bus.interface import Topic
+from headgate_bus.interface import EVENT_PARTITIONS, Topic
 
 SCHEME = "kafka://"
 DEFAULT_PREFIX = "headgate"
@@ -45,6 +45,8 @@ class Whole:
 NUMBERS = {
     # Fixed when the topic is made: a table's proposals must stay in one partition.
     "partitions": Whole(1, 1, MAX_PARTITIONS),
+    # As many followers of one group can share the tables; fixed, too.
+    "event_partitions": Whole(EVENT_PARTITIONS, 1, MAX_PARTITIONS),
     "replication": Whole(1, 1, 16),
     # How long a committer may be silent before its place is given to another.
     "session_timeout_ms": Whole(6_000, 1_000, 300_000),
@@ -61,6 +63,7 @@ class KafkaAddress:
     client: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Settings of the Kafka client; some are secret."""
     partitions: int = NUMBERS["partitions"].default
+    event_partitions: int = NUMBERS["event_partitions"].default
     replication: int = NUMBERS["replication"].default
     session_timeout_ms: int = NUMBERS["session_timeout_ms"].default
     max_poll_interval_ms: int = NUMBERS["max_poll_interval_ms"].default

@@ -12,6 +12,7 @@ from headgate_bus.kafka_appender import KafkaAppender
 from headgate_bus.kafka_calls import KafkaCalls
 from headgate_bus.kafka_clients import quieten
 from headgate_bus.kafka_cluster import KafkaCluster
+from headgate_bus.kafka_follower import KafkaFollower
 from headgate_bus.kafka_reader import KafkaReader
 from headgate_bus.kafka_records import partition_for
 from headgate_bus.kafka_seat import KafkaSeat
@@ -20,7 +21,7 @@ from headgate_bus.message_bounds import check_messages
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.sources import Source
 
-Lent = TypeVar("Lent", KafkaReader, KafkaSeat)
+Lent = TypeVar("Lent", KafkaReader, KafkaSeat, KafkaFollower)
 
 
 class KafkaBus:
@@ -34,8 +35,8 @@ class KafkaBus:
         self._appender = KafkaAppender(self._address, self._cluster, self._calls, ambient)
         self._lock = threading.Lock()
         # Those that nobody holds any more close by themselves.
-        self._lent: weakref.WeakSet[KafkaReader | KafkaSeat] = weakref.WeakSet()
-        self._proposal_partitions = 0
+        self._lent: weakref.WeakSet[KafkaReader | KafkaSeat | KafkaFollower] = weakref.WeakSet()
+        self._counts: dict[Topic, int] = {}
         self._closed = False
         quieten()
         self._cluster.connect()
@@ -52,14 +53,12 @@ class KafkaBus:
                 raise BusError(explain(found, wrong))
 
     def partitions(self, topic: Topic) -> int:
-        found = self._cluster.partitions(topic)
-        if topic is Topic.PROPOSALS:
-            self._proposal_partitions = found
+        self._counts[topic] = found = self._cluster.partitions(topic)
         return found
 
-    def partition_of(self, key: str) -> int:
+    def partition_of(self, key: str, topic: Topic = Topic.PROPOSALS) -> int:
         # Their number is fixed when the topic is made, so it is asked once.
-        return partition_for(key, self._proposal_partitions or self.partitions(Topic.PROPOSALS))
+        return partition_for(key, self._counts.get(topic) or self.partitions(topic))
 
     def source(self, partition: int) -> Source:
         return self._cluster.source(partition)
@@ -84,6 +83,11 @@ class KafkaBus:
         # A group may wait for a topic that isn't there; its user would wait with it.
         self.partitions(Topic.PROPOSALS)
         return self._lend(KafkaSeat(self._address, group, self._cluster, self._calls, self._ambient))
+
+    def follow(self, group: str) -> KafkaFollower:
+        self._check_open()
+        self.partitions(Topic.EVENTS)  # as for a seat
+        return self._lend(KafkaFollower(self._address, group, self._cluster, self._calls, self._ambient))
 
     def trim(self, partition: int, before: int) -> None:
         self._cluster.trim(partition, before)

@@ -4,23 +4,22 @@ A partition is held only once its publisher is open, because opening fences the 
 can move the committed offset, so what `committed` says stays true.
 """
 
-from collections.abc import Collection, Sequence
-from concurrent.futures import Future, wait
+from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from kafka import ConsumerRebalanceListener, TopicPartition
-from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
-from kafka.errors import KafkaError
+from kafka import TopicPartition
+from kafka.errors import IllegalStateError, KafkaError
 from kafka.structs import MemberState
 
 from headgate_bus.errors import BusError, BusUnavailable, Fenced
 from headgate_bus.interface import Message, Record, Topic
 from headgate_bus.kafka_address import KafkaAddress
 from headgate_bus.kafka_calls import KafkaCalls
-from headgate_bus.kafka_clients import CLOSE_TIMEOUT_S, new_consumer
 from headgate_bus.kafka_cluster import ANSWER_TIMEOUT_S, KafkaCluster
 from headgate_bus.kafka_errors import translated
+from headgate_bus.kafka_membership import KafkaMembership
 from headgate_bus.kafka_publisher import OPEN_TIMEOUT_S, KafkaPublisher, opened, start_opening
 from headgate_bus.kafka_reader import OUT_OF_RANGE, check_offsets
 from headgate_bus.kafka_records import as_records
@@ -30,7 +29,6 @@ from headgate_schemas.logs import get_logger
 
 SLICE_S = 0.1
 """A poll that waits for records looks this often whether partitions came or went."""
-JOIN_TIMEOUT_S = 30.0
 OPENING_SLICE_S = 0.01
 """The same while a publisher is being opened, which takes tens of milliseconds."""
 
@@ -41,30 +39,6 @@ _logger = get_logger("headgate.bus")
 class _Opening:
     publisher: "Future[KafkaPublisher]"
     deadline_s: float
-
-
-class _Comings(ConsumerRebalanceListener):  # type: ignore[misc]  # the client has no types
-    """Notes what the group gives and takes; called while `poll` runs, and must not wait for anything."""
-
-    def __init__(self, consumer: Any) -> None:
-        self._consumer = consumer
-        self.given: set[int] = set()
-        self.changed = False
-
-    def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
-        for place in assigned:
-            # Without a position the consumer would ask for the committed one, and fail where there is none.
-            self._consumer.seek(place, 0)
-            self._consumer.pause(place)
-            self.given.add(place.partition)
-            self.changed = True
-
-    def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
-        self.given -= {place.partition for place in revoked}
-        self.changed = True
-
-    def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
-        self.on_partitions_revoked(lost)
 
 
 class KafkaSeat:
@@ -89,7 +63,7 @@ class KafkaSeat:
 
     def poll(self, timeout_s: float, max_records: int = 1_000) -> Sequence[Record]:
         self._check_open()
-        if self._rejoin:
+        if self._rejoin or self._member.is_lost:
             self._stand_up()
             self._sit_down()
             self._rejoin = False
@@ -97,7 +71,7 @@ class KafkaSeat:
         while True:
             left = max(deadline - self._ambient.monotonic_s(), 0.0)
             slice_s = min(left, OPENING_SLICE_S if self._openings else SLICE_S)
-            records = self._poll_once(slice_s, max_records) if self._has_joined(slice_s) else []
+            records = self._poll_once(slice_s, max_records) if self._member.has_joined(slice_s) else []
             try:
                 changed = self._settle_changes()
             except BusError:
@@ -173,52 +147,16 @@ class KafkaSeat:
             self._stand_up()
 
     def _sit_down(self) -> None:
-        self._consumer = new_consumer(
-            self._address,
-            self._address.group(self._group),
-            session_timeout_ms=self._address.session_timeout_ms,
-            heartbeat_interval_ms=self._address.session_timeout_ms // 4,
-            max_poll_interval_ms=self._address.max_poll_interval_ms,
-            # What is held stays held, and goes on, while others join and leave.
-            partition_assignment_strategy=(CooperativeStickyAssignor,),
-        )
-        self._joining: Future[bool] | None = None
-        self._comings = _Comings(self._consumer)
-        self._consumer.subscribe([self._name], listener=self._comings)
+        self._member = KafkaMembership(self._address, self._group, self._name, self._calls)
+        self._consumer = self._member.consumer
+        self._comings = self._member.comings
 
     def _stand_up(self) -> None:
         for partition in list(self._publishers):
             self._let_go(partition)
         for partition in list(self._openings):
             self._abandon(partition)
-        self._consumer.close(autocommit=False, timeout_ms=int(CLOSE_TIMEOUT_S * 1000))
-
-    def _has_joined(self, timeout_s: float) -> bool:
-        """Whether this member knows what it is given; else a thread sees to that, for as long as it takes.
-
-        A short poll of the consumer forgets a join that ended while nobody waited for it, and begins another, or none:
-        many of them may never join. So joining is done by one long wait beside them. There is no public call for that.
-        """
-        if self._joining is None:
-            coordinator = self._consumer._coordinator
-            if self._consumer.group_metadata().state == MemberState.REBALANCING:
-                coordinator.request_rejoin()
-            elif not coordinator.need_rejoin():
-                return True
-            self._joining = self._calls.start(
-                f"joining group {self._group}", lambda: coordinator.poll(timeout_ms=int(JOIN_TIMEOUT_S * 1000))
-            )
-        wait([self._joining], timeout_s)
-        if not self._joining.done():
-            return False
-        joining, self._joining = self._joining, None
-        try:
-            joining.result()
-        except KafkaError as error:
-            if not error.retriable:
-                self._rejoin = True
-                raise translated(error, f"joining group {self._group}", self._address) from error
-        return False
+        self._member.leave()
 
     def _poll_once(self, timeout_s: float, max_records: int) -> list[Record]:
         try:
@@ -250,7 +188,11 @@ class KafkaSeat:
             return False
         self._comings.changed = False
         given = self._comings.given
-        gone = [partition for partition in self._publishers if partition not in given]
+        # One that was lost and given again within one poll was another's in between, or may have been.
+        gone = [
+            partition for partition in self._publishers if partition not in given or partition in self._comings.lost
+        ]
+        self._comings.lost.clear()
         for partition in gone:
             self._let_go(partition)
         for partition in [partition for partition in self._openings if partition not in given]:
@@ -308,7 +250,10 @@ class KafkaSeat:
         if partition not in self._committed:
             self.committed(partition)
         before = self._committed.setdefault(partition, 0)
-        position = self._consumer.position(self._place(partition), timeout_ms=0)
+        try:
+            position = self._consumer.position(self._place(partition), timeout_ms=0)
+        except IllegalStateError as error:  # the group took it away since the last poll
+            raise self._lost(partition) from error
         end = position if partition in self._sought and position is not None else 0
         if next_offset > end:
             end = self._cluster.extent(Topic.PROPOSALS, partition).next_offset

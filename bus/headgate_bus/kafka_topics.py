@@ -46,11 +46,12 @@ def wanted_topics(address: KafkaAddress) -> list[WantedTopic]:
         Topic.EVENTS: str(EVENTS_KEPT_MS),
         Topic.DEAD_LETTERS: str(DEAD_LETTERS_KEPT_MS),
     }
+    partitions = {Topic.PROPOSALS: address.partitions, Topic.EVENTS: address.event_partitions, Topic.DEAD_LETTERS: 1}
     return [
         WantedTopic(
             topic,
             address.topic(topic),
-            1 if topic is Topic.DEAD_LETTERS else address.partitions,
+            partitions[topic],
             address.replication,
             {
                 "cleanup.policy": "delete",

@@ -12,6 +12,7 @@ from headgate_bus.errors import BusError
 from headgate_bus.interface import DEFAULT_TIMEOUT_S, Extent, Message, Place, Topic
 from headgate_bus.message_bounds import check_messages
 from headgate_bus.sqlite_file import MAX_FILE_BYTES, SqliteFile
+from headgate_bus.sqlite_follower import SqliteFollower
 from headgate_bus.sqlite_log import Transaction
 from headgate_bus.sqlite_reader import SqliteReader
 from headgate_bus.sqlite_schema import MAX_PARTITIONS, Identity
@@ -22,6 +23,7 @@ from headgate_schemas.errors import InvalidInput
 from headgate_schemas.sources import Source
 
 T = TypeVar("T")
+_Opened = SqliteReader | SqliteSeat | SqliteFollower
 
 
 class SqliteBus:
@@ -41,7 +43,7 @@ class SqliteBus:
         self._looking = self._new_file()
         self._writing = self._new_file()
         self._writer = GroupWriter(self._writing, ambient, self._begin)
-        self._opened: list[SqliteReader | SqliteSeat] = []
+        self._opened: list[_Opened] = []
         self._lock = threading.Lock()
         self._closed = False
 
@@ -67,8 +69,8 @@ class SqliteBus:
     def partitions(self, topic: Topic) -> int:
         return self._known().partitions[topic]
 
-    def partition_of(self, key: str) -> int:
-        return sqlite_log.partition_of(key, self.partitions(Topic.PROPOSALS))
+    def partition_of(self, key: str, topic: Topic = Topic.PROPOSALS) -> int:
+        return sqlite_log.partition_of(key, self.partitions(topic))
 
     def source(self, partition: int) -> Source:
         self._check_open()
@@ -113,6 +115,12 @@ class SqliteBus:
         seat = SqliteSeat(self._new_file(), self._writer, self._ambient, group, partitions, self._check_open)
         self._remember(seat)
         return seat
+
+    def follow(self, group: str) -> SqliteFollower:
+        partitions = self.partitions(Topic.EVENTS)
+        follower = SqliteFollower(self._new_file(), self._writer, self._ambient, group, partitions, self._check_open)
+        self._remember(follower)
+        return follower
 
     def trim(self, partition: int, before: int) -> None:
         deadline_s = self._deadline_s()
@@ -161,7 +169,7 @@ class SqliteBus:
         self._check_open()
         return self._looking.read(self._deadline_s(), look)
 
-    def _remember(self, opened: SqliteReader | SqliteSeat) -> None:
+    def _remember(self, opened: _Opened) -> None:
         with self._lock:
             self._opened = [*(one for one in self._opened if not one.closed), opened]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from headgate_bus.errors import BusError, OffsetGone
 from headgate_bus.interface import Extent, Message, Place, Record, Topic
-from headgate_bus.sqlite_schema import PARTITION_SHIFT, TABLES, place_of
+from headgate_bus.sqlite_schema import TABLES, offset_in, place_of
 
 READ_BYTES = 32 << 20
 """A read ends early at this many bytes of bodies, so that a thousand large messages don't fill the memory."""
@@ -37,6 +37,9 @@ class Transaction:
         self._now_ms = now_ms
         self._partitions: dict[tuple[Topic, int], _Partition] = {}
         self._rows: dict[Topic, list[tuple[int, int, str, str, bytes]]] = {}
+
+    def partitions(self, topic: Topic) -> int:
+        return self._counts[topic]
 
     def partition(self, topic: Topic, number: int) -> _Partition:
         """How the partition stands, with what this transaction did."""
@@ -150,7 +153,7 @@ def read(
         for place, time_ms, key, headers, body in rows:
             if len(found) == max_records or size >= READ_BYTES:
                 return found, behind
-            record = Record(number, place & ((1 << PARTITION_SHIFT) - 1), time_ms, key, body, _headers(headers))
+            record = Record(number, offset_in(place), time_ms, key, body, _headers(headers))
             found.append(record)
             behind[number] = record.offset + 1
             size += len(body)

@@ -4,12 +4,14 @@ Proposals go when they are settled and `trim` is asked. Events go by age and siz
 to look at those. Freed pages are used again by what comes later; the file doesn't shrink.
 """
 
-from collections.abc import Mapping
+import heapq
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from headgate_bus.interface import Topic
 from headgate_bus.sqlite_log import RECORD_OVERHEAD_BYTES, Transaction
-from headgate_bus.sqlite_schema import TABLES, place_of
+from headgate_bus.sqlite_schema import TABLES, offset_in, place_of
 
 CHUNK = 500
 """Records deleted in one transaction, so that no appender waits long."""
@@ -38,20 +40,28 @@ RETENTION: Mapping[Topic, Retention] = {
 
 def let_go(transaction: Transaction, topic: Topic, retention: Retention, now_ms: int, max_records: int) -> int:
     """Delete the oldest records that the topic need not keep, up to that many; how many there were."""
-    partition = transaction.partition(topic, 0)
-    over = partition.bytes - retention.max_bytes
+    partitions = [transaction.partition(topic, number) for number in range(transaction.partitions(topic))]
+    over = sum(partition.bytes for partition in partitions) - retention.max_bytes
     oldest_kept_ms = None if retention.max_age_ms is None else now_ms - retention.max_age_ms
-    first = partition.first
-    rows = transaction.connection.execute(
-        f"SELECT place, time_ms, length(body) FROM {TABLES[topic]} WHERE place >= ? ORDER BY place LIMIT ?",
-        (place_of(0, first), max_records),
-    )
-    for place, time_ms, length in rows:
+    firsts: dict[int, int] = {}
+    oldest = heapq.merge(*(_rows(transaction, topic, number, max_records) for number in range(len(partitions))))
+    for time_ms, number, offset, length in islice(oldest, max_records):
         if over <= 0 and (oldest_kept_ms is None or time_ms >= oldest_kept_ms):
             break
-        first = place + 1
+        firsts[number] = offset + 1
         over -= length + RECORD_OVERHEAD_BYTES
-    if first == partition.first:
-        return 0
-    partition.first = first
-    return transaction.delete_below_first(topic, 0, max_records)
+    deleted = 0
+    for number, first in firsts.items():
+        partitions[number].first = first
+        deleted += transaction.delete_below_first(topic, number, max_records)
+    return deleted
+
+
+def _rows(transaction: Transaction, topic: Topic, number: int, max_records: int) -> Iterator[tuple[int, int, int, int]]:
+    """Time, partition, offset and size of a partition's records, the oldest first, each read when it is asked for."""
+    rows = transaction.connection.execute(
+        f"SELECT place, time_ms, length(body) FROM {TABLES[topic]} WHERE place >= ? AND place < ? ORDER BY place LIMIT ?",
+        (place_of(number, transaction.partition(topic, number).first), place_of(number + 1, 0), max_records),
+    )
+    for place, time_ms, length in rows:
+        yield time_ms, number, offset_in(place), length

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headgate_bus.errors import BusError
-from headgate_bus.interface import Topic
+from headgate_bus.interface import EVENT_PARTITIONS, Topic
 from headgate_schemas.ambient import Ambient
 
 APPLICATION_ID = 0x48474255
@@ -35,6 +35,10 @@ class Identity:
 
 def place_of(partition: int, offset: int) -> int:
     return partition << PARTITION_SHIFT | offset
+
+
+def offset_in(place: int) -> int:
+    return place & ((1 << PARTITION_SHIFT) - 1)
 
 
 def is_ours(connection: sqlite3.Connection, path: str) -> bool:
@@ -73,13 +77,21 @@ def create(connection: sqlite3.Connection, ambient: Ambient, partitions: int) ->
             " headers TEXT NOT NULL, body BLOB NOT NULL)"
         )
         connection.execute("INSERT INTO topics VALUES (?, ?)", (topic.value, ambient.new_id()))
-        # Only proposals are dealt to several holders; one partition keeps events in one order.
-        count = partitions if topic is Topic.PROPOSALS else 1
+        # Dealt to committers and to followers; nobody shares dead letters.
+        count = {Topic.PROPOSALS: partitions, Topic.EVENTS: EVENT_PARTITIONS}.get(topic, 1)
         connection.executemany(
             "INSERT INTO partitions VALUES (?, ?, 0, 0, 0, 0)", [(topic.value, number) for number in range(count)]
         )
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {SCHEMA}")
+
+
+def make_followed(connection: sqlite3.Connection) -> None:
+    """The table of what followers have settled, which older files lack; inside of the caller's transaction."""
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS followed (name TEXT, partition INTEGER, next_offset INTEGER, epoch INTEGER NOT NULL,"
+        " PRIMARY KEY (name, partition)) WITHOUT ROWID"
+    )
 
 
 def identity(connection: sqlite3.Connection) -> Identity:

@@ -5,9 +5,7 @@ moment its holder dies. A number in the bus, raised whenever the place is taken,
 somebody remove the lock's file, the old holder is fenced.
 """
 
-import fcntl
 import os
-import re
 import sqlite3
 from collections.abc import Callable, Sequence
 
@@ -16,17 +14,15 @@ from headgate_bus.errors import BusError, Fenced
 from headgate_bus.interface import DEFAULT_TIMEOUT_S, Message, Record, Topic
 from headgate_bus.message_bounds import check_messages
 from headgate_bus.sqlite_file import SqliteFile
+from headgate_bus.sqlite_locks import checked_group, locked
 from headgate_bus.sqlite_log import Transaction
 from headgate_bus.sqlite_retention import RETENTION, SPARE, let_go
 from headgate_bus.sqlite_waiting import CALL_TIMEOUT_S, until_found
 from headgate_bus.sqlite_writer import GroupWriter
 from headgate_schemas.ambient import Ambient
-from headgate_schemas.errors import InvalidInput
 from headgate_schemas.logs import get_logger
 
 _log = get_logger("headgate.bus")
-
-_GROUP = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}")
 
 LOCK_PAUSE_S = 0.02
 """Between tries for the lock: how long a dead committer's place stays empty."""
@@ -34,9 +30,7 @@ LOCK_PAUSE_S = 0.02
 
 def lock_path(path: str, group: str) -> str:
     """The file whose lock is the group's place."""
-    if not _GROUP.fullmatch(group):
-        raise InvalidInput(f"group {group[:200]!r} can't be used: take letters, digits, '.', '_' and '-', up to 100")
-    return f"{path}.{group}.seat"
+    return f"{path}.{checked_group(group)}.seat"
 
 
 class SqliteSeat:
@@ -187,30 +181,8 @@ class SqliteSeat:
 
     def _locked(self) -> bool:
         """Whether the lock is ours, tried once."""
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        try:
-            descriptor = os.open(self._lock_path, flags, 0o666)
-        except OSError as error:
-            raise BusError(
-                f"the lock file {self._lock_path} can't be opened ({error}); its folder must be writable"
-            ) from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            mine, there = os.fstat(descriptor), os.stat(self._lock_path)
-        except (BlockingIOError, FileNotFoundError):
-            os.close(descriptor)
-            return False
-        except OSError as error:
-            os.close(descriptor)
-            raise BusError(
-                f"the file system of {self._lock_path} can't lock files ({error}); use a local disk"
-            ) from error
-        if (mine.st_dev, mine.st_ino) != (there.st_dev, there.st_ino):
-            # Removed between opening and locking: a lock on a file without a name keeps nobody out.
-            os.close(descriptor)
-            return False
-        self._lock = descriptor
-        return True
+        self._lock = locked(self._lock_path)
+        return self._lock is not None
 
     def _release(self) -> None:
         descriptor, self._lock = self._lock, None

@@ -50,6 +50,7 @@ class Committer:
         self._lanes: dict[int, Lane] = {}
         self._checked_at_s = ambient.monotonic_s()
         self._is_draining = False
+        self._stands_by = False
         self._paused: set[int] = set()
 
     @property
@@ -135,6 +136,12 @@ class Committer:
     def _match_lanes(self) -> None:
         """A lane for each partition that is held, of the log that is there now."""
         held = self._seat.held()
+        if self._stands_by != (not held):
+            self._stands_by = not held
+            if self._stands_by:
+                _log.info(
+                    "standing_by", committer=self._identity, why="another committer of the group holds all partitions"
+                )
         for partition in [partition for partition in self._lanes if partition not in held]:
             _log.info("partition_lost", partition=partition)
             self._let_go(partition)

@@ -5,29 +5,33 @@ from headgate_schemas.sources import Source
 from headgate_table.indextables.memory import TableMemory
 
 
+def way_on(uri: str) -> str:
+    """What an operator does about a refusal."""
+    return f"Find out what became of its proposals, then run `headgate table rebind {uri} --bus …`"
+
+
 def refusal(uri: str, memory: TableMemory, source: Source, extent: Extent, committed: int | None) -> str | None:
     """Why proposals from `source` can't be decided for this table; None when they can.
 
     `committed` is the offset up to which the group has settled everything, for whatever table.
     """
     position = memory.position(source)
-    mend = f"Find out what became of its proposals, then run `headgate table rebind {uri} --bus …`"
     if memory.source is not None and memory.source != source:
         if memory.source.cluster == source.cluster and memory.source.topic == source.topic:
             return (
-                f"{uri} is fed from {memory.source}, but a proposal came on partition {source.partition}. Were partitions added "
-                f"to the topic? {mend}"
+                f"{uri} is fed from {memory.source}, but a proposal came on partition {source.partition}. Partitions may have "
+                f"been added to the topic"
             )
-        return f"{uri} is fed from {memory.source}, which is not this bus ({source}). {mend}"
+        return f"{uri} is fed from {memory.source}, which is not this bus ({source})"
     reached = max((offset for offset in (position, committed) if offset is not None), default=None)
     if position is not None and position > extent.next_offset:
         return (
             f"{uri} has decided proposals up to offset {position}, but {source} ends at {extent.next_offset}: it was "
-            f"truncated or restored from a copy. {mend}"
+            f"truncated or restored from a copy"
         )
     if reached is not None and reached < extent.first:
         return (
             f"{uri} has decided proposals up to offset {reached}, but {source} begins at {extent.first}: proposals in between "
-            f"may have been lost. {mend}"
+            f"may have been lost"
         )
     return None

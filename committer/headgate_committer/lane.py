@@ -187,6 +187,7 @@ class Lane:
                     continue
                 batch = tuple(_first(queue, self._limits.group_proposals))
                 self._queues.move_to_end(uri)
+                queue.began_s = now_s
                 queue.work = self._executor.submit(committer.settle, batch)
 
     def collect(self) -> bool:
@@ -204,7 +205,7 @@ class Lane:
         if error is None:
             settlement = work.result()
             before = queue.size
-            queue.answered(settlement.answers[-1].offset)
+            queue.answered(settlement.answers[-1].offset, self._ambient.monotonic_s())
             self._held_bytes += queue.size - before
             self._announcements.add(queue.uri, settlement)
             if queue.is_idle:
@@ -278,8 +279,7 @@ class Lane:
         pause_s = longest_s
         for queue in self._active.values():
             if queue.work is None and queue.pending:
-                linger_until_s = queue.waiting_since_s + self._limits.linger_ms / 1000
-                pause_s = min(pause_s, max(queue.ready_at_s, linger_until_s) - now_s)
+                pause_s = min(pause_s, max(queue.ready_at_s, queue.lingers_until_s) - now_s)
             elif queue.spilled_from is not None and queue.work is None:
                 pause_s = min(pause_s, queue.ready_at_s - now_s)
         if not self._announcements.is_empty:

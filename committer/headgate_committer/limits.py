@@ -15,8 +15,9 @@ class CommitterLimits:
     """Proposals in one version. More would make a version that takes longer to read than to wait for the next."""
     group_bytes: int = 16 << 20
     """Bytes of the proposals in one version."""
-    linger_ms: int = 2
-    """How long the first proposal of an idle table waits for company."""
+    linger_ms: int = 25
+    """How long a table's proposals wait for company at most: no longer than a fifth of what its last version took, and not
+    at all once as many are there as that version held."""
     queue_proposals: int = 10_000
     """Undecided proposals of one table that are held in memory; those beyond are read again from the bus."""
     queue_bytes: int = 64 << 20

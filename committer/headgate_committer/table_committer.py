@@ -16,7 +16,7 @@ from headgate_committer.errors import TableHeld
 from headgate_committer.fact_finding import find_facts
 from headgate_committer.feed import Feed
 from headgate_committer.grouping import Asked, GroupPlan, Item, commits_alone, plan_group, selects
-from headgate_committer.guards import refusal
+from headgate_committer.guards import refusal, way_on
 from headgate_committer.intake import Undecidable, Undecided
 from headgate_committer.limits import CommitterLimits
 from headgate_committer.sorting import Forgotten, Known, New, sort_out
@@ -151,9 +151,14 @@ class TableCommitter:
         reason = refusal(self.uri, held.memory, feed.source, feed.extent, feed.committed)
         if reason is not None:
             self._table.forget()
-            raise TableHeld(reason)
+            raise TableHeld(f"{reason}. {way_on(self.uri)}")
         self._told, earlier = self._table.announced_since(feed.source, feed.announced)
         self._commits += earlier
+        return held
+
+    def _held(self) -> Held:
+        held = self._table.held
+        assert held is not None, "it was loaded a moment ago"
         return held
 
     def _follow(self) -> None:
@@ -169,7 +174,9 @@ class TableCommitter:
         self._told |= self._table.told_by(range(before + 1, held.log.version + 1), self._feed.source)
         if held.memory.source is not None and held.memory.source != self._feed.source:
             self._forget()
-            raise TableHeld(f"{self.uri} was bound to {held.memory.source} meanwhile; this bus is {self._feed.source}")
+            raise TableHeld(
+                f"{self.uri} was bound to {held.memory.source} meanwhile; this bus is {self._feed.source}. {way_on(self.uri)}"
+            )
 
     def _forget(self) -> None:
         self._states.drop()
@@ -182,8 +189,12 @@ class TableCommitter:
         position = held.memory.position(self._feed.source) or 0
         items = self._opened(sort_out(batch, held.memory, position, self._told, self._limits))
         if any(isinstance(item, Asked) and isinstance(item.operation, Restore | CompactState) for item in items):
-            # Its own state follows at once, and what is found out for it must be what that state is based on.
+            # Its own state follows at once, and what is found out for it must be what that state is based on: the newest
+            # that is there, whoever wrote it.
             self._states.settle()
+            self._follow()
+            if self._table.held is not held:
+                return self._decide(self._held(), batch)
         version = held.log.version + 1
         # Commit times never go back, whatever the clocks of other writers said: time travel and cleaning rely on it.
         now_ms = max(self._ambient.now_ms(), held.log.time_ms)

@@ -11,6 +11,9 @@ from headgate_committer.answers import Settlement
 from headgate_committer.intake import Undecided
 from headgate_committer.limits import CommitterLimits
 
+_LINGER_SHARE = 0.2
+"""Of the time that the last version took."""
+
 
 @dataclass(slots=True)
 class TableQueue:
@@ -24,7 +27,12 @@ class TableQueue:
     """The first offset whose proposal is not held, if there is one; nothing after it is held either."""
     work: "Future[Settlement] | None" = None
     waiting_since_s: float = 0.0
-    """When the first of the pending came into an empty queue."""
+    """Since when the first of the pending could have been worked on."""
+    began_s: float = 0.0
+    took_s: float = 0.0
+    """How long the last work took."""
+    last_count: int = 0
+    """How many proposals it answered."""
     ready_at_s: float = 0.0
     """Before it, the table is left alone, because its store failed or it waits for company."""
     failures: int = 0
@@ -68,10 +76,14 @@ class TableQueue:
             self.pending.clear()
             self.size = 0
 
-    def answered(self, through: int) -> None:
-        """Proposals up to this offset have their answers."""
+    def answered(self, through: int, now_s: float) -> None:
+        """Work has ended, and proposals up to this offset have their answers."""
+        before = len(self.pending)
         while self.pending and self.pending[0].offset <= through:
             self.size -= self.pending.popleft().size
+        self.last_count = before - len(self.pending)
+        self.took_s = now_s - self.began_s
+        self.waiting_since_s = now_s
         self.failures = 0
         self.trouble = ""
         self.is_refused = False
@@ -84,10 +96,18 @@ class TableQueue:
         self.ready_at_s = now_s + pause_s
         return is_new
 
+    @property
+    def lingers_until_s(self) -> float:
+        """Until when the pending wait for company: those who were answered together come back together, a little apart.
+
+        Short beside the work that it may save them, and not at all once as many are there as the last time.
+        """
+        if len(self.pending) >= self.last_count or self.size >= self.limits.group_bytes:
+            return self.waiting_since_s
+        return self.waiting_since_s + min(self.limits.linger_ms / 1000, self.took_s * _LINGER_SHARE)
+
     def is_ready(self, now_s: float, *, at_once: bool) -> bool:
         """Whether work can begin. `at_once`: nobody waits for company any more."""
         if self.work is not None or not self.pending or now_s < self.ready_at_s:
             return False
-        if at_once or len(self.pending) >= self.limits.group_proposals or self.size >= self.limits.group_bytes:
-            return True
-        return now_s - self.waiting_since_s >= self.limits.linger_ms / 1000
+        return at_once or now_s >= self.lingers_until_s

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.operations import Operation, Receipt
 from headgate_schemas.version import __version__
+from headgate_table.errors import OutcomeUnknown
 from headgate_table.store.settings import StoreSettings
 
 if TYPE_CHECKING:
     from headgate_bus.interface import Bus
     from headgate_producer.producer import Producer
+    from headgate_producer.ticket import Ticket
 
 AUTHOR = f"headgate-cli/{__version__}"
 Commit = Callable[[Operation], Receipt]
@@ -48,9 +50,19 @@ class Commits:
             return None
 
         def commit(operation: Operation) -> Receipt:
-            return self.producer(uri).propose(operation).wait(timeout=self._receipt_within_s)
+            return self.receipt(self.producer(uri).propose(operation), uri)
 
         return commit
+
+    def receipt(self, ticket: "Ticket", uri: str) -> Receipt:
+        """That of a proposal to the table at `uri`. Raises `OutcomeUnknown`, in words for whoever runs a command."""
+        try:
+            return ticket.wait(timeout=self._receipt_within_s)
+        except KeyboardInterrupt:
+            # What was proposed stays proposed, also when whoever waits loses patience.
+            raise _unknown(ticket.proposal_id, uri, "before this was interrupted") from None
+        except OutcomeUnknown as error:
+            raise _unknown(ticket.proposal_id, uri, f"within {self._receipt_within_s:g} s") from error
 
     def producer(self, uri: str) -> "Producer":
         """The producer of the table, where commits go through a bus. Raises what opening the bus raises."""
@@ -85,3 +97,11 @@ class Commits:
             self._bus = open_bus(self._address, self._ambient)
             self._bus.prepare()
         return self._bus
+
+
+def _unknown(proposal_id: str, uri: str, when: str) -> OutcomeUnknown:
+    return OutcomeUnknown(
+        f"no receipt of proposal {proposal_id} came {when}, so nobody knows yet what becomes of it. Look whether a committer "
+        f"runs, and for the proposal in `headgate events {uri}`, before this is done again",
+        proposal_id,
+    )

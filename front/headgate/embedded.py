@@ -8,7 +8,7 @@ from headgate_bus.open import open_bus
 from headgate_committer.limits import CommitterLimits
 from headgate_committer.serving import serving
 from headgate_schemas.ambient import Ambient, SystemAmbient
-from headgate_schemas.errors import HeadgateError
+from headgate_schemas.errors import HeadgateError, InvalidInput
 from headgate_table.store.settings import StoreSettings
 
 
@@ -23,8 +23,11 @@ def committing(
 ) -> Iterator[None]:
     """Decide the proposals of a bus in a thread of this program, until the end of the block.
 
-    What was taken by then is settled first. Raises what ended the committer, such as another one that took its place.
+    What was taken by then is settled first. Raises what ended the committer, such as another one that took its place; at
+    once, where the bus can't be opened.
     """
+    if isinstance(roots, str):
+        raise InvalidInput(f"roots is {roots!r}; give a list of addresses")
     chosen = ambient or SystemAmbient()
     stores = storage if isinstance(storage, StoreSettings) else StoreSettings.from_mapping(storage or {})
     told_to_stop = threading.Event()
@@ -47,8 +50,15 @@ def committing(
     thread = threading.Thread(target=work, name="headgate-committer", daemon=True)
     thread.start()
     is_ready.wait()
+    if ended:
+        thread.join()
+        raise ended[0]
     try:
         yield
+    except BaseException as error:
+        if ended:  # which may well be why the block failed
+            error.add_note(f"the committer of this block had ended before: {ended[0]}")
+        raise
     finally:
         told_to_stop.set()
         thread.join()

@@ -1,5 +1,6 @@
 """Reading a topic of a bus from here to there, for people who look at it. Takes part in no group."""
 
+import heapq
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 
@@ -29,15 +30,23 @@ def starting_offsets(bus: Bus, topic: Topic, start: str, partition: int | None =
 
 
 def read_topic(bus: Bus, topic: Topic, offsets: Mapping[int, int], *, follow: bool = False) -> Iterator[Record]:
-    """The records from these offsets up to what is there now; with `follow`, without an end."""
+    """The records from these offsets up to what is there now, in the order of their times; with `follow`, without an end."""
     ends = {number: bus.extent(topic, number).next_offset for number in offsets}
+    past = [_read(bus, topic, {number: offset}, ends) for number, offset in offsets.items() if offset != ends[number]]
+    yield from heapq.merge(*past, key=lambda record: (record.time_ms, record.partition, record.offset))
+    if follow:
+        yield from _read(bus, topic, ends, None)
+
+
+def _read(bus: Bus, topic: Topic, offsets: Mapping[int, int], ends: Mapping[int, int] | None) -> Iterator[Record]:
+    """Up to the ends, or on and on."""
     with closing(bus.reader(topic, offsets)) as reader:
         waited_s = 0.0
-        while follow or (waited_s < _LAST_LOOK_S and _is_short_of(reader.offsets(), ends)):
+        while ends is None or (waited_s < _LAST_LOOK_S and _is_short_of(reader.offsets(), ends)):
             records = reader.read(_PATIENCE_S)
             waited_s = 0.0 if records else waited_s + _PATIENCE_S
-            yield from (record for record in records if follow or record.offset < ends[record.partition])
+            yield from (record for record in records if ends is None or record.offset < ends[record.partition])
 
 
 def _is_short_of(offsets: Mapping[int, int], ends: Mapping[int, int]) -> bool:
-    return any(offsets[number] < end for number, end in ends.items())
+    return any(offset < ends[number] for number, offset in offsets.items())

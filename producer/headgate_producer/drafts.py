@@ -41,6 +41,7 @@ class Drafter:
 
     def draft(self, operation: Operation, proposal_id: str, now_ms: int, terms: Terms) -> Outgoing:
         """Raises `InvalidInput` for what no committer would take, and the store's errors where a claim can't be put."""
+        _check_names(terms)
         writer = terms.get("writer")
         if writer is not None and not isinstance(writer, Writer):
             raise InvalidInput(f"writer is {str(writer)[:80]!r}; give headgate.Writer(app, seq)")
@@ -73,6 +74,13 @@ class Drafter:
         files = sum(len(getattr(proposal.operation, name, ())) for name in named)
         claim = self.put_claim(proposal.id, encode_claimed(proposal.operation), files)
         return encode_proposal(proposal.model_copy(update={"operation": None, "claim": claim}))
+
+
+def _check_names(terms: Terms) -> None:
+    """A mistyped `isolation` would silently ask for less than was meant."""
+    unknown = sorted(set(terms) - set(Terms.__annotations__))
+    if unknown:
+        raise InvalidInput(f"a proposal takes no {', '.join(unknown)}; it takes {', '.join(Terms.__annotations__)}")
 
 
 def _isolation(given: Isolation | str) -> Isolation:

@@ -87,7 +87,8 @@ class Outgoing:
     attempts: int = 0
     receipt: Receipt | None = None
     failure: HeadgateError | None = None
-    """Why it was given up."""
+    """What whoever waits is told once it was given up."""
+    given_up_because: str = ""
 
     @property
     def has_ended(self) -> bool:
@@ -242,6 +243,7 @@ class Outbox:
 
     def _end(self, out: Outgoing, reason: str) -> None:
         out.failure = _failure(out, reason)
+        out.given_up_because = reason
         out.step(Step.GIVE_UP)
         self._drop_message(out)
         del self._in_flight[out.proposal_id]

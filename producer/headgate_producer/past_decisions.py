@@ -2,13 +2,20 @@
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
 from typing import TYPE_CHECKING
 
+from headgate_schemas.errors import HeadgateError
 from headgate_schemas.operations import Receipt, Writer
 from headgate_table.errors import TableNotFound
 
 if TYPE_CHECKING:
     from headgate_table.indextables.log_reader import LogReader
+
+
+class NotToldInTime(HeadgateError):
+    """The table's store takes too long."""
 
 
 class PastDecisions:
@@ -18,6 +25,26 @@ class PastDecisions:
         self._open_reader = open_reader
         self._reader: LogReader | None = None
         self._lock = threading.Lock()
+        self._look: Future[Receipt | None] | None = None
+
+    def find_within(self, seconds: float, proposal_id: str, writer: Writer | None) -> Receipt | None:
+        """As `find`, on a thread of its own, which is left behind when the store hangs. Raises `NotToldInTime`."""
+        if self._look is not None and not self._look.done():
+            raise NotToldInTime("its store still hasn't answered an earlier question")
+        look: Future[Receipt | None] = Future()
+        self._look = look
+
+        def work() -> None:
+            try:
+                look.set_result(self.find(proposal_id, writer))
+            except BaseException as error:  # noqa: BLE001  # handed to the thread that waits, whatever it is
+                look.set_exception(error)
+
+        threading.Thread(target=work, name="headgate-past-decisions", daemon=True).start()
+        try:
+            return look.result(seconds)
+        except FutureTimeout:
+            raise NotToldInTime(f"its store didn't answer within {seconds:g} s") from None
 
     def find(self, proposal_id: str, writer: Writer | None) -> Receipt | None:
         """None where the log tells nothing of it, or there is no table yet. Raises what reading the log raises."""

@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 ROOM_WITHIN_S = 60.0
 """How long a proposal waits for room among those in flight."""
+LOOK_WITHIN_S = 5.0
+"""How long the table is asked when no receipt came in time."""
 CLOSE_WITHIN_S = 30.0
 """How long closing waits for receipts."""
 
@@ -79,6 +81,10 @@ class Producer:
     ) -> None:
         if max_in_flight < 1:
             raise InvalidInput(f"max_in_flight is {max_in_flight}; it must be at least 1")
+        if not isinstance(bus, str) and not hasattr(bus, "append"):
+            raise InvalidInput(f"bus is {bus!r}; give its address, such as kafka://broker:9092 or sqlite:bus.db")
+        if not isinstance(table, str):
+            raise InvalidInput(f"table is {table!r}; give its address, such as s3://lake/events")
         if store is None:
             split_address(table)
         self._table = table_address(table)
@@ -179,6 +185,9 @@ class Producer:
         schema_string = schema_string_of(schema)
         columns = _values("partition_by", partition_by, str)
         check_partition_columns(schema_string, columns)
+        for key, value in (configuration or {}).items():
+            if not isinstance(value, str):
+                raise InvalidInput(f"configuration[{key!r}] is {value!r}; give a text")
         table_options(configuration or {})
         operation = Create(schema_string, columns, dict(configuration or {}), name, description, table_id)
         return self.propose(operation, **terms)
@@ -290,7 +299,7 @@ class Producer:
         if out.receipt is None and out.failure is not None and out.attempts == 0:
             raise out.failure
         if out.receipt is None:
-            reason = f"no receipt came within {waited_s:.3g} s" if out.failure is None else str(out.failure)
+            reason = out.given_up_because or f"no receipt came within {max(waited_s, 0.0):.3g} s"
             if out.attempts == 0:
                 raise unknown_outcome(out.proposal_id, f"{reason}, and it is still to be sent")
             receipt = self._past_decision(out.proposal_id, out.writer, reason)
@@ -301,7 +310,10 @@ class Producer:
     def _past_decision(self, proposal_id: str, writer: Writer | None, reason: str) -> Receipt:
         """What the table says; raises `OutcomeUnknown` with the reason why it had to be asked."""
         try:
-            receipt = self._past.find(proposal_id, writer)
+            if self._courier.has_threads:
+                receipt = self._past.find_within(LOOK_WITHIN_S, proposal_id, writer)
+            else:
+                receipt = self._past.find(proposal_id, writer)
         except HeadgateError as error:
             raise unknown_outcome(proposal_id, f"{reason}, and the table can't be read ({error})") from error
         if receipt is None:

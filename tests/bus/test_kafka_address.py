@@ -71,7 +71,7 @@ def test_a_password_with_signs_is_written_with_percents() -> None:
         ("kafka://a/with/slash", "can't begin the names of topics"),
         ("kafka://a/p?partition=2", "did you mean partitions?"),
         ("kafka://a/p?security.protocol=SSL", "did you mean security_protocol?"),
-        ("kafka://a/p?zzz=1", "there are max_poll_interval_ms, partitions"),
+        ("kafka://a/p?zzz=1", "there are event_partitions, max_poll_interval_ms"),
         ("kafka://a/p?partitions=0", "no whole number from 1 to"),
         ("kafka://a/p?partitions=two", "no whole number from 1 to"),
         ("kafka://a/p?partitions=2&partitions=3", "gives partitions twice"),

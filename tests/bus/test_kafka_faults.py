@@ -63,13 +63,13 @@ def bodies(records: Sequence[Record]) -> list[str]:
 
 def everything(bus: KafkaBus, topic: Topic) -> list[str]:
     """What a new reader sees up to the end."""
-    reader = bus.reader(topic, {0: bus.extent(topic, 0).first})
-    end = bus.extent(topic, 0).next_offset
+    extents = {number: bus.extent(topic, number) for number in range(bus.partitions(topic))}
+    reader = bus.reader(topic, {number: extent.first for number, extent in extents.items()})
     found: list[str] = []
 
     def read() -> bool:
         found.extend(bodies(reader.read(0.2)))
-        return reader.offsets()[0] >= end
+        return all(reader.offsets()[number] >= extent.next_offset for number, extent in extents.items())
 
     until(read)
     reader.close()

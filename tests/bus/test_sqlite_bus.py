@@ -131,6 +131,28 @@ def test_events_beyond_their_size_are_let_go_of(bus: SqliteBus, monkeypatch: pyt
     assert bus.extent(EVENTS, 0) == Extent(3, 8)
 
 
+def test_the_oldest_events_go_first_whichever_partition_they_are_in(
+    bus: SqliteBus, clock: FakeAmbient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = [next(key for key in map(str, range(99)) if bus.partition_of(key, EVENTS) == number) for number in (0, 1)]
+    seat = seated(bus)
+    for key in (keys[1], keys[0], keys[1], keys[0]):
+        seat.publish(0, [Message(key, {}, bytes(1_000))], [], None)
+        clock.advance(seconds=1)
+    monkeypatch.setattr(sqlite_retention, "RETENTION", {EVENTS: Retention(None, 1_000 + 512)})
+    bus.prepare()
+    assert [bus.extent(EVENTS, number) for number in (0, 1)] == [Extent(1, 2), Extent(2, 2)]
+
+
+def test_old_events_go_from_partitions_that_nothing_is_appended_to(bus: SqliteBus, clock: FakeAmbient) -> None:
+    keys = [next(key for key in map(str, range(99)) if bus.partition_of(key, EVENTS) == number) for number in (0, 1)]
+    seat = seated(bus)
+    seat.publish(0, [Message(keys[0], {}, b"old")], [], None)
+    clock.advance(hours=24 * 30)
+    seat.publish(0, [Message(keys[1], {}, b"new")], [], None)
+    assert [bus.extent(EVENTS, number) for number in (0, 1)] == [Extent(1, 1), Extent(0, 1)]
+
+
 def test_the_size_of_a_topic_stays_known_over_letting_go(bus: SqliteBus, monkeypatch: pytest.MonkeyPatch) -> None:
     each = 1_000 + 512
     monkeypatch.setattr(sqlite_retention, "RETENTION", {EVENTS: Retention(None, 5 * each)})

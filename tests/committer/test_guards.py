@@ -49,13 +49,12 @@ def test_a_table_is_fed_from_where_it_stands(memory: TableMemory, extent: Extent
         (_memory(None), Extent(40, 100), 30, "may have been lost"),
     ],
 )
-def test_a_log_that_can_not_be_the_one_is_refused_with_the_way_on(
+def test_a_log_that_can_not_be_the_one_is_refused(
     memory: TableMemory, extent: Extent, committed: int | None, said: str
 ) -> None:
     reason = refusal("t", memory, HERE, extent, committed)
     assert reason is not None
     assert said in reason
-    assert "headgate table rebind" in reason
 
 
 def _rebind(rig: Rig) -> object:
@@ -68,7 +67,7 @@ def _steps(rig: Rig, committer: object, count: int = 6) -> None:
         rig.ambient.advance(seconds=20)
 
 
-def test_a_topic_made_anew_is_refused_until_the_table_is_rebound() -> None:
+def test_a_topic_made_anew_is_refused_until_the_table_is_rebound(caplog: pytest.LogCaptureFixture) -> None:
     rig = Rig()
     kept = rig.proposal(Append((add_file("a"),)), writer=Writer("job", 1))
     rig.send(kept)
@@ -80,7 +79,9 @@ def test_a_topic_made_anew_is_refused_until_the_table_is_rebound() -> None:
     second = rig.committer("second")
     fresh = rig.append("b")
     rig.send(kept)
-    _steps(rig, second)
+    with caplog.at_level("WARNING"):
+        _steps(rig, second)
+    assert "headgate table rebind" in caplog.text
     assert rig.receipts() == {}
     assert rig.table().version == 1
     _rebind(rig)

@@ -145,3 +145,25 @@ def test_a_version_that_came_meanwhile_is_announced_too() -> None:
     rig.propose(Append((add_file("proposed"),)))
     rig.settle(committer)
     assert [commit.version for commit in rig.commits()] == [0, 1, 2]
+
+
+def test_a_table_is_compacted_through_the_bus_again_and_again() -> None:
+    rig = Rig(interval=100)
+    committer = rig.committer()
+    rig.settle(committer)
+
+    def proposed(operation: Operation) -> Receipt:
+        proposal = rig.propose(operation)
+        rig.settle(committer)
+        return rig.receipts()[proposal]
+
+    for turn in range(3):
+        for number in range(4):
+            rig.append(f"f{turn}-{number}")
+            rig.settle(committer)
+        rig.propose(Delete((f"f{turn}-0.parquet",)))
+        rig.settle(committer)
+        receipt = rig.table(commit=proposed).compact()
+        assert isinstance(receipt, Committed), receipt
+    assert rig.table().snapshot().num_files == 9
+    assert rig.table().describe().num_tombstones == 0

@@ -5,13 +5,16 @@ from dataclasses import replace
 from typing import Any
 
 from headgate_bus.errors import BusUnavailable
-from headgate_bus.interface import Message, Topic
+from headgate_bus.interface import Message, Record, Topic
 from headgate_committer.committer import Committer
-from headgate_schemas.operations import Committed, Create
+from headgate_committer.intake import Undecided
+from headgate_committer.limits import CommitterLimits
+from headgate_committer.table_queue import TableQueue
+from headgate_schemas.operations import Append, Committed, Create
 from headgate_schemas.table_schema import schema_string_of
 from support.committing.rig import NO_LINGER, TABLE, AtOnce, Rig, Stores
 from support.stores.faulty import Fault, FaultyStore
-from support.tables import COLUMNS
+from support.tables import COLUMNS, add_file
 
 OTHER = "memory://other"
 
@@ -154,3 +157,29 @@ def test_many_large_dead_letters_are_published_a_few_at_a_time() -> None:
     rig.settle(committer)
     assert len(rig.dead_letters()) == 30
     assert max(published) <= 8 << 20
+
+
+def test_who_was_answered_together_is_waited_for_a_little() -> None:
+    queue = TableQueue("t", CommitterLimits(linger_ms=25))
+    rig = Rig()
+    items = [Undecided(_record(number), rig.proposal(Append((add_file(f"f{number}"),)))) for number in range(4)]
+    for item in items[:2]:
+        queue.hold(item, 0.0)
+    queue.began_s = 0.0
+    queue.answered(items[1].offset, 0.1)
+    queue.hold(items[2], 0.11)
+    assert not queue.is_ready(0.12, at_once=False)
+    assert queue.is_ready(0.14, at_once=False)
+    queue.hold(items[3], 0.121)
+    assert queue.is_ready(0.121, at_once=False)
+
+
+def test_a_single_writer_waits_for_nobody() -> None:
+    queue = TableQueue("t", CommitterLimits(linger_ms=25))
+    item = Undecided(_record(0), Rig().proposal(Append((add_file("a"),))))
+    queue.hold(item, 5.0)
+    assert queue.is_ready(5.0, at_once=False)
+
+
+def _record(offset: int) -> Record:
+    return Record(0, offset, 1, "t", b"")

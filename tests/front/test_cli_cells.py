@@ -51,6 +51,7 @@ def test_a_time_that_no_calendar_has_stays_a_number(beyond: int) -> None:
         ("proposals", ["a", "b"], "a, b"),
         ("proposals", (), "-"),
         ("modification_time", datetime(2024, 1, 1, tzinfo=UTC), "2024-01-01 00:00:00.000Z"),
+        ("appended", 1_704_067_200_000, "2024-01-01 00:00:00.000Z"),
         ("path", "a\tb\x1b[0m", r"a\tb\x1b[0m"),
         ("path", "Köln 東京", "Köln 東京"),
     ],

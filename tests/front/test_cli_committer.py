@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from headgate import coordinator
-from headgate_bus.interface import Message, Topic
+from headgate_bus.interface import Bus, Message, Topic
 from headgate_bus.open import open_bus
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.cloud_events import PROPOSAL, attributes
@@ -48,6 +48,11 @@ def stopped_at_once() -> Iterator[Callable[[], bool]]:
     yield lambda: True
 
 
+def announced(bus: Bus) -> bool:
+    """Whether the bus holds an event."""
+    return any(bus.extent(Topic.EVENTS, number).next_offset for number in range(bus.partitions(Topic.EVENTS)))
+
+
 @pytest.fixture
 def until_announced(bus: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A committer in this process stops when it has announced something."""
@@ -59,7 +64,7 @@ def until_announced(bus: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
             def stopping() -> bool:
                 next(looks)
-                return opened.extent(Topic.EVENTS, 0).next_offset > 0
+                return announced(opened)
 
             yield stopping
 
@@ -114,7 +119,7 @@ def test_up_works_on_a_bus_of_its_own(
         propose_without_waiting(address, sales, "a.parquet")
         looks = iter(range(LOOKS))
         with closing(open_bus(address, SystemAmbient())) as opened:
-            yield lambda: next(looks) >= 0 and opened.extent(Topic.EVENTS, 0).next_offset > 0
+            yield lambda: next(looks) >= 0 and announced(opened)
 
     monkeypatch.setattr(coordinator, "until_told_to_stop", told)
     ran = headgate("up", "--log", "json")

@@ -1,6 +1,8 @@
 """`headgate events` and `headgate dead-letters`: what a bus holds, read by people and programs."""
 
 import json
+import subprocess
+import sys
 import threading
 from base64 import b64decode
 from contextlib import closing
@@ -61,11 +63,26 @@ def test_events_for_people_have_a_line_each(headgate: Any, two_tables: tuple[Pat
 
 
 def test_events_begin_and_end_where_they_are_told_to(headgate: Any, two_tables: tuple[Path, Path]) -> None:
-    everything = headgate("events", "--format", "json").json
+    sales = two_tables[1]
+    everything = headgate("events", sales, "--format", "json").json
     third = everything[2]["offset"]
-    assert headgate("events", "--from", str(third), "--format", "json").json == everything[2:]
-    assert headgate("events", "--limit", "2", "--format", "json").json == everything[:2]
-    assert headgate("events", "--from", "next", "--format", "json").json == []
+    assert headgate("events", sales, "--from", str(third), "--format", "json").json == everything[2:]
+    assert headgate("events", sales, "--limit", "2", "--format", "json").json == everything[:2]
+    assert headgate("events", sales, "--from", "next", "--format", "json").json == []
+
+
+def test_events_of_several_tables_come_in_the_order_of_their_times(
+    headgate: Any, two_tables: tuple[Path, Path]
+) -> None:
+    made, sales = map(str, two_tables)
+    tables = [row["table"] for row in headgate("events", "--format", "json").json]
+    assert tables == [made] * tables.count(made) + [sales] * tables.count(sales)
+
+
+def test_an_offset_without_a_table_needs_a_partition(headgate: Any, two_tables: tuple[Path, Path]) -> None:
+    ran = headgate("events", "--from", "0")
+    assert ran.code == 1
+    assert "--partition" in ran.err
 
 
 @pytest.mark.parametrize("start", ["last", "-1", "1.5", "٣"])
@@ -76,15 +93,15 @@ def test_a_beginning_that_is_none_is_explained(headgate: Any, start: str) -> Non
 
 
 def test_an_offset_beyond_the_end_is_refused(headgate: Any, two_tables: tuple[Path, Path]) -> None:
-    ran = headgate("events", "--from", "1000000")
+    ran = headgate("events", two_tables[1], "--from", "1000000")
     assert (ran.code, ran.out) == (1, "")
     assert "1000000" in ran.err
 
 
 def test_a_partition_that_is_not_there_is_refused(headgate: Any) -> None:
-    ran = headgate("events", "--partition", "7")
+    ran = headgate("events", "--partition", "8")
     assert ran.code == 1
-    assert "no partition 7" in ran.err
+    assert "no partition 8" in ran.err
 
 
 @pytest.mark.parametrize("form", ["json", "csv", "table"])
@@ -108,6 +125,17 @@ def test_following_shows_what_was_and_what_comes(
 def test_a_followed_event_is_one_json_object_a_line(headgate: Any, two_tables: tuple[Path, Path]) -> None:
     ran = headgate("events", "--follow", "--from", "first", "--limit", "2", "--format", "json")
     assert [json.loads(line)["event"] for line in ran.out.splitlines()] == ["receipt", "commit"]
+
+
+def test_following_ends_with_the_last_event_asked_for_though_no_other_comes(
+    headgate: Any, two_tables: tuple[Path, Path]
+) -> None:
+    count = len(headgate("events", "--format", "json").json)
+    options = ("--follow", "--from", "first", "--limit", str(count), "--format", "json")
+    done = subprocess.run(
+        [sys.executable, "-m", "headgate", "events", *options], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert len(done.stdout.splitlines()) == count
 
 
 def test_an_event_that_cannot_be_read_is_still_shown(headgate: Any, bus: str, sales: Path) -> None:
@@ -139,6 +167,18 @@ def test_a_body_that_is_no_text_is_shown_as_base64(headgate: Any, bus: str, sale
     [listed] = headgate("dead-letters", "list", "--format", "json").json
     shown = headgate("dead-letters", "show", listed["id"], "--format", "json").json
     assert (shown["encoding"], b64decode(shown["body"])) == ("base64", b"\xff\x00")
+
+
+def test_rubbish_among_dead_letters_hides_none_of_them(headgate: Any, bus: str, sales: Path) -> None:
+    settle(headgate, sales)
+    append(bus, "somebody", b"no json", topic=Topic.DEAD_LETTERS)
+    append(bus, str(sales), b"no json either", "odd")
+    settle(headgate, sales)
+    found = headgate("dead-letters", "list", "--format", "json").json
+    [rubbish], [letter] = ([row for row in found if (row["id"] is None) == is_rubbish] for is_rubbish in (True, False))
+    assert rubbish["table"] == "somebody"
+    assert "of this topic is no dead letter" in rubbish["reason"]
+    assert headgate("dead-letters", "show", letter["id"], "--format", "json").json["body"] == "no json either"
 
 
 def test_a_dead_letter_that_is_not_there_is_said_to_be_missing(headgate: Any) -> None:

@@ -4,11 +4,16 @@ import json
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from headgate_bus.interface import Topic
+from headgate_bus.open import open_bus
 from headgate_schemas.actions import AddFile
+from headgate_schemas.ambient import SystemAmbient
+from headgate_schemas.cloud_events import subject_of
 from headgate_schemas.version import __version__
 from headgate_table.table import Table
 
@@ -124,6 +129,34 @@ def test_ctrl_c_ends_with_130_and_one_line(tmp_path: Path) -> None:
     out, error = process.communicate(timeout=60)
     assert process.returncode == 130, out
     assert error == b"Interrupted.\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("propose", "t", "create", "--schema", "id bigint"), ("table", "create", "t", "--schema", "id bigint")],
+    ids=lambda value: value[0],
+)
+def test_whoever_interrupts_the_waiting_is_told_which_proposal_is_on_its_way(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    address = f"sqlite://{tmp_path}/bus.db"
+    with closing(open_bus(address, SystemAmbient())) as bus:
+        bus.prepare()
+        process = subprocess.Popen(
+            [*COMMAND, *arguments, "--bus", address],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=tmp_path,
+        )
+        everywhere = dict.fromkeys(range(bus.partitions(Topic.PROPOSALS)), 0)
+        with closing(bus.reader(Topic.PROPOSALS, everywhere)) as reader:
+            [record] = reader.read(60.0)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert f"no receipt of proposal {subject_of(record.headers)} came before this was interrupted" in error
+    assert "Traceback" not in error
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])

@@ -19,7 +19,7 @@ PRINTED = {
     ),
 }
 
-WITH_A_BROKER = {"kafka_batch_job.py"}
+WITH_A_BROKER = {"kafka_batch_job.py", "kafka_fill_topic.py"}
 """Run in tests/producer/test_kafka_batch_job.py."""
 
 

@@ -33,6 +33,27 @@ def test_everything_that_is_there_is_read_and_no_more() -> None:
     assert [first.body, *(record.body for record in records)] == [b"1", b"2", b"3"]
 
 
+def test_several_partitions_are_read_in_the_order_of_their_times() -> None:
+    bus = a_bus(3)
+    for number in range(12):
+        bus.append(Topic.EVENTS, [Message(f"table {number}", {}, str(number).encode())])
+        bus.cluster.ambient.sleep(1)
+    records = list(read_topic(bus, Topic.EVENTS, starting_offsets(bus, Topic.EVENTS, "first")))
+    assert len({record.partition for record in records}) == 3
+    assert [int(record.body) for record in records] == list(range(12))
+
+
+def test_following_begins_with_what_is_there_in_the_order_of_its_times() -> None:
+    bus = a_bus(3)
+    for number in range(6):
+        bus.append(Topic.EVENTS, [Message(f"table {number}", {}, str(number).encode())])
+        bus.cluster.ambient.sleep(1)
+    records = read_topic(bus, Topic.EVENTS, starting_offsets(bus, Topic.EVENTS, "first"), follow=True)
+    assert [int(next(records).body) for _ in range(6)] == list(range(6))
+    bus.append(Topic.EVENTS, [Message("table 0", {}, b"new")])
+    assert next(records).body == b"new"
+
+
 def test_following_goes_on_with_what_comes() -> None:
     bus = a_bus()
     publish(bus, b"1")

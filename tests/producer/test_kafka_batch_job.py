@@ -17,7 +17,7 @@ from headgate_producer.kafka_source import KafkaRecords
 from headgate_schemas.ambient import SystemAmbient
 from support.kafka.fixtures import new_bus_address
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "kafka_batch_job.py"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def new_topic(address: str, partitions: int) -> str:
@@ -100,17 +100,17 @@ def test_a_topic_that_is_not_there_is_an_error(kafka_address: str) -> None:
     source.close()
 
 
+def run_example(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(EXAMPLES / name), *arguments], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
 def test_the_example_takes_every_record_once(kafka_address: str, topic: str, tmp_path: Path) -> None:
     bus = new_bus_address(kafka_address)
 
     def run() -> str:
-        done = subprocess.run(
-            [sys.executable, str(EXAMPLE), bus, topic, str(tmp_path / "clicks")],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        done = run_example("kafka_batch_job.py", bus, topic, str(tmp_path / "clicks"))
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -118,3 +118,19 @@ def test_the_example_takes_every_record_once(kafka_address: str, topic: str, tmp
     assert run().startswith("3 records in 1 batches; next time from {0: 4, 1: 0}\nthe table holds 3 records\n")
     produce(kafka_address, topic, [json.dumps({"id": 2, "country": "fr"}).encode()], partition=1)
     assert run().endswith("the table holds 4 records\n")
+
+
+def test_the_example_takes_what_the_other_one_fills_in(kafka_address: str, tmp_path: Path) -> None:
+    bus, topic = new_bus_address(kafka_address), f"filled-{SystemAmbient().new_id()[:12]}"
+    for _ in range(2):
+        filled = run_example("kafka_fill_topic.py", bus, topic, "10")
+        assert (filled.returncode, filled.stdout) == (0, f"10 records are in {topic}\n"), filled.stderr
+    taken = run_example("kafka_batch_job.py", bus, topic, str(tmp_path / "clicks"))
+    assert taken.stdout.endswith("the table holds 20 records\n"), taken.stderr
+
+
+def test_the_example_says_in_a_line_what_is_missing(kafka_address: str, tmp_path: Path) -> None:
+    done = run_example("kafka_batch_job.py", new_bus_address(kafka_address), "no-such-topic", str(tmp_path / "clicks"))
+    assert done.returncode == 1
+    assert "no topic no-such-topic" in done.stderr
+    assert "Traceback" not in done.stderr

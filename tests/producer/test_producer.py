@@ -1,5 +1,6 @@
 """A producer without threads on a bus in memory: everything happens while somebody waits, in the same order each time."""
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from headgate_bus.claims import open_claim
 from headgate_bus.interface import Topic
 from headgate_producer.errors import NotSent
+from headgate_producer.past_decisions import NotToldInTime, PastDecisions
 from headgate_producer.producer import ROOM_WITHIN_S, Producer
 from headgate_schemas.actions import AddFile, SkipFile
 from headgate_schemas.errors import InvalidInput
@@ -35,6 +37,7 @@ from headgate_schemas.operations import (
 from headgate_schemas.proposals import Proposal, encode_claimed
 from headgate_schemas.table_schema import schema_string_of
 from headgate_table.errors import OutcomeUnknown, StoreError
+from headgate_table.indextables.log_reader import LogReader
 from support.ambient import FakeAmbient
 from support.bus.memory import MemoryBus
 from support.producer.deciding import Decider, receipt_message
@@ -152,6 +155,8 @@ BAD: dict[str, Callable[[Producer], Any]] = {
     "a negative version": lambda p: p.restore(-1),
     "a size that is a text": lambda p: p.append([AddFile("a", {}, "1", 1)]),  # type: ignore[arg-type]  # the point
     "a number where a map should be": lambda p: p.append([AddFile("a", 7, 1, 1)]),  # type: ignore[arg-type]  # the point
+    "a mistyped term": lambda p: p.append([], isolaton="serializable"),  # type: ignore[call-arg]  # the point
+    "a setting that is no text": lambda p: p.create("id BIGINT", configuration={"checkpoint.interval": 5}),  # type: ignore[dict-item]  # the point
     "too many files": lambda p: p.purge(["a"] * 200_001),
 }
 
@@ -442,8 +447,9 @@ def test_closing_ends_though_nobody_answers() -> None:
     world.producer.close(3)
     assert world.ambient.monotonic_s() - before < 4
     assert ticket.done
-    with pytest.raises(OutcomeUnknown, match="closed before its receipt came"):
+    with pytest.raises(OutcomeUnknown, match="closed before its receipt came") as told:
         ticket.wait(5)
+    assert str(told.value).count("nobody knows") == 1
 
 
 def test_closing_on_a_dead_bus_ends_and_says_what_was_not_sent() -> None:
@@ -484,3 +490,27 @@ def test_an_address_that_no_store_understands_is_refused() -> None:
     ambient = FakeAmbient()
     with pytest.raises(InvalidInput, match="Did you mean s3"):
         Producer(MemoryBus(ambient), "s4://lake/events", ambient=ambient, threads=False)
+
+
+@pytest.mark.parametrize(("bus", "table"), [(None, TABLE), (3, TABLE), ("sqlite:bus.db", None)])
+def test_what_is_no_address_is_refused_at_once(bus: Any, table: Any) -> None:
+    with pytest.raises(InvalidInput, match="give its address"):
+        Producer(bus, table)
+
+
+def test_a_store_that_hangs_is_not_waited_for_when_the_table_is_asked() -> None:
+    asked = threading.Event()
+    answer = threading.Event()
+
+    def hanging() -> LogReader:
+        asked.set()
+        answer.wait(60)
+        raise StoreError("too late")
+
+    past = PastDecisions(hanging)
+    with pytest.raises(NotToldInTime, match="within"):
+        past.find_within(0.01, "p", None)
+    assert asked.wait(10)
+    with pytest.raises(NotToldInTime, match="earlier"):
+        past.find_within(0.01, "p", None)
+    answer.set()

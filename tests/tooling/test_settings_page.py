@@ -44,7 +44,7 @@ def test_every_option_is_a_setting_and_every_setting_an_option() -> None:
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.key)
 def test_every_setting_is_used_somewhere(setting: Setting) -> None:
     sources = [path for path in (ROOT / "table").rglob("*.py") if path.name != "options.py"]
-    sources += (ROOT / "front").rglob("*.py")
+    sources += [path for room in ("worker", "front") for path in (ROOT / room).rglob("*.py")]
     uses = {"state_compression": ".codec"}.get(setting.field, f".{setting.field}")
     assert any(uses in path.read_text() for path in sources)
 

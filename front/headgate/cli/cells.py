@@ -78,4 +78,5 @@ def _cut(text: str, whole: bool) -> str:
 
 
 def _is_time(name: str) -> bool:
-    return name in ("time", "modification_time", "created_at", "timestamp") or name.endswith(("_timestamp", "_time"))
+    times = ("time", "modification_time", "created_at", "timestamp", "appended")
+    return name in times or name.endswith(("_timestamp", "_time"))

@@ -2,6 +2,7 @@
 
 from base64 import b64encode
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -34,7 +35,7 @@ def register(app: typer.Typer) -> None:
 def list_letters(session: Session) -> None:
     """All that are there, oldest first."""
     with session.bus_in_force() as bus:
-        rows = (_row(letter) for letter in _letters(bus))
+        rows = (_row(found) for found in _everything(bus))
         session.output.rows(rows, COLUMNS, shown=SHOWN, spare=("time",), nothing="No dead letters.")
 
 
@@ -86,14 +87,36 @@ def replay(
         show_outcome(session, ticket, wait_s, "Look at the table's history before you replay it once more")
 
 
-def _letters(bus: "Bus") -> "Iterator[DeadLetter]":
+@dataclass(frozen=True, slots=True)
+class _Stranger:
+    """Something on the topic that is no dead letter, perhaps of a newer release; whoever looks shall see that it is there."""
+
+    time: int
+    reason: str
+    table: str
+    id: str | None = None
+    code: str | None = None
+    proposal: str | None = None
+    partition: int | None = None
+    offset: int | None = None
+    appended: int | None = None
+    body_bytes: int | None = None
+
+
+def _everything(bus: "Bus") -> "Iterator[DeadLetter | _Stranger]":
     from headgate.topic_reading import read_topic, starting_offsets
     from headgate_bus.interface import Topic
     from headgate_schemas.dead_letters import decode_dead_letter
+    from headgate_schemas.message_shape import UnreadableMessage
 
     seen: set[str] = set()
     for record in read_topic(bus, Topic.DEAD_LETTERS, starting_offsets(bus, Topic.DEAD_LETTERS, "first")):
-        letter = decode_dead_letter(record.body)
+        try:
+            letter = decode_dead_letter(record.body)
+        except UnreadableMessage as error:
+            place = f"record {record.offset} in partition {record.partition} of this topic"
+            yield _Stranger(record.time_ms, f"{place} is no dead letter: {error}", record.key)
+            continue
         # A committer that died at the wrong moment sets a message aside twice.
         if letter.id not in seen:
             seen.add(letter.id)
@@ -101,9 +124,9 @@ def _letters(bus: "Bus") -> "Iterator[DeadLetter]":
 
 
 def _find(bus: "Bus", letter_id: str) -> "DeadLetter":
-    for letter in _letters(bus):
-        if letter.id == letter_id:
-            return letter
+    for found in _everything(bus):
+        if not isinstance(found, _Stranger) and found.id == letter_id:
+            return found
     raise fail(f"there is no dead letter {letter_id!r}: `headgate dead-letters list` shows those that are there")
 
 
@@ -138,5 +161,5 @@ def _operation(session: Session, proposal: "Proposal") -> "Operation":
     return decode_claimed(open_claim(store, proposal.claim, session.loaded.committer.limits.claims))
 
 
-def _row(letter: "DeadLetter") -> dict[str, Any]:
+def _row(letter: "DeadLetter | _Stranger") -> dict[str, Any]:
     return {name: getattr(letter, name) for name in COLUMNS}

@@ -1,5 +1,6 @@
 """`headgate events`: what committers announce, as it was or as it comes."""
 
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, assert_never
 
 import typer
@@ -66,10 +67,12 @@ def events(
         raise wrong(f"{begin!r} is neither first, next nor an offset", "--from")
     key = None if uri is None else table_address(uri)
     with session.bus_in_force() as bus:
+        if key is not None and partition is None:
+            partition = bus.partition_of(key, Topic.EVENTS)
         offsets = starting_offsets(bus, Topic.EVENTS, begin, partition)
         records = read_topic(bus, Topic.EVENTS, offsets, follow=follow)
         rows = (_row(record) for record in records if key is None or record.key == key)
-        kept = rows if limit is None else (row for row, _ in zip(rows, range(limit), strict=False))
+        kept = islice(rows, limit)  # and not one more, which may never come
         if follow:
             session.output.follow(kept, COLUMNS, shown=SHOWN)
         else:

@@ -17,10 +17,12 @@ def show_outcome(session: Session, ticket: "Ticket", wait_s: float, what_next: s
     """
     try:
         receipt = ticket.wait(timeout=wait_s)
-    except OutcomeUnknown:
+    except (OutcomeUnknown, KeyboardInterrupt) as error:
+        # What was proposed stays proposed, also when whoever waits loses patience.
+        when = f"within {wait_s:g} s" if isinstance(error, OutcomeUnknown) else "before this was interrupted"
         session.output.one(_row(ticket.proposal_id, "unknown"))
         raise fail(
-            f"no receipt of proposal {ticket.proposal_id} came within {wait_s:g} s, so nobody knows yet what becomes of it. Look "
+            f"no receipt of proposal {ticket.proposal_id} came {when}, so nobody knows yet what becomes of it. Look "
             f"whether a committer runs. {what_next}",
             UNKNOWN,
         ) from None

@@ -7,7 +7,6 @@ import typer
 from headgate.cli.given import Uri, names, pairs, schema
 from headgate.cli.receipts import accepted
 from headgate.cli.session import CHANGES_A_TABLE, Session, command
-from headgate.commits import RECEIPT_WITHIN_S
 
 
 def register(tables: typer.Typer) -> None:
@@ -62,7 +61,7 @@ def create(
             ticket = commits.producer(uri).create(
                 columns, partitions, configuration, name=name, description=description
             )
-            accepted(ticket.wait(timeout=RECEIPT_WITHIN_S))
+            accepted(commits.receipt(ticket, uri))
             table = session.open(uri)
     metadata = table.metadata
     session.output.one(

@@ -70,7 +70,7 @@ def _hint(text: str, position: int, word: str, acceptable: frozenset[str], form:
             return f"The word after {before} says whose statement it is: write {before} {keyword} ..."
     run = _run_around(text, position)
     if "_DOT" in acceptable or "STRING" in acceptable:
-        if re.search(r"[/\\:]", run):
+        if re.search(r"[/\\:]", run) and run[0] not in "'\"`":
             return f"A path must be in quotes: '{_clipped(run)}'"
         if "_DOT" in acceptable and re.fullmatch(r"[^\s'\"`;]*[^\w\s'\"`;.][^\s'\"`;]*", run):
             return f"A name with other characters than letters, digits and _ must be in backquotes: `{_clipped(run)}`"

@@ -47,6 +47,7 @@ class TableOptions:
     compaction_tombstone_threshold: float = 0.10
     compaction_max_manifests: int = 20
     compaction_large_remove_threshold: int = 2**31 - 1
+    compaction_after_merge: bool = True
     retention_versions: int = 2
     retention_hours: int = 168
     gc_min_manifest_age_hours: int = 1
@@ -212,6 +213,12 @@ SETTINGS: tuple[Setting, ...] = (
         "compaction_large_remove_threshold",
         _whole(0),
         "Removes in one commit above which compaction is due",
+    ),
+    Setting(
+        "state.compaction.afterMerge",
+        "compaction_after_merge",
+        _flag,
+        "Compact after a merge, however few entries it has made dead",
     ),
     Setting("state.retention.versions", "retention_versions", _whole(1), "States that cleaning keeps; 2 at least"),
     Setting("state.retention.hours", "retention_hours", _whole(0), "Age below which cleaning keeps every state"),

@@ -10,6 +10,8 @@ from headgate_table.indextables.replay import commit_time
 
 MAX_COOLDOWN_MS = 7 * 24 * 3_600_000
 """No skip outlasts this, so that versions from before needn't be read."""
+MEMORY_MS = 2 * MAX_COOLDOWN_MS
+"""How long a skip counts as an earlier one of the same file: beyond its own end, so that a cooldown can grow."""
 MAX_VERSIONS = 1_000
 """Versions looked through, at most: a table that commits more within the longest cooldown forgets earlier skips."""
 _BATCH = 16
@@ -17,6 +19,16 @@ _BATCH = 16
 
 def skips(reader: LogReader, log: LoadedLog, now_ms: int) -> dict[str, SkipFile]:
     """The newest skip of each path that still holds: one without `retryAfter`, or whose `retryAfter` is to come."""
+    newest = _newest(reader, log, now_ms - MAX_COOLDOWN_MS)
+    return {path: skip for path, skip in newest.items() if holds(skip, now_ms)}
+
+
+def known_skips(reader: LogReader, log: LoadedLog, now_ms: int) -> dict[str, SkipFile]:
+    """The newest skip of each path that is remembered, whether it still holds or not."""
+    return _newest(reader, log, now_ms - MEMORY_MS)
+
+
+def _newest(reader: LogReader, log: LoadedLog, since_ms: int) -> dict[str, SkipFile]:
     retained = [version for version in reader.full_listing().versions if version <= log.version]
     newest = retained[::-1][:MAX_VERSIONS]
     found: dict[str, SkipFile] = {}
@@ -27,13 +39,14 @@ def skips(reader: LogReader, log: LoadedLog, now_ms: int) -> dict[str, SkipFile]
                 if isinstance(action, SkipFile):
                     found.setdefault(action.path, action)
             time_ms = commit_time(actions)
-            old = old or (time_ms is not None and time_ms < now_ms - MAX_COOLDOWN_MS)
+            old = old or (time_ms is not None and time_ms < since_ms)
         if old:
             break
-    return {path: skip for path, skip in found.items() if _holds(skip, now_ms)}
+    return found
 
 
-def _holds(skip: SkipFile, now_ms: int) -> bool:
+def holds(skip: SkipFile, now_ms: int) -> bool:
+    """Whether its file is to be left alone still."""
     if skip.skip_timestamp < now_ms - MAX_COOLDOWN_MS:
         return False
     return skip.retry_after is None or skip.retry_after > now_ms

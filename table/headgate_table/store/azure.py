@@ -6,7 +6,7 @@ What its failures mean is in `azure_errors`, and who we are to the service in `a
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from azure.core import MatchConditions
 from azure.core.exceptions import AzureError, HttpResponseError
@@ -83,6 +83,10 @@ class AzureStore:
     def put(self, key: str, data: bytes) -> None:
         name = self._name(key)
         self._asking("write", key, lambda: self._client.upload_blob(name, data, overwrite=True))
+
+    def put_stream(self, key: str, stream: BinaryIO) -> None:
+        name = self._name(key)
+        self._asking("write", key, lambda: self._client.upload_blob(name, stream, overwrite=True))
 
     def create(self, key: str, data: bytes) -> CreateOutcome:
         return self._write_if(key, data, "create", overwrite=False)

@@ -6,7 +6,7 @@ other failure a `StoreError` whose message names the store, the key and what to 
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,13 @@ class Store(Protocol):
 
     def put(self, key: str, data: bytes) -> None:
         """Write or replace; readers see the old bytes or the new ones, never a mixture. Safe to repeat."""
+        ...
+
+    def put_stream(self, key: str, stream: BinaryIO) -> None:
+        """Write or replace with all that a seekable stream holds from where it stands, in bounded memory.
+
+        For files that may be larger than memory; otherwise like `put`. The stream may be closed afterwards.
+        """
         ...
 
     def create(self, key: str, data: bytes) -> CreateOutcome:

@@ -8,6 +8,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
+from typing import BinaryIO
 
 from headgate_schemas.ambient import Ambient
 from headgate_table.errors import ObjectMissing, StoreError
@@ -76,6 +77,12 @@ class LocalStore:
         return data, _digest(data)
 
     def put(self, key: str, data: bytes) -> None:
+        self._put(key, data)
+
+    def put_stream(self, key: str, stream: BinaryIO) -> None:
+        self._put(key, stream)
+
+    def _put(self, key: str, data: bytes | BinaryIO) -> None:
         path = self._path(key)
         try:
             temporary = self._write_temporary(path, data)
@@ -237,7 +244,7 @@ class LocalStore:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
         return True
 
-    def _write_temporary(self, path: str, data: bytes) -> str:
+    def _write_temporary(self, path: str, data: bytes | BinaryIO) -> str:
         unique = self._ambient.new_id()
         try:
             return local_files.write_temporary(path, data, unique, durable=self._durable)

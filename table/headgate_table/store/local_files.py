@@ -5,7 +5,9 @@ import ctypes
 import errno
 import fcntl
 import os
+import shutil
 from collections.abc import Iterator
+from typing import BinaryIO
 
 from headgate_schemas.ambient import Ambient
 from headgate_table.store.backoff import trying_again
@@ -14,6 +16,8 @@ LOCK_FILE = ".headgate.lock"
 LOCK_ATTEMPTS = 6000
 """About half a minute at `LOCK_PAUSE_S`. A lock is held for one rename, so waiting longer means a stopped process."""
 LOCK_PAUSE_S = 0.007
+COPY_BYTES = 1 << 20
+"""Of a stream, held in memory at a time."""
 
 _LINKS_UNSUPPORTED = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 _FOLDER_LOCKS_UNSUPPORTED = {errno.EBADF, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EISDIR}
@@ -21,7 +25,7 @@ _RENAME_NOREPLACE = 1
 _AT_FDCWD = -100
 
 
-def write_temporary(path: str, data: bytes, unique: str, *, durable: bool) -> str:
+def write_temporary(path: str, data: bytes | BinaryIO, unique: str, *, durable: bool) -> str:
     """Write `data` beside `path`, under a name that every reader of the log ignores, and return that name."""
     folder, name = os.path.split(path)
     # 200 bytes of the name are enough to recognise it, and leave room below the limit of 255.
@@ -30,7 +34,10 @@ def write_temporary(path: str, data: bytes, unique: str, *, durable: bool) -> st
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
         with open(descriptor, "wb") as file:
-            file.write(data)
+            if isinstance(data, bytes | bytearray | memoryview):
+                file.write(data)
+            else:
+                shutil.copyfileobj(data, file, COPY_BYTES)
             file.flush()
             if durable:
                 os.fsync(file.fileno())

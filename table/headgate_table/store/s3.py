@@ -4,7 +4,7 @@ import contextlib
 import io
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
 import boto3
 from boto3.s3.transfer import TransferConfig
@@ -23,6 +23,9 @@ from headgate_table.store.settings import StoreSettings
 
 MULTIPART_BYTES = 16 * 1024 * 1024
 """A put above this is sent in parts of this size."""
+STREAM_PART_BYTES = 8 * 1024 * 1024
+"""Of a stream. boto3 holds up to ten parts in memory, and makes them larger where there would be too many."""
+STREAM_PARTS_AT_ONCE = 4
 MAX_CREATE_BYTES = 5 * 1024**3
 """One PUT takes no more, and only a single PUT can be conditional."""
 DELETE_BATCH = 1000
@@ -110,6 +113,18 @@ class S3Store:
             else:
                 config = TransferConfig(multipart_threshold=MULTIPART_BYTES, multipart_chunksize=MULTIPART_BYTES)
                 self._client.upload_fileobj(io.BytesIO(data), self._bucket, name, Config=config)
+        except s3_errors.FAILURES as error:
+            raise self._failure(error, "write", key) from error
+
+    def put_stream(self, key: str, stream: BinaryIO) -> None:
+        name = self._name(key)
+        config = TransferConfig(
+            multipart_threshold=STREAM_PART_BYTES,
+            multipart_chunksize=STREAM_PART_BYTES,
+            max_concurrency=STREAM_PARTS_AT_ONCE,
+        )
+        try:
+            self._client.upload_fileobj(stream, self._bucket, name, Config=config)
         except s3_errors.FAILURES as error:
             raise self._failure(error, "write", key) from error
 

@@ -15,6 +15,7 @@ from headgate_bus.interface import DEFAULT_TIMEOUT_S, Extent, Message, Place, Re
 from headgate_bus.message_bounds import check_messages
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.sources import Source
+from support.bus.memory_follower import FollowingGroup, MemoryFollower
 
 FIRST_PAUSE_S = 0.001
 LONGEST_PAUSE_S = 0.05
@@ -78,6 +79,7 @@ class MemoryCluster:
         self.topic_ids: dict[Topic, str] = {}
         self.logs: dict[Topic, list[_Partition]] = {}
         self._groups: dict[str, _Group] = {}
+        self._following: dict[str, FollowingGroup] = {}
 
     def prepare(self) -> None:
         with self.lock:
@@ -118,6 +120,9 @@ class MemoryCluster:
 
     def group(self, name: str) -> _Group:
         return self._groups.setdefault(name, _Group())
+
+    def following(self, name: str) -> FollowingGroup:
+        return self._following.setdefault(name, FollowingGroup())
 
     def committed(self, group: str, partition: int) -> int | None:
         known = self._groups.get(group)
@@ -186,6 +191,7 @@ class MemoryBus:
         self._ambient = ambient
         self._wait: Wait = wait or ambient.sleep
         self._seats: list[MemorySeat] = []
+        self._followers: list[MemoryFollower] = []
         self._closed = False
 
     def again(self, ambient: Ambient | None = None, *, wait: Wait | None = None) -> "MemoryBus":
@@ -204,9 +210,9 @@ class MemoryBus:
         with self._using():
             return len(self.cluster.topic(topic))
 
-    def partition_of(self, key: str) -> int:
+    def partition_of(self, key: str, topic: Topic = Topic.PROPOSALS) -> int:
         with self._using():
-            return zlib.crc32(key.encode()) % len(self.cluster.topic(Topic.PROPOSALS))
+            return zlib.crc32(key.encode()) % len(self.cluster.topic(topic))
 
     def source(self, partition: int) -> Source:
         with self._using():
@@ -240,6 +246,12 @@ class MemoryBus:
             self._seats.append(seat)
             return seat
 
+    def follow(self, group: str) -> MemoryFollower:
+        with self._using():
+            follower = MemoryFollower(self, group)
+            self._followers.append(follower)
+            return follower
+
     def trim(self, partition: int, before: int) -> None:
         with self._using():
             log = self.cluster.partition(Topic.PROPOSALS, partition)
@@ -249,6 +261,8 @@ class MemoryBus:
         with self.cluster.lock:
             for seat in self._seats:
                 seat.close()
+            for follower in self._followers:
+                follower.close()
             self._closed = True
 
     def expire(self) -> None:
@@ -256,6 +270,8 @@ class MemoryBus:
         with self.cluster.lock:
             for seat in self._seats:
                 seat.expire()
+            for follower in self._followers:
+                follower.expire()
 
     def until_found(self, timeout_s: float, look: Callable[[], list[Record] | None]) -> list[Record]:
         """What `look` finds, or nothing when the time is over; it looks at least once, and again while it finds None."""

@@ -1,11 +1,13 @@
 """What the contract suite needs of each kind of bus: a bus, other processes' handles on it, and a way to supplant a seat."""
 
 import os
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Protocol
 
-from headgate_bus.interface import Bus, Seat
+from headgate_bus.interface import Bus, Seat, Topic
 from headgate_bus.open import open_bus
 from headgate_bus.sqlite_bus import SqliteBus
 from headgate_bus.sqlite_seat import lock_path
@@ -30,6 +32,10 @@ class Rig(Protocol):
 
     def supplant(self, group: str) -> Seat:
         """A seat of another process that has taken all partitions, while their holder lives and doesn't know."""
+        ...
+
+    def lose_events(self, partition: int, before: int) -> None:
+        """Let go of events below an offset, as retention does, whoever has read them."""
         ...
 
     def close(self) -> None: ...
@@ -63,6 +69,9 @@ class MemoryRig(OpenedRig):
         self.memory.expire()
         return holding(self.again().seat(group))
 
+    def lose_events(self, partition: int, before: int) -> None:
+        self.memory.cluster.truncate(Topic.EVENTS, partition, before)
+
 
 class SqliteRig(OpenedRig):
     def __init__(self, folder: Path) -> None:
@@ -77,6 +86,13 @@ class SqliteRig(OpenedRig):
         os.unlink(lock_path(self._path, group))
         return holding(self.again().seat(group))
 
+    def lose_events(self, partition: int, before: int) -> None:
+        with closing(sqlite3.connect(self._path)) as connection, connection:
+            connection.execute(
+                "UPDATE partitions SET first = ? WHERE topic = ? AND partition = ?",
+                (before, Topic.EVENTS.value, partition),
+            )
+
 
 class KafkaRig(OpenedRig):
     def __init__(self, new_bus: Callable[..., Bus]) -> None:
@@ -88,6 +104,18 @@ class KafkaRig(OpenedRig):
     def supplant(self, group: str) -> Seat:
         # The holder doesn't poll any more, so the group gives its partitions away.
         return holding(self.again().seat(group))
+
+    def lose_events(self, partition: int, before: int) -> None:
+        from kafka import KafkaAdminClient, TopicPartition
+
+        from headgate_bus.kafka_address import parse_kafka_address
+
+        address = parse_kafka_address(self.bus.address)
+        admin = KafkaAdminClient(**address.client_settings())
+        try:
+            admin.delete_records({TopicPartition(address.topic(Topic.EVENTS), partition): before})
+        finally:
+            admin.close()
 
 
 def holding(seat: Seat, partitions: int = PARTITIONS) -> Seat:

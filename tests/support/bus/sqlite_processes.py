@@ -31,6 +31,15 @@ sys.stdin.read()
 """
 
 
+FOLLOWING = """
+follower = bus.follow("workers")
+while len(follower.held()) < bus.partitions(Topic.EVENTS):
+    follower.poll(1)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
 @contextmanager
 def running(program: str, path: str) -> Iterator["subprocess.Popen[str]"]:
     """The program on the bus file at `path`; killed at the end, where it still runs."""

@@ -68,6 +68,7 @@ class Rig:
         self.settings = {"checkpoint.interval": str(interval)}
         self.stores: dict[str, MemoryStore] = {uri: MemoryStore(self.ambient, uri=uri) for uri in (uris or (TABLE,))}
         self._ids = itertools.count(1)
+        self._processes = itertools.count(1)
         self._read = dict.fromkeys(Topic, 0)
         if create:
             for uri in self.stores:
@@ -177,7 +178,8 @@ class Rig:
 
     def table(self, uri: str = TABLE, commit: Callable[[Operation], Receipt] | None = None) -> Table:
         """The table as a process sees it that has read nothing yet."""
-        return Table(self.stores[uri], FakeAmbient("reader"), fresh_resources(), self.settings, commit)
+        ambient = FakeAmbient(f"process {next(self._processes)}", self.ambient.time_ms)
+        return Table(self.stores[uri], ambient, fresh_resources(), self.settings, commit)
 
     def record(self, version: int, uri: str = TABLE) -> CommitRecord:
         found = commit_record(LogReader(self.stores[uri], fresh_resources()).actions(version))

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from headgate_bus.interface import DEFAULT_TIMEOUT_S, Bus, Extent, Message, Place, Reader, Record, Seat, Topic
+from headgate_bus.interface import DEFAULT_TIMEOUT_S, Bus, Extent, Follower, Message, Place, Reader, Record, Seat, Topic
 from headgate_committer.committer import Committer
 from headgate_producer.batch_job import BatchJob, BatchLimits, BatchReport
 from headgate_producer.producer import Producer
@@ -73,8 +73,8 @@ class FusedBus:
     def partitions(self, topic: Topic) -> int:
         return self._fuse.run("bus partitions", lambda: self._inner.partitions(topic))
 
-    def partition_of(self, key: str) -> int:
-        return self._inner.partition_of(key)
+    def partition_of(self, key: str, topic: Topic = Topic.PROPOSALS) -> int:
+        return self._inner.partition_of(key, topic)
 
     def source(self, partition: int) -> Source:
         return self._inner.source(partition)
@@ -93,6 +93,9 @@ class FusedBus:
 
     def seat(self, group: str) -> Seat:
         return self._inner.seat(group)
+
+    def follow(self, group: str) -> Follower:
+        return self._inner.follow(group)
 
     def trim(self, partition: int, before: int) -> None:
         self._inner.trim(partition, before)

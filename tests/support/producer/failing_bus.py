@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 
 from headgate_bus.errors import BusError, BusUnavailable
-from headgate_bus.interface import DEFAULT_TIMEOUT_S, Bus, Extent, Message, Place, Reader, Record, Seat, Topic
+from headgate_bus.interface import DEFAULT_TIMEOUT_S, Bus, Extent, Follower, Message, Place, Reader, Record, Seat, Topic
 from headgate_schemas.sources import Source
 
 
@@ -66,8 +66,8 @@ class FailingBus:
     def partitions(self, topic: Topic) -> int:
         return self.inner.partitions(topic)
 
-    def partition_of(self, key: str) -> int:
-        return self.inner.partition_of(key)
+    def partition_of(self, key: str, topic: Topic = Topic.PROPOSALS) -> int:
+        return self.inner.partition_of(key, topic)
 
     def source(self, partition: int) -> Source:
         return self.inner.source(partition)
@@ -91,6 +91,9 @@ class FailingBus:
 
     def seat(self, group: str) -> Seat:
         return self.inner.seat(group)
+
+    def follow(self, group: str) -> Follower:
+        return self.inner.follow(group)
 
     def trim(self, partition: int, before: int) -> None:
         self.inner.trim(partition, before)

@@ -8,7 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar, assert_never
+from typing import BinaryIO, TypeVar, assert_never
 
 from headgate_table.errors import StoreError
 from headgate_table.store.interface import CreateOutcome, Folder, ObjectInfo, Store, Unknown
@@ -138,6 +138,10 @@ class FaultyStore:
     def put(self, key: str, data: bytes) -> None:
         self._carried("put", data)
         self._run("put", key, lambda: self.inner.put(key, data))
+
+    def put_stream(self, key: str, stream: BinaryIO) -> None:
+        """A step like any other `put`."""
+        self.put(key, stream.read())
 
     def create(self, key: str, data: bytes) -> CreateOutcome:
         self._carried("create", data)

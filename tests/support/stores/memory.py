@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import BinaryIO
 
 from headgate_schemas.ambient import Ambient
 from headgate_table.errors import ObjectMissing, StoreError
@@ -51,6 +52,9 @@ class MemoryStore:
     def put(self, key: str, data: bytes) -> None:
         with self._lock:
             self._write(check_key(key), data)
+
+    def put_stream(self, key: str, stream: BinaryIO) -> None:
+        self.put(key, stream.read())
 
     def create(self, key: str, data: bytes) -> CreateOutcome:
         with self._lock:

@@ -4,7 +4,7 @@ import pytest
 
 from headgate_schemas.actions import SkipFile
 from headgate_schemas.operations import Committed, Skip
-from headgate_table.indextables.skips import MAX_COOLDOWN_MS, skips
+from headgate_table.indextables.skips import MAX_COOLDOWN_MS, known_skips, skips
 from headgate_table.table import Table
 from support.stores import FaultyStore, MemoryStore
 from support.tables import START_MS, add_file, new_table, opened
@@ -44,7 +44,7 @@ def test_the_newest_skip_of_a_file_counts() -> None:
 
 
 def test_a_skip_ends_with_its_cooldown() -> None:
-    """Break: `_holds` doesn't look at `retry_after`."""
+    """Break: `holds` doesn't look at `retry_after`."""
     table = new_table()
     table.commit(Skip((skip("a.parquet"), skip("b.parquet", retry_after=START_MS + 48 * HOUR_MS))))
     assert sorted(found(table, START_MS + 24 * HOUR_MS)) == ["b.parquet"]
@@ -59,11 +59,19 @@ def test_a_newer_skip_that_is_over_hides_an_older_one() -> None:
 
 
 def test_a_skip_without_an_end_is_over_after_a_week() -> None:
-    """Break: `_holds` lets a skip without `retryAfter` hold for ever, beyond the versions that are looked at."""
+    """Break: `holds` lets a skip without `retryAfter` hold for ever, beyond the versions that are looked at."""
     table = new_table()
     table.commit(Skip((skip("a.parquet", retry_after=None),)))
     assert sorted(found(table, START_MS + MAX_COOLDOWN_MS)) == ["a.parquet"]
     assert found(table, START_MS + MAX_COOLDOWN_MS + 1) == {}
+
+
+def test_a_skip_that_is_over_is_still_known_for_its_count() -> None:
+    """Break: `known_skips` leaves out what no longer holds, so a cooldown never grows."""
+    table = new_table()
+    table.commit(Skip((skip("a.parquet", count=4),)))
+    late = START_MS + MAX_COOLDOWN_MS + HOUR_MS
+    assert known_skips(table.reader, table.snapshot().log, late)["a.parquet"].skip_count == 4
 
 
 def test_versions_from_before_the_longest_cooldown_are_not_read() -> None:

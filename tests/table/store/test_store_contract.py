@@ -1,5 +1,6 @@
 """What every store promises, run against the one in memory and every real one."""
 
+import io
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -65,6 +66,16 @@ def test_a_second_put_replaces_the_first(store: Store) -> None:
     store.put("k", b"a longer first")
     store.put("k", b"second")
     assert store.get("k") == b"second"
+
+
+@pytest.mark.parametrize("size", [0, 5, 20 << 20], ids=["empty", "small", "in-parts"])
+def test_a_stream_is_put_from_where_it_stands(store: Store, size: int) -> None:
+    body = bytes(range(256)) * (size // 256) + b"." * (size % 256)
+    stream = io.BytesIO(b"skipped" + body)
+    stream.seek(7)
+    store.put("a/stream", b"before")
+    store.put_stream("a/stream", stream)
+    assert store.get("a/stream") == body
 
 
 def test_reading_a_missing_object_names_it(store: Store) -> None:

@@ -1,0 +1,196 @@
+"""A member of a group that follows the events: a subscribed consumer that begins where the group has settled.
+
+The consumer itself never begins anywhere: its own choice, where nothing is settled or it was let go of, would go unnoticed.
+"""
+
+from collections.abc import Sequence
+
+from kafka import OffsetAndMetadata, TopicPartition
+from kafka.errors import KafkaError, RebalanceInProgressError
+
+from headgate_bus.errors import BusError, BusUnavailable, Fenced
+from headgate_bus.interface import Record, Topic
+from headgate_bus.kafka_address import KafkaAddress
+from headgate_bus.kafka_calls import KafkaCalls
+from headgate_bus.kafka_cluster import ANSWER_TIMEOUT_S, KafkaCluster
+from headgate_bus.kafka_errors import is_fenced, translated
+from headgate_bus.kafka_membership import KafkaMembership
+from headgate_bus.kafka_reader import OUT_OF_RANGE
+from headgate_bus.kafka_records import as_records
+from headgate_schemas.ambient import Ambient
+from headgate_schemas.logs import get_logger
+
+SLICE_S = 0.1
+"""A poll that waits for records looks this often whether partitions came or went."""
+
+_logger = get_logger("headgate.bus")
+
+
+class KafkaFollower:
+    """A partition is held once it is known where to begin in it."""
+
+    def __init__(
+        self, address: KafkaAddress, group: str, cluster: KafkaCluster, calls: KafkaCalls, ambient: Ambient
+    ) -> None:
+        self._address = address
+        # Members of one consumer group must want the same topic: committers' groups have the plain names.
+        self._group = f"{group}.{Topic.EVENTS.value}"
+        self._cluster = cluster
+        self._calls = calls
+        self._ambient = ambient
+        self._name = address.topic(Topic.EVENTS)
+        self._held: dict[int, int] = {}
+        """By partition, up to where it is settled, as far as this member knows."""
+        self._missed: set[int] = set()
+        self._rejoin = False
+        self._closed = False
+        self._join()
+
+    def poll(self, timeout_s: float, max_records: int = 1_000) -> Sequence[Record]:
+        self._check_open()
+        if self._rejoin or self._membership.is_lost:
+            self._membership.leave()
+            self._held.clear()
+            self._rejoin = False
+            self._join()
+        deadline_s = self._ambient.monotonic_s() + timeout_s
+        while True:
+            left_s = max(deadline_s - self._ambient.monotonic_s(), 0.0)
+            slice_s = min(left_s, SLICE_S)
+            records = self._poll_once(slice_s, max_records) if self._membership.has_joined(slice_s) else []
+            try:
+                changed = self._take_and_give()
+            except BusError:
+                self._rewind(records)
+                raise
+            held = [record for record in records if record.partition in self._held]
+            if held or changed or left_s <= 0:
+                return held
+
+    def held(self) -> frozenset[int]:
+        return frozenset(self._held)
+
+    def missed(self) -> frozenset[int]:
+        missed, self._missed = self._missed, set()
+        return frozenset(missed & self._held.keys())
+
+    def settle(self, partition: int, next_offset: int) -> None:
+        self._check_open()
+        if partition not in self._held:
+            raise self._lost(partition)
+        position = self._consumer.position(self._place(partition), timeout_ms=0)
+        if position is None or next_offset > position:
+            raise BusError(
+                f"group {self._group} can't settle offset {next_offset} of {self._name}, partition {partition}: only what"
+                f" lies below {position} was read here"
+            )
+        if next_offset <= self._held[partition]:
+            return
+        offsets = {self._place(partition): OffsetAndMetadata(next_offset, "", -1)}
+        doing = f"settling offset {next_offset} of {self._name}, partition {partition}"
+        try:
+            self._consumer.commit(offsets, timeout_ms=int(ANSWER_TIMEOUT_S * 1000))
+        except RebalanceInProgressError as error:
+            raise BusUnavailable(
+                f"{doing} must wait until group {self._group} has shared out anew; poll first"
+            ) from error
+        except KafkaError as error:
+            if not is_fenced(error):
+                raise translated(error, doing, self._address) from error
+            self._rejoin = True
+            raise self._lost(partition) from error
+        self._held[partition] = next_offset
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._held.clear()
+            self._membership.leave()
+
+    def _join(self) -> None:
+        self._membership = KafkaMembership(self._address, self._group, self._name, self._calls)
+        self._consumer = self._membership.consumer
+
+    def _poll_once(self, timeout_s: float, max_records: int) -> list[Record]:
+        try:
+            return as_records(self._consumer.poll(timeout_ms=int(timeout_s * 1000), max_records=max_records))
+        except OUT_OF_RANGE as error:
+            if not self._leap():
+                raise translated(error, f"reading {self._name}", self._address) from error
+            return []
+        except KafkaError as error:
+            if error.retriable:
+                return []
+            self._rejoin = True
+            raise translated(error, f"reading {self._name} in group {self._group}", self._address) from error
+
+    def _take_and_give(self) -> bool:
+        """Whether a partition came or went."""
+        comings = self._membership.comings
+        if not comings.changed:
+            return False
+        given, lost = set(comings.given), set(comings.lost)
+        gone = {partition for partition in self._held if partition not in given or partition in lost}
+        for partition in gone:
+            del self._held[partition]
+        comings.lost.clear()
+        came = False
+        for partition in sorted(given - self._held.keys()):
+            self._begin(partition)
+            came = True
+        # Only now: of a partition whose beginning couldn't be found out, the next poll asks again.
+        comings.changed = False
+        return came or bool(gone)
+
+    def _begin(self, partition: int) -> None:
+        place = self._place(partition)
+        try:
+            settled = self._consumer.committed(place, timeout_ms=int(ANSWER_TIMEOUT_S * 1000))
+        except KafkaError as error:
+            raise translated(error, f"looking up what group {self._group} has settled", self._address) from error
+        extent = self._cluster.extent(Topic.EVENTS, partition)
+        known = settled is not None and settled >= 0
+        start = int(settled) if known else extent.first
+        if not extent.first <= start <= extent.next_offset:
+            self._miss(partition, start, extent.first)
+            start = extent.first
+        self._consumer.seek(place, start)
+        self._consumer.resume(place)
+        self._held[partition] = start
+        _logger.info("events_held", topic=self._name, partition=partition, group=self._group, offset=start)
+
+    def _leap(self) -> bool:
+        """Go on with the oldest events that are left, where those to be read next are gone; whether there were such."""
+        leapt = False
+        for partition in self._held:
+            position = self._consumer.position(self._place(partition), timeout_ms=0)
+            extent = self._cluster.extent(Topic.EVENTS, partition)
+            if position is not None and not extent.first <= position <= extent.next_offset:
+                self._miss(partition, position, extent.first)
+                self._consumer.seek(self._place(partition), extent.first)
+                leapt = True
+        return leapt
+
+    def _miss(self, partition: int, offset: int, first: int) -> None:
+        self._missed.add(partition)
+        _logger.warning("events_missed", topic=self._name, partition=partition, offset=offset, first=first)
+
+    def _rewind(self, records: Sequence[Record]) -> None:
+        """So that the next poll delivers them."""
+        for record in reversed(records):
+            if record.partition in self._held:
+                self._consumer.seek(self._place(record.partition), record.offset)
+
+    def _lost(self, partition: int) -> Fenced:
+        self._held.pop(partition, None)
+        return Fenced(
+            f"partition {partition} of {self._name} is another member's of group {self._group} by now; nothing was settled."
+            " What was read of it here comes to that member again"
+        )
+
+    def _place(self, partition: int) -> TopicPartition:
+        return TopicPartition(self._name, partition)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise BusError("this follower was closed; take another")

@@ -1,0 +1,98 @@
+"""Being one of a consumer group: a subscribed consumer, how it joins, and what the group gives and takes."""
+
+from collections.abc import Collection
+from concurrent.futures import Future, wait
+from typing import Any
+
+from kafka import ConsumerRebalanceListener, TopicPartition
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kafka.errors import KafkaError
+from kafka.structs import MemberState
+
+from headgate_bus.kafka_address import KafkaAddress
+from headgate_bus.kafka_calls import KafkaCalls
+from headgate_bus.kafka_clients import CLOSE_TIMEOUT_S, new_consumer
+from headgate_bus.kafka_errors import translated
+
+JOIN_TIMEOUT_S = 30.0
+
+
+class Comings(ConsumerRebalanceListener):  # type: ignore[misc]  # the client has no types
+    """Notes what the group gives and takes; called while `poll` runs, and must not wait for anything."""
+
+    def __init__(self, consumer: Any) -> None:
+        self._consumer = consumer
+        self.given: set[int] = set()
+        self.lost: set[int] = set()
+        """Whatever was taken since the last look, given again or not."""
+        self.changed = False
+
+    def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+        for place in assigned:
+            # Without a position the consumer would ask for the committed one, and fail where there is none.
+            self._consumer.seek(place, 0)
+            self._consumer.pause(place)
+            self.given.add(place.partition)
+            self.changed = True
+
+    def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+        numbers = {place.partition for place in revoked}
+        self.given -= numbers
+        self.lost |= numbers
+        self.changed = True
+
+    def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
+        self.on_partitions_revoked(lost)
+
+
+class KafkaMembership:
+    """One try at being a member; once it is lost, another is made."""
+
+    def __init__(self, address: KafkaAddress, group: str, topic: str, calls: KafkaCalls) -> None:
+        """`group` is a name on this bus, `topic` a name on the cluster."""
+        self._address = address
+        self._group = group
+        self._calls = calls
+        self._joining: Future[bool] | None = None
+        self.is_lost = False
+        self.consumer = new_consumer(
+            address,
+            address.group(group),
+            session_timeout_ms=address.session_timeout_ms,
+            heartbeat_interval_ms=address.session_timeout_ms // 4,
+            max_poll_interval_ms=address.max_poll_interval_ms,
+            # What is held stays held, and goes on, while others join and leave.
+            partition_assignment_strategy=(CooperativeStickyAssignor,),
+        )
+        self.comings = Comings(self.consumer)
+        self.consumer.subscribe([topic], listener=self.comings)
+
+    def has_joined(self, timeout_s: float) -> bool:
+        """Whether this member knows what it is given; else a thread sees to that, for as long as it takes.
+
+        A short poll of the consumer forgets a join that ended while nobody waited for it, and begins another, or none:
+        many of them may never join. So joining is done by one long wait beside them. There is no public call for that.
+        """
+        if self._joining is None:
+            coordinator = self.consumer._coordinator
+            if self.consumer.group_metadata().state == MemberState.REBALANCING:
+                coordinator.request_rejoin()
+            elif not coordinator.need_rejoin():
+                return True
+            self._joining = self._calls.start(
+                f"joining group {self._group}", lambda: coordinator.poll(timeout_ms=int(JOIN_TIMEOUT_S * 1000))
+            )
+        wait([self._joining], timeout_s)
+        if not self._joining.done():
+            return False
+        joining, self._joining = self._joining, None
+        try:
+            joining.result()
+        except KafkaError as error:
+            if not error.retriable:
+                self.is_lost = True
+                raise translated(error, f"joining group {self._group}", self._address) from error
+        return False
+
+    def leave(self) -> None:
+        self.consumer.close(autocommit=False, timeout_ms=int(CLOSE_TIMEOUT_S * 1000))

@@ -1,0 +1,461 @@
+"""The schedule alone: facts in, decisions out, under a clock that the test holds in its hand."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from headgate_schemas.actions import AddFile
+from headgate_worker.limits import RoleTerms, ScheduleLimits
+from headgate_worker.schedule import Decision, Look, Run, Schedule
+from headgate_worker.tasks import CleanTask, CompactTask, MergeTask
+
+SECOND = 1_000
+TERMS = {
+    "compact": RoleTerms(after_commits=3, at_once_after=frozenset({"Rewrite"}), cooldown_ms=60 * SECOND),
+    "clean": RoleTerms(after_commits=1, cooldown_ms=3_600 * SECOND),
+}
+LIMITS = ScheduleLimits(
+    parallel_tasks=2,
+    task_bytes=1_000,
+    tables=4,
+    first_backoff_ms=10 * SECOND,
+    longest_backoff_ms=100 * SECOND,
+    lag_proposals=5,
+)
+
+
+def a_schedule(*roles: str, limits: ScheduleLimits = LIMITS) -> Schedule:
+    return Schedule(roles or ("compact",), limits, TERMS)
+
+
+def merge_of(size: int, table: str = "t") -> MergeTask:
+    return MergeTask(table, (AddFile(path="a.parquet", partition_values={}, size=size, modification_time=0),))
+
+
+def looks(schedule: Schedule, now_ms: int) -> list[str]:
+    """The tables that are looked at; every look ends at once, and finds nothing."""
+    seen = []
+    while decisions := schedule.decide(now_ms):
+        for decision in decisions:
+            assert isinstance(decision, Look)
+            seen.append(decision.table)
+            schedule.planned(decision.table, decision.role, (), now_ms)
+    return seen
+
+
+def commit(schedule: Schedule, *tables: str, times: int = 1, operation: str = "Append", now_ms: int = 0) -> None:
+    for table in tables:
+        for _ in range(times):
+            schedule.saw_commit(table, operation, now_ms)
+
+
+# When a table is looked at
+
+
+def test_a_table_is_not_looked_at_before_enough_commits() -> None:
+    schedule = a_schedule()
+    commit(schedule, "t", times=2)
+    assert schedule.decide(0) == []
+
+
+def test_a_table_is_looked_at_after_enough_commits() -> None:
+    schedule = a_schedule()
+    commit(schedule, "t", times=3)
+    assert schedule.decide(0) == [Look("t", "compact")]
+
+
+def test_some_operations_are_worth_a_look_at_once() -> None:
+    schedule = a_schedule()
+    commit(schedule, "t", operation="Rewrite")
+    assert schedule.decide(0) == [Look("t", "compact")]
+
+
+def test_each_role_looks_by_its_own_terms() -> None:
+    schedule = a_schedule("compact", "clean")
+    commit(schedule, "t")
+    assert schedule.decide(0) == [Look("t", "clean")]
+
+
+def test_a_role_without_terms_has_the_usual_ones() -> None:
+    schedule = a_schedule("merge")
+    commit(schedule, "t")
+    assert schedule.decide(0) == [Look("t", "merge")]
+
+
+def test_a_look_may_wait_for_what_comes_behind_the_commit() -> None:
+    schedule = Schedule(["compact"], LIMITS, {"compact": RoleTerms(delay_ms=10)})
+    commit(schedule, "t", now_ms=100)
+    commit(schedule, "t", now_ms=105)
+    assert schedule.decide(109) == []
+    assert schedule.decide(110) == [Look("t", "compact")]
+
+
+def test_the_sweep_looks_at_known_tables_without_an_event() -> None:
+    schedule = a_schedule()
+    commit(schedule, "t")
+    schedule.sweep((), 0)
+    assert looks(schedule, 0) == ["t"]
+
+
+def test_the_sweep_looks_at_tables_that_no_event_has_named() -> None:
+    schedule = a_schedule()
+    schedule.sweep(["quiet"], 0)
+    assert looks(schedule, 0) == ["quiet"]
+
+
+def test_between_two_looks_lies_the_cooldown() -> None:
+    schedule = a_schedule()
+    commit(schedule, "t", times=3)
+    looks(schedule, 0)
+    commit(schedule, "t", times=3, now_ms=1)
+    assert schedule.decide(59_999) == []
+    assert schedule.decide(60_000) == [Look("t", "compact")]
+
+
+def test_commits_while_a_look_is_under_way_count_for_the_next() -> None:
+    schedule = a_schedule()
+    commit(schedule, "t", times=3)
+    schedule.decide(0)
+    commit(schedule, "t", times=3)
+    schedule.planned("t", "compact", (), 0)
+    assert schedule.decide(60_000) == [Look("t", "compact")]
+
+
+def test_it_is_told_when_the_next_table_is_due() -> None:
+    schedule = a_schedule()
+    assert schedule.ready_at_ms() is None
+    commit(schedule, "t", times=3)
+    looks(schedule, 0)
+    commit(schedule, "t", times=3)
+    assert schedule.ready_at_ms() == 60_000
+
+
+# What is planned
+
+
+def test_what_was_planned_is_run_one_task_after_the_other() -> None:
+    schedule = a_schedule()
+    tasks = [CompactTask("t", "first", 0), CompactTask("t", "second", 0)]
+    schedule.sweep(["t"], 0)
+    schedule.decide(0)
+    schedule.planned("t", "compact", tasks, 0)
+    assert schedule.decide(0) == [Run("t", "compact", tasks[0])]
+    assert schedule.decide(0) == []
+    schedule.finished("t", "compact", 0)
+    assert schedule.decide(0) == [Run("t", "compact", tasks[1])]
+
+
+def test_more_tasks_than_are_kept_are_planned_again() -> None:
+    schedule = a_schedule(limits=ScheduleLimits(planned_tasks=1))
+    schedule.sweep(["t"], 0)
+    schedule.decide(0)
+    schedule.planned("t", "compact", [CleanTask("t"), CleanTask("t")], 0)
+    schedule.decide(0)
+    schedule.finished("t", "compact", 0)
+    assert schedule.decide(60_000) == [Look("t", "compact")]
+
+
+def test_a_role_that_knows_of_more_to_do_looks_again_at_once() -> None:
+    schedule = a_schedule()
+    schedule.sweep(["t"], 0)
+    schedule.decide(0)
+    schedule.planned("t", "compact", [CleanTask("t")], 0)
+    schedule.decide(0)
+    schedule.finished("t", "compact", 5, more=True)
+    assert schedule.decide(5) == [Look("t", "compact")]
+
+
+# Failures
+
+
+def test_after_a_failure_the_table_is_left_alone_for_a_while() -> None:
+    schedule = a_schedule()
+    schedule.sweep(["t"], 0)
+    schedule.decide(0)
+    schedule.failed("t", "compact", 0)
+    assert schedule.decide(9_999) == []
+    assert schedule.decide(10_000) == [Look("t", "compact")]
+
+
+def test_the_pause_after_failures_doubles_up_to_its_bound() -> None:
+    schedule = a_schedule()
+    schedule.sweep(["t"], 0)
+    now_ms, pauses = 0, []
+    for _ in range(6):
+        assert schedule.decide(now_ms) == [Look("t", "compact")]
+        schedule.failed("t", "compact", now_ms)
+        ready_ms = schedule.ready_at_ms()
+        assert ready_ms is not None
+        pauses.append((ready_ms - now_ms) // SECOND)
+        now_ms = ready_ms
+    assert pauses == [10, 20, 40, 80, 100, 100]
+
+
+def test_a_look_that_works_ends_the_growing_of_pauses() -> None:
+    schedule = a_schedule()
+    schedule.sweep(["t"], 0)
+    schedule.decide(0)
+    schedule.failed("t", "compact", 0)
+    looks(schedule, 10_000)
+    schedule.sweep((), 100_000)
+    schedule.decide(100_000)
+    schedule.failed("t", "compact", 100_000)
+    assert schedule.ready_at_ms() == 110_000
+
+
+def test_a_failing_role_keeps_no_other_from_the_table() -> None:
+    schedule = a_schedule("compact", "clean")
+    schedule.sweep(["t"], 0)
+    schedule.decide(0)
+    schedule.failed("t", "compact", 0)
+    schedule.planned("t", "clean", [CleanTask("t")], 0)
+    assert schedule.decide(0) == [Run("t", "clean", CleanTask("t"))]
+
+
+def test_a_failure_forgets_what_was_planned() -> None:
+    schedule = a_schedule()
+    schedule.sweep(["t"], 0)
+    schedule.decide(0)
+    schedule.planned("t", "compact", [CleanTask("t"), CleanTask("t")], 0)
+    schedule.decide(0)
+    schedule.failed("t", "compact", 0)
+    assert schedule.decide(10_000) == [Look("t", "compact")]
+
+
+# Bounds
+
+
+def test_no_more_runs_side_by_side_than_allowed() -> None:
+    schedule = a_schedule()
+    schedule.sweep(["a", "b", "c"], 0)
+    assert [decision.table for decision in schedule.decide(0)] == ["a", "b"]
+    schedule.planned("a", "compact", (), 0)
+    assert [decision.table for decision in schedule.decide(0)] == ["c"]
+
+
+def test_tasks_that_weigh_too_much_together_run_one_after_the_other() -> None:
+    schedule = a_schedule("merge", limits=ScheduleLimits(parallel_tasks=2, task_bytes=1_000))
+    schedule.sweep(["a", "b"], 0)
+    schedule.decide(0)
+    for table in ("a", "b"):
+        schedule.planned(table, "merge", [merge_of(600, table)], 0)
+    assert [decision.table for decision in schedule.decide(0)] == ["a"]
+    schedule.finished("a", "merge", 0)
+    assert [decision.table for decision in schedule.decide(0)] == ["b"]
+
+
+def test_a_task_above_the_bound_runs_alone() -> None:
+    schedule = a_schedule("merge")
+    schedule.sweep(["a"], 0)
+    schedule.decide(0)
+    schedule.planned("a", "merge", [merge_of(5_000, "a")], 0)
+    assert [decision.table for decision in schedule.decide(0)] == ["a"]
+
+
+def test_small_tasks_do_not_overtake_a_large_one_for_ever() -> None:
+    schedule = a_schedule("merge", limits=ScheduleLimits(parallel_tasks=3, task_bytes=1_000))
+    schedule.sweep(["a", "b", "c"], 0)
+    schedule.decide(0)
+    for table, size in (("a", 600), ("b", 900), ("c", 100)):
+        schedule.planned(table, "merge", [merge_of(size, table)], 0)
+    assert [decision.table for decision in schedule.decide(0)] == ["a"]
+    schedule.finished("a", "merge", 0)
+    assert [decision.table for decision in schedule.decide(0)] == ["b", "c"]
+
+
+def test_the_table_that_was_quiet_longest_is_forgotten_for_another() -> None:
+    schedule = a_schedule()
+    commit(schedule, "a", "b", "c", "d", "a", "e")
+    assert list(schedule.tables) == ["c", "d", "a", "e"]
+
+
+def test_a_table_that_is_forgotten_is_not_looked_at() -> None:
+    schedule = a_schedule()
+    commit(schedule, "t", times=3)
+    schedule.forget(["t"])
+    assert schedule.decide(0) == []
+
+
+def test_what_ends_at_a_forgotten_table_makes_room_for_others() -> None:
+    schedule = a_schedule(limits=ScheduleLimits(parallel_tasks=1))
+    schedule.sweep(["a", "b"], 0)
+    schedule.decide(0)
+    schedule.forget(["a"])
+    schedule.planned("a", "compact", [CleanTask("a")], 0)
+    assert schedule.decide(0) == [Look("b", "compact")]
+
+
+def test_a_table_that_comes_back_waits_for_what_is_still_under_way() -> None:
+    schedule = a_schedule()
+    schedule.sweep(["t"], 0)
+    schedule.decide(0)
+    schedule.forget(["t"])
+    schedule.sweep(["t"], 0)
+    assert schedule.decide(0) == []
+    schedule.failed("t", "compact", 0)
+    assert schedule.decide(10_000) == [Look("t", "compact")]
+
+
+# Yielding
+
+
+def test_nothing_is_begun_while_the_committer_is_behind() -> None:
+    schedule = a_schedule()
+    schedule.sweep(["t"], 0)
+    schedule.saw_lag(6)
+    assert schedule.decide(0) == []
+    schedule.saw_lag(5)
+    assert schedule.decide(0) == [Look("t", "compact")]
+
+
+# Whatever happens
+
+TABLES = [f"t{number}" for number in range(6)]
+ROLES = ("compact", "clean", "merge")
+
+
+@dataclass
+class _Under:
+    decision: Decision
+    begun_ms: int
+
+
+class AnyHistory(RuleBasedStateMachine):
+    """Random facts; what was begun is remembered beside the schedule, and compared with its promises."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.schedule = a_schedule(*ROLES)
+        self.now_ms = 0
+        self.lag = 0
+        self.under_way: list[_Under] = []
+        self.cool_until: dict[tuple[str, str], int] = {}
+
+    @rule(table=st.sampled_from(TABLES), operation=st.sampled_from(["Append", "Rewrite"]))
+    def commit(self, table: str, operation: str) -> None:
+        self.note_forgotten(lambda: self.schedule.saw_commit(table, operation, self.now_ms))
+
+    @rule(tables=st.lists(st.sampled_from(TABLES), max_size=3))
+    def sweep(self, tables: list[str]) -> None:
+        self.note_forgotten(lambda: self.schedule.sweep(tables, self.now_ms))
+
+    @rule(table=st.sampled_from(TABLES))
+    def forget(self, table: str) -> None:
+        self.note_forgotten(lambda: self.schedule.forget([table]))
+
+    def note_forgotten(self, act: Callable[[], None]) -> None:
+        before = set(self.schedule.tables)
+        act()
+        for key in [key for key in self.cool_until if key[0] not in self.schedule.tables or key[0] not in before]:
+            del self.cool_until[key]
+
+    @rule(lag=st.integers(0, 10))
+    def hear_of_lag(self, lag: int) -> None:
+        self.lag = lag
+        self.schedule.saw_lag(lag)
+
+    @rule(passed_ms=st.integers(1, 100 * SECOND))
+    def wait(self, passed_ms: int) -> None:
+        self.now_ms += passed_ms
+
+    @rule()
+    def decide(self) -> None:
+        decisions = self.schedule.decide(self.now_ms)
+        assert not (decisions and self.lag > LIMITS.lag_proposals)
+        for decision in decisions:
+            key = (decision.table, decision.role)
+            assert key not in {(item.decision.table, item.decision.role) for item in self.under_way}
+            assert decision.table in self.schedule.tables
+            if isinstance(decision, Look):
+                assert self.now_ms >= self.cool_until.get(key, 0)
+            self.under_way.append(_Under(decision, self.now_ms))
+
+    @precondition(lambda self: self.under_way)
+    @rule(data=st.data())
+    def end(self, data: st.DataObject) -> None:
+        item = self.under_way.pop(data.draw(st.integers(0, len(self.under_way) - 1)))
+        table, role = item.decision.table, item.decision.role
+        cooled_ms = self.now_ms + self.terms(role).cooldown_ms
+        match data.draw(st.sampled_from(["works", "fails"])), item.decision:
+            case "fails", _:
+                self.schedule.failed(table, role, self.now_ms)
+                cooled_ms = self.now_ms + LIMITS.first_backoff_ms
+            case _, Look():
+                sizes = data.draw(st.lists(st.integers(0, 1_500), max_size=3))
+                self.schedule.planned(table, role, [merge_of(size, table) for size in sizes], self.now_ms)
+            case _, Run():
+                self.schedule.finished(table, role, self.now_ms)
+        if table in self.schedule.tables:
+            self.cool_until[table, role] = cooled_ms
+
+    def terms(self, role: str) -> RoleTerms:
+        return TERMS.get(role, RoleTerms())
+
+    @invariant()
+    def what_runs_is_bounded(self) -> None:
+        assert len(self.under_way) <= LIMITS.parallel_tasks
+        assert set(self.schedule.running) == {(item.decision.table, item.decision.role) for item in self.under_way}
+        weights = [item.decision.task.weight_bytes for item in self.under_way if isinstance(item.decision, Run)]
+        heavy = [weight for weight in weights if weight]
+        assert sum(weights) <= LIMITS.task_bytes or len(heavy) == 1
+
+    @invariant()
+    def what_is_remembered_is_bounded(self) -> None:
+        assert len(self.schedule.tables) <= LIMITS.tables
+
+    def teardown(self) -> None:
+        """Whatever came before: with nothing in the way, every known table is served by every role."""
+        self.schedule.saw_lag(0)
+        for item in self.under_way:
+            self.schedule.failed(item.decision.table, item.decision.role, self.now_ms)
+        self.under_way = []
+        wanted = {(table, role) for table in self.schedule.tables for role in ROLES}
+        self.schedule.sweep((), self.now_ms)
+        for _ in range(200):
+            for decision in self.schedule.decide(self.now_ms):
+                if isinstance(decision, Run):
+                    self.schedule.finished(decision.table, decision.role, self.now_ms)
+                else:
+                    wanted.discard((decision.table, decision.role))
+                    self.schedule.planned(decision.table, decision.role, (), self.now_ms)
+            ready_ms = self.schedule.ready_at_ms()
+            if ready_ms is None:
+                break
+            self.now_ms = max(self.now_ms, ready_ms)
+        assert wanted == set()
+
+
+TestAnyHistory = AnyHistory.TestCase
+
+
+@given(weights=st.lists(st.integers(1, 900), min_size=2, max_size=4), rounds=st.integers(3, 10))
+def test_busy_tables_are_served_in_turn(weights: list[int], rounds: int) -> None:
+    """Every table always has more to do; none is ever two tasks ahead of another."""
+    schedule = a_schedule("merge", limits=ScheduleLimits(parallel_tasks=1, task_bytes=1_000))
+    tables = {f"t{number}": weight for number, weight in enumerate(weights)}
+    schedule.sweep(tables, 0)
+    for _ in tables:
+        (decision,) = schedule.decide(0)
+        tasks = [merge_of(tables[decision.table], decision.table)] * (rounds + 1)
+        schedule.planned(decision.table, "merge", tasks, 0)
+    served = dict.fromkeys(tables, 0)
+    for _ in range(rounds * len(tables)):
+        (decision,) = schedule.decide(0)
+        served[decision.table] += 1
+        schedule.finished(decision.table, "merge", 0)
+        assert max(served.values()) - min(served.values()) <= 1
+
+
+@pytest.mark.parametrize("commits", [1, 1_000])
+def test_the_queue_stays_small_however_often_tables_come_and_go(commits: int) -> None:
+    schedule = a_schedule()
+    for number in range(commits):
+        table = f"t{number}"
+        schedule.sweep([table], 0)
+        looks(schedule, 0)
+        schedule.sweep((), 0)
+    assert len(schedule._queue) <= 2 * LIMITS.tables + 100

@@ -1,0 +1,110 @@
+"""Compaction of states: when it is due, and proposing it. What to rewrite and how is the table room's."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import assert_never
+
+from headgate_schemas.actions import CommitInfo, RemoveFile
+from headgate_schemas.ambient import Ambient
+from headgate_schemas.logs import get_logger
+from headgate_schemas.operations import Committed, CompactState, Duplicate, RejectCode, Rejected, Rewrite
+from headgate_table.errors import CommitConflict
+from headgate_table.indextables.compaction import compaction_due
+from headgate_table.indextables.compactor import Compactor
+from headgate_table.indextables.log_reader import LogReader
+from headgate_table.indextables.options import TableOptions
+from headgate_table.indextables.state_manifest import StateManifest
+from headgate_table.table import Table
+from headgate_worker.roles import OpenTable, Report
+from headgate_worker.tasks import CompactTask, Task
+
+ROUNDS = 3
+"""How often a compaction that was overtaken is planned anew at once; after that it waits like any failure."""
+LOOK_BACK = 100
+"""Versions that are searched for a merge. One that is older has had its compaction, or is swept up by the thresholds."""
+_OVERTAKEN = (RejectCode.BASE_GONE,)
+
+_log = get_logger("headgate.compact")
+
+
+class CompactRole:
+    """Proposes `compact_state` for tables whose newest state deserves it."""
+
+    name = "compact"
+
+    def __init__(self, open_table: OpenTable, ambient: Ambient) -> None:
+        self._open_table = open_table
+        self._ambient = ambient
+
+    def plan(self, table: Table, now_ms: int) -> Sequence[Task]:
+        state = table.reader.latest().state
+        if state is None:
+            return ()  # nothing to compact before the committer's first state, or with JSON checkpoints
+        reason = due(table.reader, state, table.options)
+        if reason is None:
+            return ()
+        return (CompactTask(table.uri, reason, sum(info.num_entries for info in state.manifests)),)
+
+    def run(self, task: Task) -> Report:
+        assert isinstance(task, CompactTask), "a role runs what it has planned"
+        reason = ""
+        for _ in range(ROUNDS):
+            table = self._open_table(task.table)
+            swap = self._prepared(table)
+            if swap is None:
+                return Report("nothing is due any more")
+            receipt = table.commit(swap)
+            match receipt:
+                case Committed(version) | Duplicate(version):
+                    return Report(
+                        f"{len(swap.removes)} manifests became {len(swap.adds)}, without {len(swap.tombstones)} tombstones"
+                        f" ({task.reason})",
+                        version,
+                    )
+                case Rejected(code, reason):
+                    # Its manifests are named by nothing; cleaning finds them.
+                    _log.info("compaction_refused", table=task.table, code=code.value, reason=reason)
+                    if code not in _OVERTAKEN:
+                        break
+                case _:
+                    assert_never(receipt)
+        raise CommitConflict(f"the state of {task.table} was not compacted: {reason}; it is planned again later")
+
+    def _prepared(self, table: Table) -> CompactState | None:
+        """The swap, its manifests written; None where there is nothing to do."""
+        log = table.reader.latest()
+        if log.state is None:
+            return None
+        options = table.options
+        if due(table.reader, log.state, options) is None:
+            return None
+        # Past this, the thresholds have had their say: every manifest with a dead entry counts.
+        eager = replace(options, compaction_tombstone_threshold=0.0) if log.state.tombstones else options
+        by_thresholds = compaction_due(log.state, options) is not None
+        compactor = Compactor(table.reader, self._ambient, options if by_thresholds else eager)
+        plan = compactor.plan(log.state)
+        return compactor.prepare(log.state, plan, table.reader.metadata(log)) if plan.is_needed else None
+
+
+def due(reader: LogReader, state: StateManifest, options: TableOptions) -> str | None:
+    """Why the state should be compacted, by the triggers of the format; None when it needn't be."""
+    reason = compaction_due(state, options)
+    if reason is not None or not state.tombstones:
+        return reason
+    return _due_by_versions(reader, state, options)
+
+
+def _due_by_versions(reader: LogReader, state: StateManifest, options: TableOptions) -> str | None:
+    """The triggers that tell of single commits since the last compaction: a merge, and many removes at once."""
+    retained = [version for version in reader.full_listing().versions if version <= state.version]
+    newest = retained[-LOOK_BACK:][::-1]
+    for version, actions in zip(newest, reader.many_actions(newest), strict=True):
+        body = next((action.body for action in actions if isinstance(action, CommitInfo)), {})
+        if isinstance(body.get("swap"), dict):
+            return None
+        if options.compaction_after_merge and body.get("operation") == Rewrite.__name__:
+            return f"version {version} merged files"
+        removes = sum(isinstance(action, RemoveFile) for action in actions)
+        if removes > options.compaction_large_remove_threshold:
+            return f"version {version} removed {removes} files at once"
+    return None

@@ -1,0 +1,118 @@
+"""From the events of a bus to the commits that a worker reacts to, and back: which events needn't come again.
+
+An event is settled only when whole sweeps have passed since it came. So whoever takes over a partition reads the latest
+events again, and knows by them the tables that its predecessor may have left half done.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headgate_bus.errors import BusUnavailable, Fenced
+from headgate_bus.interface import Bus, Record, Topic
+from headgate_schemas.ambient import Ambient
+from headgate_schemas.cloud_events import COMMIT, kind_of
+from headgate_schemas.events import CommitEvent, decode_event
+from headgate_schemas.logs import get_logger
+from headgate_schemas.message_shape import UnreadableMessage
+from headgate_worker.limits import WorkerLimits
+
+_MARKS = 100
+"""Of one partition: the time that events stay unsettled is cut into so many pieces, and each piece is settled as a whole."""
+
+_log = get_logger("headgate.worker")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a look at the events brought."""
+
+    commits: Sequence[CommitEvent] = ()
+    missed: bool = False
+    """Whether events were let go of before they were seen."""
+    changed: bool = False
+    """Whether partitions came or went."""
+
+
+class Following:
+    """One thread uses it."""
+
+    def __init__(self, bus: Bus, group: str, ambient: Ambient, limits: WorkerLimits) -> None:
+        self._bus = bus
+        self._ambient = ambient
+        self._limits = limits
+        self._piece_ms = max(1, limits.hold_ms // _MARKS)
+        self._follower = bus.follow(group)
+        self._held: frozenset[int] = frozenset()
+        self._marks: dict[int, deque[tuple[int, int]]] = {}
+        """By partition: pieces of time, and the offset behind what came in each."""
+        self._is_failing = False
+
+    def poll(self, timeout_s: float) -> Seen:
+        """What comes next, waiting up to `timeout_s` for it. A bus that doesn't answer brings nothing, after a pause."""
+        try:
+            records = self._follower.poll(timeout_s, self._limits.poll_records)
+        except BusUnavailable as error:
+            self._trouble("reading events", error)
+            return Seen()
+        self._is_failing = False
+        held = self._follower.held()
+        changed, self._held = held != self._held, held
+        self._marks = {partition: marks for partition, marks in self._marks.items() if partition in held}
+        self._mark(records)
+        missed = bool(self._follower.missed())
+        return Seen([event for record in records if (event := _commit(record)) is not None], missed, changed)
+
+    def owns(self, table: str) -> bool:
+        """Whether the table's events come here, and so its maintenance is this worker's."""
+        return self._bus.partition_of(table, Topic.EVENTS) in self._held
+
+    def settle(self) -> None:
+        """Settle the events that came long enough ago."""
+        oldest_kept = (self._ambient.now_ms() - self._limits.hold_ms) // self._piece_ms
+        for partition, marks in self._marks.items():
+            offset = None
+            while marks and marks[0][0] < oldest_kept:
+                offset = marks.popleft()[1]
+            if offset is None:
+                continue
+            try:
+                self._follower.settle(partition, offset)
+            except Fenced:
+                continue  # its next holder reads these events again
+            except BusUnavailable as error:
+                self._trouble("settling events", error)
+                marks.appendleft((oldest_kept - 1, offset))
+                return
+
+    def close(self) -> None:
+        """Give the partitions to other workers at once."""
+        self._follower.close()
+
+    def _mark(self, records: Sequence[Record]) -> None:
+        piece = self._ambient.now_ms() // self._piece_ms
+        for record in records:
+            marks = self._marks.setdefault(record.partition, deque())
+            if marks and marks[-1][0] >= piece:
+                piece_there, _ = marks.pop()
+                marks.append((piece_there, record.offset + 1))
+            else:
+                marks.append((piece, record.offset + 1))
+
+    def _trouble(self, doing: str, error: BusUnavailable) -> None:
+        if not self._is_failing:
+            _log.warning("bus_unavailable", doing=doing, bus=self._bus.address, reason=str(error))
+        self._is_failing = True
+        self._ambient.sleep(self._limits.pause_ms / 1000)
+
+
+def _commit(record: Record) -> CommitEvent | None:
+    if kind_of(record.headers) != COMMIT:
+        return None
+    try:
+        event = decode_event(record.body)
+    except UnreadableMessage as error:
+        # Perhaps of a newer release. Its table is swept, if it is known.
+        _log.warning("event_not_understood", partition=record.partition, offset=record.offset, reason=str(error))
+        return None
+    return event if isinstance(event, CommitEvent) and event.table == record.key else None

@@ -1,0 +1,1 @@
+"""Data merge: small files of a partition become larger ones with the same rows."""

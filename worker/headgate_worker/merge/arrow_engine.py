@@ -1,0 +1,175 @@
+"""The merge engine of a single process: PyArrow streams the sources' rows into one Parquet file, in bounded memory.
+
+How sources are read is in `sources`, what their columns become in `columns`, where the bytes go in `outputs`.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from headgate_schemas.actions import AddFile
+from headgate_schemas.errors import InvalidInput
+from headgate_schemas.table_schema import arrow_schema
+from headgate_table.data_file import DataFile
+from headgate_table.errors import StoreError, UnsupportedTable
+from headgate_table.indextables.resources import ReadResources
+from headgate_table.store.interface import Store
+from headgate_worker.merge.columns import OutputColumns, contradiction, output_columns
+from headgate_worker.merge.dictionaries import dictionary_columns
+from headgate_worker.merge.engine import Gone, Merged, MergeOrder, MergeOutcome, NotMerged, Unreadable
+from headgate_worker.merge.outputs import output_file
+from headgate_worker.merge.sources import BadSource, CheckedSource, SourceReader
+
+CODECS = ("zstd", "snappy", "gzip", "brotli", "lz4", "none")
+DEFAULT_CODEC = "zstd"
+"""Where no source says which codec it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowLimits:
+    """What one merge holds in memory: two row groups, decoded, beside the buffers of its sources."""
+
+    row_group_bytes: int = 32 << 20
+    """Decoded. Large enough for pruning and compression to pay; a reader and a merge hold little."""
+    row_group_rows: int = 1 << 20
+    scratch_folder: str | None = None
+    """For outputs on the way to a store that isn't local; needs room for one output a merge."""
+
+
+class ArrowEngine:
+    """Merges files of one table's store. `give_up` is called between two row groups, and raises where work should end."""
+
+    def __init__(
+        self,
+        store: Store,
+        resources: ReadResources,
+        limits: ArrowLimits | None = None,
+        *,
+        give_up: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._store = store
+        self._resources = resources
+        self._limits = limits or ArrowLimits()
+        self._reader = SourceReader(store)
+        self._give_up = give_up
+
+    def merge(self, order: MergeOrder) -> MergeOutcome:
+        """See `MergeEngine`."""
+        if not order.schema_string:
+            raise UnsupportedTable(
+                f"the log of {order.table} knows no schema, so its rows can't be merged; give it one with an alter"
+            )
+        if order.codec is not None and order.codec not in CODECS:
+            raise InvalidInput(f"the codec for merged files is {order.codec!r}; it must be one of {', '.join(CODECS)}")
+        checked = self._resources.each(self._checked, order.sources)
+        table = arrow_schema(order.schema_string)
+        sources: list[CheckedSource] = []
+        problems: list[Unreadable | Gone] = []
+        for one in checked:
+            if not isinstance(one, CheckedSource):
+                problems.append(one)
+            elif (why := contradiction(one.columns, table, order.partition_columns)) is not None:
+                problems.append(Unreadable(one.file.path, why))
+            else:
+                sources.append(one)
+        if problems:
+            return NotMerged(tuple(problems))
+        columns = output_columns([one.columns for one in sources], order.schema_string, order.partition_columns)
+        codec = order.codec or next((one.codec for one in sources if one.codec is not None), DEFAULT_CODEC)
+        try:
+            with output_file(self._store, order.output, self._limits.scratch_folder) as stream:
+                written = self._write(stream, sources, columns, codec)
+        except BadSource as bad:
+            return NotMerged((bad.problem,))
+        expected = sum(one.num_rows for one in sources)
+        add = self._described(order)
+        if not written == expected == add.num_records:
+            raise StoreError(
+                f"{self._store.uri}/{order.output} should hold the {expected} rows of its {len(sources)} sources; "
+                f"{written} were written and {add.num_records} are there. Nothing was committed; check the store"
+            )
+        return Merged(add)
+
+    def _checked(self, source: AddFile) -> CheckedSource | Unreadable | Gone:
+        try:
+            return self._reader.check(source)
+        except BadSource as bad:
+            return bad.problem
+
+    def _write(self, stream: BinaryIO, sources: Sequence[CheckedSource], columns: OutputColumns, codec: str) -> int:
+        """Returns the number of rows. The next row group is read while one is written."""
+        groups = _RowGroups(self._batches(sources, columns), columns.shape.schema, self._limits)
+        written = 0
+        # One thread reads them all: memory that threads of a pool have freed stays with each of them.
+        with ThreadPoolExecutor(1, thread_name_prefix="headgate-merge") as reader:
+            try:
+                group = reader.submit(next, groups, None).result()
+                options: dict[str, Any] = {
+                    "compression": codec,
+                    "use_dictionary": dictionary_columns(columns.schema.empty_table() if group is None else group),
+                    "write_page_index": True,
+                    "write_page_checksum": True,
+                }
+                with pq.ParquetWriter(stream, columns.schema, **options) as writer:
+                    while group is not None:
+                        self._give_up()
+                        ahead = reader.submit(next, groups, None)
+                        writer.write_table(group, row_group_size=self._limits.row_group_rows)
+                        written += group.num_rows
+                        group = ahead.result()
+            finally:
+                reader.submit(groups.close).result()  # after what is being read
+        return written
+
+    def _batches(self, sources: Sequence[CheckedSource], columns: OutputColumns) -> Iterator[pa.RecordBatch]:
+        for source in sources:
+            yield from self._reader.batches(source, columns.shape)
+
+    def _described(self, order: MergeOrder) -> AddFile:
+        """The output as the log will know it, read from where it now lies."""
+        file = DataFile.of_parquet(
+            order.output,
+            store=self._store,
+            partition_values=order.partition_values,
+            data_change=False,
+            indexed_columns=order.indexed_columns,
+            max_text_length=order.max_text_length,
+        )
+        return replace(file, num_merge_ops=1 + max(source.num_merge_ops or 0 for source in order.sources))
+
+
+class _RowGroups:
+    """Batches gathered into tables of the size of a row group."""
+
+    def __init__(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema, limits: ArrowLimits) -> None:
+        self._batches = batches
+        self._schema = schema
+        self._limits = limits
+
+    def __iter__(self) -> "_RowGroups":
+        return self
+
+    def __next__(self) -> pa.Table:
+        gathered: list[pa.RecordBatch] = []
+        rows = size = 0
+        for batch in self._batches:
+            if not batch.num_rows:
+                continue
+            gathered.append(batch)
+            rows += batch.num_rows
+            size += batch.nbytes
+            if rows >= self._limits.row_group_rows or size >= self._limits.row_group_bytes:
+                break
+        if not gathered:
+            raise StopIteration
+        return pa.Table.from_batches(gathered, self._schema)
+
+    def close(self) -> None:
+        """Close the file that is being read."""
+        close = getattr(self._batches, "close", None)
+        if close is not None:
+            close()

@@ -1,0 +1,71 @@
+"""What an engine does: the rows of some files into one new file. How it says that it couldn't; which engines there are not."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from headgate_schemas.actions import AddFile
+from headgate_table.indextables.statistics import INDEXED_COLUMNS, MAX_TEXT_LENGTH
+
+
+@dataclass(frozen=True, slots=True)
+class MergeOrder:
+    """One group to merge, with all that an engine in another process needs to know of the table."""
+
+    table: str
+    sources: tuple[AddFile, ...]
+    """Of one partition, in the order in which their rows are to be written. Paths are keys of the table's store."""
+    output: str
+    """The key of the file to write. Nobody else has ever used it, so whatever lies there may be replaced or deleted."""
+    schema_string: str
+    partition_columns: tuple[str, ...]
+    partition_values: Mapping[str, str]
+    """Of the output, for every partition column, as the log stores them."""
+    codec: str | None = None
+    """`zstd`, `snappy`, `gzip`, `brotli`, `lz4` or `none`; None for that of the first source."""
+    indexed_columns: int = INDEXED_COLUMNS
+    max_text_length: int = MAX_TEXT_LENGTH
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A source that isn't what the table takes it for; merging again won't help until somebody mends it."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A source that isn't there: removed and cleaned meanwhile, or lost."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The output is written, durable and complete. `add` says so to the log; nothing has been proposed."""
+
+    add: AddFile
+
+
+@dataclass(frozen=True, slots=True)
+class NotMerged:
+    """These sources were in the way: at least one, all that were found. The others may still be merged."""
+
+    problems: tuple[Unreadable | Gone, ...]
+
+
+MergeOutcome = Merged | NotMerged
+
+
+class MergeEngine(Protocol):
+    """Threads may call it side by side, each with an output of its own."""
+
+    def merge(self, order: MergeOrder) -> MergeOutcome:
+        """Write all rows of the sources, each exactly once, in order, in the table's types, to the output.
+
+        What is in the way of that in a source is an outcome. What isn't the fault of a source, such as a store that
+        doesn't answer or a full disk, is a `HeadgateError`; then something may lie at the output, and nothing needs it.
+        """
+        ...

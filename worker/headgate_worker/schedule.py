@@ -1,0 +1,223 @@
+"""Which table is due for which role: facts in, decisions out. Knows no clock, no bus and no threads.
+
+A desk is one role at one table. It has at most one look or task under way; desks that are due wait in one queue, ordered by
+when they could begin, so none is served twice while another waits. Whatever is forgotten here, a later event or sweep brings.
+"""
+
+import heapq
+from collections import OrderedDict, deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from headgate_worker.limits import RoleTerms, ScheduleLimits
+from headgate_worker.tasks import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Have the role plan for the table."""
+
+    table: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Have the role do what it has planned."""
+
+    table: str
+    role: str
+    task: Task
+
+
+Decision = Look | Run
+
+_Key = tuple[str, str]
+
+_SPARE_ENTRIES = 100
+"""Of the queue: void ones, of tables that were forgotten, are taken out when there are more."""
+
+
+@dataclass(slots=True)
+class _Desk:
+    terms: RoleTerms
+    commits: int = 0
+    """Versions that came since the last look."""
+    is_due: bool = False
+    """For a look."""
+    not_before_ms: int = 0
+    failures: int = 0
+    """In a row."""
+    tasks: deque[Task] = field(default_factory=deque)
+    turn: int = 0
+    """Of its entry in the queue that counts; 0 where it has none."""
+
+
+class Schedule:
+    """`decide` begins things; every decision must be answered by `planned`, `finished` or `failed`."""
+
+    def __init__(self, roles: Collection[str], limits: ScheduleLimits, terms: Mapping[str, RoleTerms]) -> None:
+        self._roles = {role: terms.get(role, RoleTerms()) for role in roles}
+        self._limits = limits
+        self._tables: OrderedDict[str, dict[str, _Desk]] = OrderedDict()
+        """The one that was quiet longest first."""
+        self._running: dict[_Key, int] = {}
+        """What is under way, with its weight in bytes."""
+        self._queue: list[tuple[int, int, _Key]] = []
+        """Heap of when, turn and desk; entries whose turn is no longer the desk's are void."""
+        self._turns = 0
+        self._lag = 0
+
+    # ---- what is known
+
+    @property
+    def tables(self) -> Collection[str]:
+        return self._tables.keys()
+
+    @property
+    def running(self) -> Collection[_Key]:
+        """Table and role of everything under way."""
+        return self._running.keys()
+
+    @property
+    def running_bytes(self) -> int:
+        return sum(self._running.values())
+
+    @property
+    def is_yielding(self) -> bool:
+        """Whether ingest goes first for now."""
+        return self._lag > self._limits.lag_proposals
+
+    def ready_at_ms(self) -> int | None:
+        """When the next desk could begin, if there were room; None while none is due."""
+        self._drop_void()
+        return self._queue[0][0] if self._queue else None
+
+    # ---- facts
+
+    def saw_commit(self, table: str, operation: str, now_ms: int) -> None:
+        """A new version of the table, and what it did."""
+        for role, desk in self._desks(table).items():
+            desk.commits += 1
+            if desk.is_due or (desk.commits < desk.terms.after_commits and operation not in desk.terms.at_once_after):
+                continue
+            desk.is_due = True
+            desk.not_before_ms = max(desk.not_before_ms, now_ms + desk.terms.delay_ms)
+            self._line_up(table, role, now_ms)
+        if table in self._tables:
+            self._tables.move_to_end(table)
+
+    def sweep(self, tables: Iterable[str], now_ms: int) -> None:
+        """These, and all that are known, are worth a look without an event."""
+        for table in tables:
+            self._desks(table)
+        for table, desks in self._tables.items():
+            for role, desk in desks.items():
+                desk.is_due = True
+                self._line_up(table, role, now_ms)
+
+    def forget(self, tables: Iterable[str]) -> None:
+        """Begin nothing more at them. What is under way goes on, and is still answered."""
+        for table in tables:
+            self._tables.pop(table, None)
+
+    def saw_lag(self, proposals: int) -> None:
+        """How many proposals the committer has before it, in the partition where it is furthest behind."""
+        self._lag = proposals
+
+    def planned(self, table: str, role: str, tasks: Sequence[Task], now_ms: int) -> None:
+        """A look has ended."""
+        desk = self._ended(table, role)
+        if desk is None:
+            return
+        desk.tasks.extend(tasks[: self._limits.planned_tasks])
+        if len(tasks) > self._limits.planned_tasks:
+            desk.is_due = True
+        if not tasks:
+            desk.failures = 0
+        desk.not_before_ms = now_ms + desk.terms.cooldown_ms
+        self._line_up(table, role, now_ms)
+
+    def finished(self, table: str, role: str, now_ms: int, *, more: bool = False) -> None:
+        """A task was done. `more`: its role knows of more to do already."""
+        desk = self._ended(table, role)
+        if desk is None:
+            return
+        desk.failures = 0
+        desk.not_before_ms = now_ms if more else now_ms + desk.terms.cooldown_ms
+        desk.is_due = desk.is_due or more
+        self._line_up(table, role, now_ms)
+
+    def failed(self, table: str, role: str, now_ms: int) -> None:
+        """A look or a task went wrong: what was planned is planned anew, after a pause that grows."""
+        desk = self._ended(table, role)
+        if desk is None:
+            return
+        limits = self._limits
+        pause_ms = min(limits.longest_backoff_ms, limits.first_backoff_ms << min(desk.failures, 40))
+        desk.failures += 1
+        desk.tasks.clear()
+        desk.is_due = True
+        desk.not_before_ms = now_ms + pause_ms
+        self._line_up(table, role, now_ms)
+
+    # ---- decisions
+
+    def decide(self, now_ms: int) -> list[Decision]:
+        """What to begin now, within the limits."""
+        decisions: list[Decision] = []
+        while not self.is_yielding and len(self._running) < self._limits.parallel_tasks:
+            self._drop_void()
+            if not self._queue or self._queue[0][0] > now_ms:
+                break
+            table, role = self._queue[0][2]
+            desk = self._tables[table][role]
+            weight = desk.tasks[0].weight_bytes if desk.tasks else 0
+            if weight and self.running_bytes and self.running_bytes + weight > self._limits.task_bytes:
+                break  # those behind it wait, too: else small ones could keep a large one from ever beginning
+            heapq.heappop(self._queue)
+            desk.turn = 0
+            self._running[table, role] = weight
+            if desk.tasks:
+                decisions.append(Run(table, role, desk.tasks.popleft()))
+            else:
+                desk.is_due, desk.commits = False, 0
+                decisions.append(Look(table, role))
+        return decisions
+
+    # ---- within
+
+    def _desks(self, table: str) -> dict[str, _Desk]:
+        """The table's desks; there is room for it at the cost of the one that was quiet longest."""
+        known = self._tables.get(table)
+        if known is None:
+            while len(self._tables) >= self._limits.tables:
+                self._tables.popitem(last=False)
+            known = self._tables[table] = {role: _Desk(terms) for role, terms in self._roles.items()}
+        return known
+
+    def _ended(self, table: str, role: str) -> _Desk | None:
+        """The desk of what is no longer under way; None where the table was forgotten meanwhile."""
+        del self._running[table, role]
+        return self._tables.get(table, {}).get(role)
+
+    def _line_up(self, table: str, role: str, now_ms: int) -> None:
+        desk = self._tables[table][role]
+        if desk.turn or (table, role) in self._running or not (desk.tasks or desk.is_due):
+            return
+        self._turns += 1
+        desk.turn = self._turns
+        # The cooldown is between looks: what was planned goes on, but behind the others that wait by now.
+        ready_ms = now_ms if desk.tasks else max(now_ms, desk.not_before_ms)
+        heapq.heappush(self._queue, (ready_ms, desk.turn, (table, role)))
+        if len(self._queue) > 2 * len(self._roles) * len(self._tables) + _SPARE_ENTRIES:
+            self._queue = [entry for entry in self._queue if self._counts(entry[1], entry[2])]
+            heapq.heapify(self._queue)
+
+    def _counts(self, turn: int, key: _Key) -> bool:
+        desk = self._tables.get(key[0], {}).get(key[1])
+        return desk is not None and desk.turn == turn
+
+    def _drop_void(self) -> None:
+        while self._queue and not self._counts(self._queue[0][1], self._queue[0][2]):
+            heapq.heappop(self._queue)

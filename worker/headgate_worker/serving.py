@@ -1,0 +1,122 @@
+"""The composition of a worker process: from a bus, stores' settings and limits to a worker that can run."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from headgate_bus.interface import Bus
+from headgate_schemas.ambient import Ambient
+from headgate_schemas.errors import InvalidInput
+from headgate_table.indextables.resources import ReadResources, lean_resources
+from headgate_table.store.addresses import table_address
+from headgate_table.store.settings import StoreSettings
+from headgate_table.table import Table
+from headgate_worker.clean import CleanRole
+from headgate_worker.compact import CompactRole
+from headgate_worker.limits import WorkerLimits
+from headgate_worker.merge.arrow_engine import ArrowEngine
+from headgate_worker.merge.role import MergeRole
+from headgate_worker.roles import Abandoned, OpenTable, Role
+from headgate_worker.tables import ProposedTables, Proposing
+from headgate_worker.worker import COMMITTER_GROUP, DEFAULT_GROUP, Worker
+
+
+@dataclass(frozen=True, slots=True)
+class RoleContext:
+    """What roles are made from."""
+
+    bus: Bus
+    ambient: Ambient
+    open_table: OpenTable
+    committer_group: str
+    stopping: Callable[[], bool]
+    """Whether a long task should give up, by raising `Abandoned`."""
+
+
+RoleMaker = Callable[[RoleContext], Role]
+
+
+def _merge(context: RoleContext) -> Role:
+    def give_up() -> None:
+        if context.stopping():
+            raise Abandoned("the worker is stopping; the merge is planned anew by the next")
+
+    def engine(table: Table) -> ArrowEngine:
+        return ArrowEngine(table.store, table.reader.resources, give_up=give_up)
+
+    return MergeRole(context.open_table, engine, context.ambient)
+
+
+ROLES: Mapping[str, RoleMaker] = {
+    "compact": lambda context: CompactRole(context.open_table, context.ambient),
+    "merge": _merge,
+    "clean": lambda context: CleanRole(context.open_table, context.bus, context.ambient, context.committer_group),
+}
+"""By the name that settings know them by."""
+
+
+@contextmanager
+def serving(
+    bus: Bus,
+    stores: StoreSettings,
+    ambient: Ambient,
+    limits: WorkerLimits | None = None,
+    *,
+    roles: Sequence[str] = tuple(ROLES),
+    roots: Sequence[str] = (),
+    watched: Sequence[str] = (),
+    overrides: Mapping[str, str] | None = None,
+    name: str = "worker",
+    group: str = DEFAULT_GROUP,
+    committer_group: str = COMMITTER_GROUP,
+    makers: Mapping[str, RoleMaker] = ROLES,
+) -> Iterator[Worker]:
+    """A worker in the group, until the end of the block. `overrides` are table settings of this process.
+
+    Raises `InvalidInput` for a role that none of the makers makes, and for addresses that are none.
+    """
+    unknown = [role for role in roles if role not in makers]
+    if unknown or not roles:
+        what = f"there is no role {unknown[0]!r}" if unknown else "a worker needs a role"
+        raise InvalidInput(f"{what}; known are {', '.join(makers)}")
+    chosen = limits or WorkerLimits()
+    addresses = [table_address(uri) for uri in watched]
+    bus.prepare()
+    identity = f"{name}-{ambient.new_id()[:12]}"
+    resources = lean_resources(ambient.monotonic_s)
+    proposing = Proposing(bus, stores, ambient, identity, chosen.open_producers, chosen.receipt_s)
+    tables = ProposedTables(stores, resources, ambient, proposing, roots, overrides)
+    made: list[Worker] = []
+    context = RoleContext(
+        bus, ambient, tables.open, committer_group, lambda: any(worker.is_stopping for worker in made)
+    )
+    executor = ThreadPoolExecutor(chosen.schedule.parallel_tasks, thread_name_prefix="headgate-work")
+    try:
+        worker = Worker(
+            bus,
+            tables,
+            ambient,
+            chosen,
+            identity=identity,
+            executor=executor,
+            roles=[makers[role](context) for role in dict.fromkeys(roles)],
+            group=group,
+            committer_group=committer_group,
+            watched=addresses,
+        )
+        made.append(worker)
+        try:
+            yield worker
+        finally:
+            worker.close()
+    finally:
+        # A task that is still under way ends by itself: nothing counts that was not proposed.
+        executor.shutdown(wait=False, cancel_futures=True)
+        tables.close()
+        _stop(resources)
+
+
+def _stop(resources: ReadResources) -> None:
+    resources.fetchers.shutdown(wait=False, cancel_futures=True)
+    resources.splitters.shutdown(wait=False, cancel_futures=True)

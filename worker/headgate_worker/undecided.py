@@ -1,0 +1,133 @@
+"""What proposals that are not decided yet still need of their table, and which of its versions may be announced again.
+
+Cleaning leaves these alone (`Protected`). Data files have a second guard, for proposals that come later: a `purge` that the
+committer decides in its place among them.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+
+from headgate_bus.claims import DEFAULT_LIMITS, ClaimLimits, open_claim
+from headgate_bus.errors import ClaimRefused
+from headgate_bus.interface import Bus, Record, Topic
+from headgate_schemas.actions import CommitInfo
+from headgate_schemas.ambient import Ambient
+from headgate_schemas.errors import HeadgateError
+from headgate_schemas.logs import get_logger
+from headgate_schemas.message_shape import UnreadableMessage
+from headgate_schemas.operation_bodies import operation_of
+from headgate_schemas.operations import Append, CompactState, Operation, Overwrite, Rewrite
+from headgate_schemas.proposals import decode_claimed, decode_proposal
+from headgate_table.indextables.cleaning import Protected
+from headgate_table.indextables.commit_info import commit_record
+from headgate_table.indextables.log_reader import LogReader
+from headgate_table.indextables.named_files import file_keys
+from headgate_table.indextables.names import log_key
+from headgate_table.store.interface import Store
+
+MAX_PROPOSALS = 50_000
+"""Undecided proposals of a partition that are read. With more of them the committer has other worries than old files."""
+MAX_PATHS = 1_000_000
+"""Files that undecided proposals of one table may name: about 200 MB of names."""
+READ_TIMEOUT_S = 30.0
+"""For all of them."""
+_SLICE_S = 1.0
+_VERSIONS_AT_ONCE = 16
+
+_log = get_logger("headgate.clean")
+
+
+class TooMuchUndecided(HeadgateError):
+    """Nobody can say what proposals need, so nothing may be deleted. The message says why; it passes with time."""
+
+
+def protected_by(
+    bus: Bus, committer_group: str, reader: LogReader, ambient: Ambient, claims: ClaimLimits = DEFAULT_LIMITS
+) -> Protected:
+    """What must stay of the table, although its log doesn't say so. Raises `TooMuchUndecided`, bus and store errors."""
+    store = reader.store
+    partition = bus.partition_of(store.uri)
+    # First, for it only moves up: what is settled from here on is kept too long, and nothing too short.
+    committed = bus.committed(committer_group, partition)
+    files: set[str] = set()
+    manifests: set[str] = set()
+    for record in _undecided(bus, partition, committed, ambient):
+        if record.key != store.uri:
+            continue
+        operation = _operation(store, record, claims)
+        files.update(key for path in _added(operation) for key in file_keys(path, store.uri))
+        if isinstance(operation, CompactState):
+            manifests.update(log_key(manifest.path) for manifest in operation.adds)
+        if len(files) > MAX_PATHS:
+            raise TooMuchUndecided(
+                f"undecided proposals name more than {MAX_PATHS} files of {store.uri} (MAX_PATHS): it is cleaned when the"
+                " committer has decided them"
+            )
+    return Protected(frozenset(files), frozenset(manifests), _first_unsettled(bus, partition, committed, reader))
+
+
+def _undecided(bus: Bus, partition: int, committed: int | None, ambient: Ambient) -> Iterator[Record]:
+    """Everything on the partition that the committer has not settled by now."""
+    extent = bus.extent(Topic.PROPOSALS, partition)
+    start = max(committed or 0, extent.first)
+    if extent.next_offset - start > MAX_PROPOSALS:
+        raise TooMuchUndecided(
+            f"{extent.next_offset - start} proposals of partition {partition} are undecided, more than the {MAX_PROPOSALS}"
+            " that cleaning reads (MAX_PROPOSALS): is a committer running? Tables are cleaned when it has caught up"
+        )
+    if start >= extent.next_offset:
+        return
+    deadline_s = ambient.monotonic_s() + READ_TIMEOUT_S
+    with closing(bus.reader(Topic.PROPOSALS, {partition: start})) as reading:
+        while reading.offsets()[partition] < extent.next_offset:
+            if ambient.monotonic_s() >= deadline_s:
+                raise TooMuchUndecided(
+                    f"the undecided proposals of partition {partition} could not be read within {READ_TIMEOUT_S:g} s"
+                )
+            yield from reading.read(_SLICE_S)
+
+
+def _operation(store: Store, record: Record, claims: ClaimLimits) -> Operation | None:
+    """What the proposal asks for; None where no committer will ever accept it."""
+    try:
+        proposal = decode_proposal(record.body)
+        if proposal.operation is not None:
+            return operation_of(proposal.operation)
+        assert proposal.claim is not None, "a proposal has one of the two"
+        return decode_claimed(open_claim(store, proposal.claim, claims))
+    except UnreadableMessage as error:
+        # A committer of a newer release might read it.
+        raise TooMuchUndecided(
+            f"proposal at offset {record.offset} for {store.uri} is undecided and can't be read here ({error}); nothing is"
+            " deleted before it is decided"
+        ) from error
+    except ClaimRefused as error:
+        _log.info("claim_not_opened", table=store.uri, offset=record.offset, reason=str(error))
+        return None
+
+
+def _added(operation: Operation | None) -> Iterable[str]:
+    match operation:
+        case Append(files) | Overwrite(files):
+            return [add.path for add in files]
+        case Rewrite(_, adds):
+            return [add.path for add in adds]
+        case _:
+            return ()
+
+
+def _first_unsettled(bus: Bus, partition: int, committed: int | None, reader: LogReader) -> int | None:
+    """The oldest version whose proposals the committed offset has not passed: it may have to be announced again."""
+    source = bus.source(partition)
+    versions = sorted(reader.full_listing().versions, reverse=True)
+    first: int | None = None
+    for start in range(0, len(versions), _VERSIONS_AT_ONCE):
+        window = versions[start : start + _VERSIONS_AT_ONCE]
+        for version, actions in zip(window, reader.many_actions(window), strict=True):
+            record = commit_record(action for action in actions if isinstance(action, CommitInfo))
+            if record is None or record.settled is None or record.settled.source != source:
+                continue  # of another program or another bus, or direct: nobody announces it again
+            if committed is not None and record.settled.next_offset <= committed:
+                return first
+            first = version
+    return first

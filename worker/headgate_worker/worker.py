@@ -1,0 +1,234 @@
+"""The worker: follows events, lets the schedule decide, and has looks and tasks run elsewhere. Has no threads of its own.
+
+`step` is one round; `run` repeats it until it is told to stop, then waits a little for what is under way and leaves. Giving a
+task up anywhere is safe: what it wrote counts only once the committer has accepted it, and is cleaned up if it never does.
+"""
+
+import traceback
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future
+from typing import assert_never
+
+from headgate_bus.errors import BusUnavailable
+from headgate_bus.interface import Bus, Topic
+from headgate_schemas.ambient import Ambient
+from headgate_schemas.errors import HeadgateError
+from headgate_schemas.logs import get_logger
+from headgate_table.errors import TableNotFound
+from headgate_worker.following import Following
+from headgate_worker.limits import WorkerLimits
+from headgate_worker.roles import Abandoned, Report, Role
+from headgate_worker.schedule import Decision, Look, Run, Schedule
+from headgate_worker.tables import Tables
+from headgate_worker.tasks import Task
+
+DEFAULT_GROUP = "headgate-worker"
+COMMITTER_GROUP = "headgate-committer"
+"""Whose progress tells how far behind the committer is, unless it was given another group."""
+_IDLE_S = 0.5
+_WORKING_S = 0.05
+"""While work is under way the events are looked at this often, since the work can't interrupt the look."""
+
+_log = get_logger("headgate.worker")
+
+
+class Worker:
+    """One process' worth of maintenance. Any number of them share the tables of a bus."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        tables: Tables,
+        ambient: Ambient,
+        limits: WorkerLimits | None = None,
+        *,
+        identity: str,
+        executor: Executor,
+        roles: Sequence[Role],
+        group: str = DEFAULT_GROUP,
+        committer_group: str = COMMITTER_GROUP,
+        watched: Sequence[str] = (),
+    ) -> None:
+        """`watched` are tables that are swept although no event has named them; those of other workers are left to them."""
+        self._bus = bus
+        self._tables = tables
+        self._ambient = ambient
+        self._limits = limits or WorkerLimits()
+        self._identity = identity
+        self._executor = executor
+        self._roles = {role.name: role for role in roles}
+        self._committer_group = committer_group
+        self._watched = tuple(uri for uri in dict.fromkeys(watched) if tables.serves(uri))
+        self._schedule = Schedule(self._roles.keys(), self._limits.schedule, self._limits.terms)
+        self._following = Following(bus, group, ambient, self._limits)
+        self._under_way: list[tuple[Decision, Future[tuple[Task, ...] | Report]]] = []
+        self._sweep_at_s = ambient.monotonic_s()
+        self._lag_at_s = ambient.monotonic_s()
+        self._is_yielding = False
+        self._is_stopping = False
+
+    @property
+    def identity(self) -> str:
+        return self._identity
+
+    @property
+    def is_stopping(self) -> bool:
+        """Long tasks ask for it, and give up by raising `Abandoned`. Threads may."""
+        return self._is_stopping
+
+    def step(self, timeout_s: float = _IDLE_S) -> bool:
+        """Take what came, collect what has ended, begin what is due; whether anything was done."""
+        seen = self._following.poll(self._patience_s(timeout_s))
+        now_ms = self._ambient.now_ms()
+        if seen.changed:
+            self._schedule.forget([table for table in self._schedule.tables if not self._following.owns(table)])
+        for event in seen.commits:
+            if self._following.owns(event.table) and self._tables.serves(event.table):
+                self._schedule.saw_commit(event.table, event.operation, now_ms)
+        busy = bool(seen.commits) or seen.changed
+        # Before partitions are held there is nothing to sweep; what was missed may have been any table's.
+        if seen.changed or seen.missed or self._ambient.monotonic_s() >= self._sweep_at_s:
+            self._sweep(now_ms)
+        busy |= self._collect()
+        self._look_at_lag()
+        decisions = self._schedule.decide(self._ambient.now_ms())
+        for decision in decisions:
+            self._begin(decision)
+        busy |= bool(decisions) | self._collect()
+        self._following.settle()
+        return busy
+
+    def run(self, stopping: Callable[[], bool]) -> None:
+        """Go on until `stopping`; then end what can be ended in time, and leave."""
+        _log.info("worker_started", worker=self._identity, bus=self._bus.address, roles=sorted(self._roles))
+        while not stopping():
+            self.step()
+        self._drain()
+        self.close()
+        _log.info("worker_stopped", worker=self._identity, abandoned=len(self._under_way))
+
+    def close(self) -> None:
+        """Give the tables to other workers at once. Work under way ends by itself."""
+        self._is_stopping = True
+        self._following.close()
+
+    def _drain(self) -> None:
+        self._is_stopping = True
+        # Others take over at once. Should one begin what is still under way here, the committer accepts one of the two.
+        self._following.close()
+        until_s = self._ambient.monotonic_s() + self._limits.drain_ms / 1000
+        for _, future in self._under_way:
+            future.cancel()  # what waits for a thread needn't begin any more
+        while self._under_way and self._ambient.monotonic_s() < until_s:
+            if not self._collect():
+                self._ambient.sleep(_WORKING_S)
+
+    def _patience_s(self, timeout_s: float) -> float:
+        if self._under_way:
+            return min(timeout_s, _WORKING_S)
+        ready_at_ms = self._schedule.ready_at_ms()
+        until_sweep_s = max(0.0, self._sweep_at_s - self._ambient.monotonic_s())
+        if ready_at_ms is None:
+            return min(timeout_s, until_sweep_s)
+        if self._schedule.is_yielding:
+            return min(timeout_s, max(0.0, self._lag_at_s - self._ambient.monotonic_s()))
+        return min(timeout_s, until_sweep_s, max(0.0, (ready_at_ms - self._ambient.now_ms()) / 1000))
+
+    def _sweep(self, now_ms: int) -> None:
+        self._sweep_at_s = self._ambient.monotonic_s() + self._limits.sweep_ms / 1000
+        try:
+            mine = [table for table in self._watched if self._following.owns(table)]
+        except BusUnavailable as error:
+            _log.warning("bus_unavailable", doing="sweeping", reason=str(error))
+            return
+        self._schedule.sweep(mine, now_ms)
+
+    # ---- the committer's progress
+
+    def _look_at_lag(self) -> None:
+        """Ask how far the committer is, where something could begin; a bus that can't tell counts as behind."""
+        ready_at_ms = self._schedule.ready_at_ms()
+        now_s = self._ambient.monotonic_s()
+        if ready_at_ms is None or ready_at_ms > self._ambient.now_ms() or now_s < self._lag_at_s:
+            return
+        self._lag_at_s = now_s + self._limits.lag_check_ms / 1000
+        try:
+            lag = max(self._lag(number) for number in range(self._bus.partitions(Topic.PROPOSALS)))
+        except BusUnavailable as error:
+            _log.warning("bus_unavailable", doing="asking how far the committer is", reason=str(error))
+            lag = self._limits.schedule.lag_proposals + 1
+        self._schedule.saw_lag(lag)
+        if self._schedule.is_yielding != self._is_yielding:
+            self._is_yielding = self._schedule.is_yielding
+            _log.info("worker_yields" if self._is_yielding else "worker_goes_on", undecided=lag)
+
+    def _lag(self, partition: int) -> int:
+        extent = self._bus.extent(Topic.PROPOSALS, partition)
+        settled = self._bus.committed(self._committer_group, partition)
+        return extent.next_offset - max(settled or 0, extent.first)
+
+    # ---- work
+
+    def _begin(self, decision: Decision) -> None:
+        role = self._roles[decision.role]
+        match decision:
+            case Look(table):
+                work: Future[tuple[Task, ...] | Report] = self._executor.submit(self._look, role, table)
+            case Run(table, task=task):
+                _log.info("task_started", role=decision.role, table=table, bytes=task.weight_bytes)
+                work = self._executor.submit(role.run, task)
+            case _:
+                assert_never(decision)
+        self._under_way.append((decision, work))
+
+    def _look(self, role: Role, uri: str) -> tuple[Task, ...] | Report:
+        return tuple(role.plan(self._tables.open(uri), self._ambient.now_ms()))
+
+    def _collect(self) -> bool:
+        """Tell the schedule of what has ended; whether anything has."""
+        ended = [item for item in self._under_way if item[1].done()]
+        self._under_way = [item for item in self._under_way if not item[1].done()]
+        for decision, future in ended:
+            self._finish(decision, future)
+        return bool(ended)
+
+    def _finish(self, decision: Decision, future: "Future[tuple[Task, ...] | Report]") -> None:
+        table, role, now_ms = decision.table, decision.role, self._ambient.now_ms()
+        if future.cancelled():
+            self._schedule.failed(table, role, now_ms)
+            return
+        error = future.exception()
+        if error is None:
+            result = future.result()
+            if isinstance(result, Report):
+                self._tell(decision, result)
+                self._schedule.finished(table, role, now_ms, more=result.more)
+            else:
+                self._schedule.planned(table, role, result, now_ms)
+            return
+        if not isinstance(error, Exception):
+            raise error
+        self._schedule.failed(table, role, now_ms)
+        match error:
+            case TableNotFound():
+                # It was dropped, or is not made yet: an event or the next sweep of watched tables brings it back.
+                self._schedule.forget([table])
+                _log.info("table_not_there", role=role, table=table)
+            case Abandoned():
+                _log.info("task_abandoned", role=role, table=table, reason=str(error))
+            case HeadgateError():
+                _log.warning("task_failed", role=role, table=table, kind=type(error).__name__, reason=str(error))
+            case _:
+                # A defect of ours stops this role at this table for a while, and nothing else.
+                where = "".join(traceback.format_exception(error)[-3:])
+                _log.warning("task_failed", role=role, table=table, kind=type(error).__name__, reason=where)
+
+    def _tell(self, decision: Decision, report: Report) -> None:
+        _log.info(
+            "task_done",
+            role=decision.role,
+            table=decision.table,
+            version=report.version,
+            summary=report.summary,
+            problems=list(report.problems),
+        )

@@ -20,7 +20,12 @@ class Terminal(io.StringIO):
 
 @pytest.fixture(autouse=True)
 def afterwards() -> Iterator[None]:
+    """The Kafka client is quietened for good by whoever opens a bus of it in this process, such as an earlier test."""
+    kafka = logging.getLogger("kafka")
+    level = kafka.level
+    kafka.setLevel(logging.NOTSET)
     yield
+    kafka.setLevel(level)
     structlog.reset_defaults()
 
 

@@ -158,13 +158,12 @@ class TableCommitter:
 
     def _held(self) -> Held:
         held = self._table.held
-        assert held is not None, "it was loaded a moment ago"
+        assert held is not None, "only what was read can be followed"
         return held
 
     def _follow(self) -> None:
         """Take in what others wrote; what an earlier holder of the partition decided is told to its authors."""
-        held = self._table.held
-        assert held is not None, "only a table that was read can be followed"
+        held = self._held()
         before = held.log.version
         self._commits += self._table.follow()
         if self._table.held is not held:  # another table took the place of the one we knew: nothing of that counts here

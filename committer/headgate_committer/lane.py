@@ -28,6 +28,8 @@ from headgate_table.errors import CommitConflict, OutcomeUnknown, StoreError
 
 _log = get_logger("headgate.committer")
 
+_STATE_LOOK_S = 0.05
+"""How often it is looked whether a state is done that another waits for."""
 _MAY_PASS = (StoreError, OutcomeUnknown, CommitConflict)
 
 
@@ -61,6 +63,10 @@ class Lane:
         self._leftovers = Leftovers(bus, partition, limits)
         self._announcements = Announcements(partition, feed.source, identity, ambient, limits)
         self._held_bytes = 0
+        self._untold: set[str] = set()
+        """Tables with answers that are not announced yet."""
+        self._behind: set[str] = set()
+        """Tables whose newest versions have yet to get the state that was due for them."""
 
     # ---- in
 
@@ -189,6 +195,18 @@ class Lane:
                 self._queues.move_to_end(uri)
                 queue.began_s = now_s
                 queue.work = self._executor.submit(committer.settle, batch)
+        for uri in list(self._behind):
+            self._catch_up(uri)
+
+    def _catch_up(self, uri: str) -> None:
+        """Readers shouldn't pay for a state that was left out until somebody happens to commit again."""
+        queue, committer = self._queues.get(uri), self._committers.get(uri)
+        if queue is None or committer is None or not committer.is_behind_with_states:
+            self._behind.discard(uri)
+        elif queue.is_idle and committer.can_catch_up:
+            self._behind.discard(uri)
+            self._active[uri] = queue
+            queue.work = self._executor.submit(committer.catch_up)
 
     def collect(self) -> bool:
         """Take the results of finished work; whether there were any. Raises `Overtaken`."""
@@ -204,10 +222,15 @@ class Lane:
         error = work.exception()
         if error is None:
             settlement = work.result()
-            before = queue.size
-            queue.answered(settlement.answers[-1].offset, self._ambient.monotonic_s())
-            self._held_bytes += queue.size - before
-            self._announcements.add(queue.uri, settlement)
+            if settlement.answers:
+                before = queue.size
+                queue.answered(settlement.answers[-1].offset, self._ambient.monotonic_s())
+                self._held_bytes += queue.size - before
+                self._announcements.add(queue.uri, settlement)
+                self._untold.add(queue.uri)
+            committer = self._committers.get(queue.uri)
+            if committer is not None and committer.is_behind_with_states:
+                self._behind.add(queue.uri)
             if queue.is_idle:
                 del self._active[queue.uri]
             return
@@ -249,6 +272,11 @@ class Lane:
             return False
         if moves:
             self.feed.announced = offset
+        now_s = self._ambient.monotonic_s()
+        for uri in self._untold:
+            if uri in self._queues:
+                self._queues[uri].told(now_s)
+        self._untold.clear()
         return True
 
     # ---- waiting and ending
@@ -262,9 +290,8 @@ class Lane:
     def undecided(self) -> int:
         return sum(len(queue.pending) for queue in self._active.values())
 
-    @property
-    def is_working(self) -> bool:
-        return any(queue.work is not None for queue in self._active.values())
+    def under_way(self) -> "list[Future[Settlement]]":
+        return [queue.work for queue in self._active.values() if queue.work is not None]
 
     @property
     def is_settled(self) -> bool:
@@ -284,6 +311,8 @@ class Lane:
                 pause_s = min(pause_s, queue.ready_at_s - now_s)
         if not self._announcements.is_empty:
             pause_s = min(pause_s, self._announcements.ready_at_s - now_s)
+        if self._behind:
+            pause_s = min(pause_s, _STATE_LOOK_S)
         return max(0.0, pause_s)
 
     def finish(self) -> None:

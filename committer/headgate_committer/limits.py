@@ -15,9 +15,9 @@ class CommitterLimits:
     """Proposals in one version. More would make a version that takes longer to read than to wait for the next."""
     group_bytes: int = 16 << 20
     """Bytes of the proposals in one version."""
-    linger_ms: int = 25
-    """How long a table's proposals wait for company at most: no longer than a fifth of what its last version took, and not
-    at all once as many are there as that version held."""
+    linger_ms: int = 100
+    """How long a table's proposals wait for company at most: no longer than half of what its last version took, not when
+    nobody has come for a fifth of that, and not at all once all are back whose answers went out."""
     queue_proposals: int = 10_000
     """Undecided proposals of one table that are held in memory; those beyond are read again from the bus."""
     queue_bytes: int = 64 << 20

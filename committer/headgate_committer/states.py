@@ -11,8 +11,10 @@ from headgate_schemas.logs import get_logger
 from headgate_schemas.operations import CompactState
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.base_writer import write_base
-from headgate_table.indextables.log_reader import LoadedLog
+from headgate_table.indextables.log_reader import LoadedLog, LogReader
 from headgate_table.indextables.memory_text import KeptMemory, kept_memory
+from headgate_table.indextables.path_index import index_new
+from headgate_table.indextables.state_manifest import StateManifest
 
 _log = get_logger("headgate.state")
 
@@ -38,6 +40,8 @@ class StateKeeper:
         """What the state of that version does to the manifests."""
         self._stopped: _Task | None = None
         """The state in whose place another program's lies."""
+        self._passed_over = False
+        """Whether a state was due while another was under way."""
 
     def after_commit(self, held: Held, *, at_once: bool, swap: CompactState | None) -> None:
         """A version was written. `at_once`: readers of other kinds need its state before the next version."""
@@ -46,6 +50,7 @@ class StateKeeper:
         options = held.options
         due = held.log.version - max(held.log.plan.base.version, 0) >= options.checkpoint_interval
         if (options.checkpoint_enabled and due) or at_once:
+            self._passed_over = self._task is not None
             self._start(held)
 
     def before_commit(self, held: Held) -> None:
@@ -68,6 +73,26 @@ class StateKeeper:
         else:
             self._needed, self._swap = -1, None
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether a state that was due has yet to be begun, which the next commit may be too far off for."""
+        return self._passed_over
+
+    @property
+    def is_under_way(self) -> bool:
+        return self._task is not None and not self._task.future.done()
+
+    def catch_up(self, held: Held) -> None:
+        """Begin the state that was passed over, of the version that is the newest by now."""
+        self._passed_over = False
+        if self._task is not None:
+            try:
+                self._adopt()
+            except CorruptTable:
+                return  # who commits next is told
+        if held.log.plan.base.version < held.log.version:
+            self._start(held)
+
     def settle(self) -> None:
         """Wait for a state that is under way, and put it under the log."""
         if self._task is not None and self._table.held is not None:
@@ -77,6 +102,7 @@ class StateKeeper:
         """The log was read anew: a state under way is no longer waited for."""
         self._task, self._stopped = None, None
         self._needed, self._swap = -1, None
+        self._passed_over = False
 
     def _adopt(self) -> bool:
         """Wait for the state under way; whether it was written."""
@@ -110,6 +136,17 @@ class StateKeeper:
         reader, ambient, metadata, options = self._table.reader, self._ambient, held.metadata, held.options
 
         def work() -> LoadedLog:
-            return write_base(reader, ambient, options, log, metadata, memory=memory, swap=swap)
+            base = write_base(reader, ambient, options, log, metadata, memory=memory, swap=swap)
+            if base.state is not None:
+                _index(reader, base.state, log.state)
+            return base
 
         return work
+
+
+def _index(reader: LogReader, state: StateManifest, before: StateManifest | None) -> None:
+    try:
+        index_new(reader.store, reader.resources, state, before)
+    except HeadgateError as error:
+        # The state stands all the same; the first search of its manifests reads them then.
+        _log.info("state_not_indexed", table=reader.store.uri, version=state.version, reason=str(error))

@@ -133,6 +133,23 @@ class TableCommitter:
             f"tried again after a pause"
         )
 
+    @property
+    def is_behind_with_states(self) -> bool:
+        """Whether a state was due while another was under way."""
+        return self._states.is_behind
+
+    @property
+    def can_catch_up(self) -> bool:
+        """Whether nothing has to be waited for before that state is begun."""
+        return not self._states.is_under_way
+
+    def catch_up(self) -> Settlement:
+        """Begin the state that was due, without a commit that would take it along. Decides nothing."""
+        held = self._table.held
+        if held is not None and self._unsure is None:
+            self._states.catch_up(held)
+        return Settlement((), ())
+
     def finish(self) -> None:
         """Wait for a state that is under way."""
         self._states.settle()

@@ -11,8 +11,10 @@ from headgate_committer.answers import Settlement
 from headgate_committer.intake import Undecided
 from headgate_committer.limits import CommitterLimits
 
-_LINGER_SHARE = 0.2
-"""Of the time that the last version took."""
+_LINGER_SHARE = 0.5
+"""How long company is waited for at most, of the time that the last version took."""
+_QUIET_SHARE = 0.2
+"""For how long nobody may have come, of the same time; then nobody is waited for any more."""
 
 
 @dataclass(slots=True)
@@ -31,8 +33,10 @@ class TableQueue:
     began_s: float = 0.0
     took_s: float = 0.0
     """How long the last work took."""
-    last_count: int = 0
-    """How many proposals it answered."""
+    awaited: int = 0
+    """How many there are when all are back who were answered then, and those who waited meanwhile are there still."""
+    came_s: float = 0.0
+    """When the last of the pending came."""
     ready_at_s: float = 0.0
     """Before it, the table is left alone, because its store failed or it waits for company."""
     failures: int = 0
@@ -66,6 +70,7 @@ class TableQueue:
     def hold(self, item: Undecided, now_s: float) -> None:
         if not self.pending:
             self.waiting_since_s = now_s
+        self.came_s = now_s
         self.pending.append(item)
         self.size += item.size
 
@@ -81,12 +86,16 @@ class TableQueue:
         before = len(self.pending)
         while self.pending and self.pending[0].offset <= through:
             self.size -= self.pending.popleft().size
-        self.last_count = before - len(self.pending)
+        self.awaited = min(before, self.limits.group_proposals)
         self.took_s = now_s - self.began_s
         self.waiting_since_s = now_s
         self.failures = 0
         self.trouble = ""
         self.is_refused = False
+
+    def told(self, now_s: float) -> None:
+        """The authors of what was answered know it now: from here on they can come back."""
+        self.waiting_since_s = now_s
 
     def failed(self, trouble: str, now_s: float, pause_s: float) -> bool:
         """Leave the table alone for a while; whether this trouble is a new one."""
@@ -100,11 +109,14 @@ class TableQueue:
     def lingers_until_s(self) -> float:
         """Until when the pending wait for company: those who were answered together come back together, a little apart.
 
-        Short beside the work that it may save them, and not at all once as many are there as the last time.
+        Were they not waited for, they would have to wait for a whole version of those who are here, and so on in turns.
+        Short beside the work that it may save them, and not at all once all are here who can be expected.
         """
-        if len(self.pending) >= self.last_count or self.size >= self.limits.group_bytes:
+        if len(self.pending) >= self.awaited or self.size >= self.limits.group_bytes:
             return self.waiting_since_s
-        return self.waiting_since_s + min(self.limits.linger_ms / 1000, self.took_s * _LINGER_SHARE)
+        longest_s = min(self.limits.linger_ms / 1000, self.took_s * _LINGER_SHARE)
+        quiet_s = min(longest_s, self.took_s * _QUIET_SHARE)
+        return min(self.waiting_since_s + longest_s, max(self.waiting_since_s, self.came_s) + quiet_s)
 
     def is_ready(self, now_s: float, *, at_once: bool) -> bool:
         """Whether work can begin. `at_once`: nobody waits for company any more."""

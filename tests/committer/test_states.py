@@ -1,5 +1,10 @@
 """States beside commits: written every interval, never in the way, and enough to recover from."""
 
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from typing import Any
+
+from headgate_committer.committer import Committer
 from headgate_schemas.operations import (
     Append,
     Committed,
@@ -167,3 +172,79 @@ def test_a_table_is_compacted_through_the_bus_again_and_again() -> None:
         assert isinstance(receipt, Committed), receipt
     assert rig.table().snapshot().num_files == 9
     assert rig.table().describe().num_tombstones == 0
+
+
+class ByHand(Executor):
+    """Work waits until it is let go, in order."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[Future[Any], Callable[[], Any]]] = []
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> "Future[Any]":
+        future: Future[Any] = Future()
+        self.waiting.append((future, lambda: fn(*args, **kwargs)))
+        return future
+
+    def let_go(self) -> None:
+        for future, work in self.waiting:
+            try:
+                future.set_result(work())
+            except Exception as error:  # noqa: BLE001  # as an executor does: it is the future's to tell
+                future.set_exception(error)
+        self.waiting.clear()
+
+
+def _states(rig: Rig) -> list[int]:
+    return [version for version in range(20) if rig.stores[TABLE].head(state_key(version)) is not None]
+
+
+def _behind(rig: Rig, background: ByHand, *, stores: dict[str, FaultyStore] | None = None) -> Committer:
+    """A committer that has committed versions 1 to 5 while the state of version 2 waits to be written."""
+    rig.create_first()
+    committer = rig.committer(background=background, stores=stores)
+    for number in range(5):
+        rig.append(f"f{number}")
+        rig.settle(committer)
+    assert _states(rig) == []
+    return committer
+
+
+def test_a_state_that_was_due_meanwhile_does_not_wait_for_the_next_commit() -> None:
+    rig, background = Rig(interval=2), ByHand()
+    committer = _behind(rig, background)
+    background.let_go()
+    committer.step(0.0)
+    background.let_go()
+    assert _states(rig) == [2, 5]
+    committer.step(0.0)
+    assert background.waiting == []
+    assert rig.table().snapshot().num_files == 5
+    assert rig.table().verify(data_files=False).ok
+
+
+def test_a_state_that_waits_for_a_failed_one_is_tried_once() -> None:
+    rig, background = Rig(interval=2), ByHand()
+    store = FaultyStore(rig.stores[TABLE], on("create", Fault.REFUSED, key="state-v", times=1_000))
+    committer = _behind(rig, background, stores={TABLE: store})
+    for _ in range(3):
+        background.let_go()
+        committer.step(0.0)
+    assert background.waiting == []
+    rig.append("g")
+    rig.settle(committer)
+    assert len(background.waiting) == 1
+
+
+def test_a_new_state_is_ready_to_be_searched_when_the_next_proposal_comes() -> None:
+    rig = Rig(interval=3)
+    rig.create_first()
+    store = FaultyStore(rig.stores[TABLE])
+    committer = rig.committer(stores={TABLE: store})
+    for number in range(3):
+        rig.append(f"f{number}")
+        rig.settle(committer)
+    assert _states(rig) == [3]
+    before = len(store.steps)
+    rig.append("g")
+    rig.settle(committer)
+    assert [step.operation for step in store.steps[before:]] == ["create", "head"]

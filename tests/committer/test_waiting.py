@@ -159,19 +159,65 @@ def test_many_large_dead_letters_are_published_a_few_at_a_time() -> None:
     assert max(published) <= 8 << 20
 
 
-def test_who_was_answered_together_is_waited_for_a_little() -> None:
-    queue = TableQueue("t", CommitterLimits(linger_ms=25))
-    rig = Rig()
-    items = [Undecided(_record(number), rig.proposal(Append((add_file(f"f{number}"),)))) for number in range(4)]
-    for item in items[:2]:
+def _queue_of_100_ms(items: list[Undecided], *, later: list[Undecided]) -> TableQueue:
+    """These were answered by a version that took 0.1 s; those came meanwhile, and wait."""
+    queue = TableQueue("t", CommitterLimits())
+    for item in items:
         queue.hold(item, 0.0)
+    for item in later:
+        queue.hold(item, 0.05)
     queue.began_s = 0.0
-    queue.answered(items[1].offset, 0.1)
+    queue.answered(items[-1].offset, 0.1)
+    return queue
+
+
+def _items(count: int) -> list[Undecided]:
+    rig = Rig()
+    return [Undecided(_record(number), rig.proposal(Append((add_file(f"f{number}"),)))) for number in range(count)]
+
+
+def test_who_was_answered_together_is_waited_for_a_little() -> None:
+    items = _items(4)
+    queue = _queue_of_100_ms(items[:2], later=[])
     queue.hold(items[2], 0.11)
     assert not queue.is_ready(0.12, at_once=False)
     assert queue.is_ready(0.14, at_once=False)
     queue.hold(items[3], 0.121)
     assert queue.is_ready(0.121, at_once=False)
+
+
+def test_two_halves_that_take_turns_come_together() -> None:
+    items = _items(6)
+    queue = _queue_of_100_ms(items[:2], later=items[2:4])
+    assert not queue.is_ready(0.11, at_once=False)
+    queue.hold(items[4], 0.115)
+    assert not queue.is_ready(0.12, at_once=False)
+    queue.hold(items[5], 0.125)
+    assert queue.is_ready(0.125, at_once=False)
+
+
+def test_nobody_is_waited_for_who_stays_away() -> None:
+    items = _items(4)
+    queue = _queue_of_100_ms(items[:3], later=items[3:])
+    assert not queue.is_ready(0.119, at_once=False)
+    assert queue.is_ready(0.121, at_once=False)
+
+
+def test_however_many_come_one_by_one_the_first_waits_for_half_of_a_version_at_most() -> None:
+    items = _items(200)
+    queue = _queue_of_100_ms(items[:100], later=[])
+    for number, item in enumerate(items[100:160]):
+        queue.hold(item, 0.1 + 0.001 * number)
+    assert not queue.is_ready(0.149, at_once=False)
+    assert queue.is_ready(0.151, at_once=False)
+
+
+def test_the_wait_begins_when_the_answers_are_out() -> None:
+    items = _items(3)
+    queue = _queue_of_100_ms(items[:2], later=items[2:])
+    queue.told(0.15)
+    assert not queue.is_ready(0.169, at_once=False)
+    assert queue.is_ready(0.171, at_once=False)
 
 
 def test_a_single_writer_waits_for_nobody() -> None:

@@ -90,11 +90,20 @@ def operations(uri: str) -> list[str]:
     return [entry.operation for entry in Table.open(uri, STORES, resources=fresh_resources()).history()]
 
 
+def state_of(uri: str) -> int | None:
+    """The version of its newest state."""
+    state = Table.open(uri, STORES, resources=fresh_resources()).reader.latest().state
+    return None if state is None else state.version
+
+
 def test_a_table_is_compacted_of_its_own_accord(address: str, bus: Bus, table: str) -> None:
     with a_committer(address), working(address):
         with Producer(bus, table, storage=STORES) as producer:
             for number in range(10):
                 producer.append([add_file(f"f{number}")]).wait(PATIENCE_S)
+            until(
+                lambda: state_of(table) == 10
+            )  # else nothing is dead: the first state would be without the removed ones
             receipt = producer.delete(paths=[f"f{number}.parquet" for number in range(5)]).wait(PATIENCE_S)
             assert isinstance(receipt, Committed)
         until(lambda: "CompactState" in operations(table))

@@ -93,9 +93,11 @@ def _told(
 
 
 def _serve(session: Session, bus: "Bus") -> None:
+    from headgate.collector import sparing_collector
     from headgate.coordinator import run_committer, until_told_to_stop
     from headgate.process_logs import log_for_a_long_time
 
     settings = session.loaded
-    with until_told_to_stop() as stopping, log_for_a_long_time(session.notes, settings.committer.log):
+    log = settings.committer.log
+    with until_told_to_stop() as stopping, log_for_a_long_time(session.notes, log), sparing_collector():
         run_committer(bus, settings, session.ambient, stopping)

@@ -89,6 +89,20 @@ def find_entries(
     return found
 
 
+def index_new(store: Store, resources: ReadResources, state: StateManifest, before: StateManifest | None) -> None:
+    """Get ready to find paths in manifests that the state before didn't have, so that the first search needn't wait."""
+    known = set() if before is None else {_key(store, before, info) for info in before.manifests}
+    new = [
+        place
+        for place, info in enumerate(state.manifests)
+        if (key := _key(store, state, info)) not in known and resources.orders.get(store.uri, key) is None
+    ]
+    for batch in _batches(new, state):
+        infos = [state.manifests[place] for place in batch]
+        for info, part in zip(infos, read_manifests(store, resources, state.version, infos, FACT_COLUMNS), strict=True):
+            resources.orders.put(store.uri, _key(store, state, info), PathOrder.of(part.table.column("path")))
+
+
 def _key(store: Store, state: StateManifest, info: ManifestInfo) -> str:
     return resolve_manifest(info.path, state.version, store.uri)
 

@@ -84,6 +84,7 @@ class Rig:
         limits: CommitterLimits = NO_LINGER,
         bus: MemoryBus | None = None,
         ambient: Ambient | None = None,
+        background: Executor | None = None,
     ) -> Committer:
         tables = Stores({**self.stores, **(stores or {})}, self.settings)
         return Committer(
@@ -93,6 +94,7 @@ class Rig:
             limits,
             identity=name,
             executor=AtOnce(),
+            background=background,
         )
 
     def depose(self, committer: Committer) -> None:

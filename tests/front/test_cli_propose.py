@@ -87,6 +87,13 @@ def test_the_same_id_is_asked_for_again(headgate: Any, sales: Path) -> None:
     assert [headgate(*command).json["outcome"] for _ in range(2)] == ["committed", "duplicate"]
 
 
+@pytest.mark.parametrize("given", ["a b", "", "ä", "x" * 201])
+def test_what_can_t_be_an_id_is_wrong_usage(headgate: Any, sales: Path, given: str) -> None:
+    ran = headgate("propose", sales, "delete", "--path", "a.parquet", "--id", given)
+    assert ran.code == 2
+    assert "visible ASCII characters" in " ".join(ran.err.replace("│", "").split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "live"),
     [

@@ -29,6 +29,7 @@ from headgate_schemas.operations import (
 if TYPE_CHECKING:
     from headgate_schemas.actions import AddFile
 
+_ID = re.compile(r"[!-~]{1,200}")
 _WRITER = re.compile(r"(.+):([0-9]{1,18})")
 
 
@@ -159,6 +160,8 @@ def propose(
     """
     wait_s = seconds(wait, "--wait")
     by = None if writer is None else _writer(writer)
+    if proposal_id is not None and not _ID.fullmatch(proposal_id):
+        raise wrong(f"{proposal_id!r} is no id: it has 1 to 200 visible ASCII characters and no spaces", "--id")
     asked = _Asked(
         tuple(file or ()),
         tuple(path or ()),

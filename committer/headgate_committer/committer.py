@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, wait
+from concurrent.futures import Executor
 
 from headgate_bus.errors import BusUnavailable, Fenced, OffsetGone
 from headgate_bus.interface import Bus, Record, Topic
@@ -20,6 +20,8 @@ _IDLE_S = 0.5
 _WORKING_S = 0.005
 """While work is under way the bus is looked at this often. The end of the work is waited for instead, since it can't
 interrupt a look; and every look in vain costs a Kafka client some fifty objects in cycles, which the collector pays for."""
+_GLANCE_S = 0.001
+"""How long a look takes that only fetches what has come."""
 
 _log = get_logger("headgate.committer")
 
@@ -121,8 +123,8 @@ class Committer:
     def _poll(self, timeout_s: float) -> Sequence[Record]:
         under_way = [work for lane in self._lanes.values() for work in lane.under_way()]
         if under_way:
-            wait(under_way, min(timeout_s, _WORKING_S), FIRST_COMPLETED)
-            patience_s = 0.001
+            self._ambient.wait_for_any(under_way, min(timeout_s, _WORKING_S))
+            patience_s = _GLANCE_S
         else:
             patience_s = min((lane.pause_s(timeout_s) for lane in self._lanes.values()), default=timeout_s)
         try:

@@ -47,9 +47,7 @@ class StateKeeper:
         """A version was written. `at_once`: readers of other kinds need its state before the next version."""
         if at_once:
             self._needed, self._swap = held.log.version, swap
-        options = held.options
-        due = held.log.version - max(held.log.plan.base.version, 0) >= options.checkpoint_interval
-        if (options.checkpoint_enabled and due) or at_once:
+        if _is_due(held) or at_once:
             self._passed_over = self._task is not None
             self._start(held)
 
@@ -90,7 +88,7 @@ class StateKeeper:
                 self._adopt()
             except CorruptTable:
                 return  # who commits next is told
-        if held.log.plan.base.version < held.log.version:
+        if _is_due(held) or held.log.plan.base.version < self._needed:
             self._start(held)
 
     def settle(self) -> None:
@@ -142,6 +140,11 @@ class StateKeeper:
             return base
 
         return work
+
+
+def _is_due(held: Held) -> bool:
+    since = held.log.version - max(held.log.plan.base.version, 0)
+    return held.options.checkpoint_enabled and since >= held.options.checkpoint_interval
 
 
 def _index(reader: LogReader, state: StateManifest, before: StateManifest | None) -> None:

@@ -1,12 +1,14 @@
-"""The one place that knows the time, makes ids, draws random numbers and sleeps.
+"""The one place that knows the time, makes ids, draws random numbers, sleeps and waits for threads.
 
-Everything else is handed an `Ambient`, so that a simulation can own all four.
+Everything else is handed an `Ambient`, so that a simulation can own all of it.
 """
 
 import random
 import time
 import uuid
-from typing import Protocol
+from collections.abc import Collection
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from typing import Any, Protocol
 
 
 class Ambient(Protocol):
@@ -28,6 +30,10 @@ class Ambient(Protocol):
 
     def sleep(self, seconds: float) -> None: ...
 
+    def wait_for_any(self, work: "Collection[Future[Any]]", timeout_s: float) -> None:
+        """Until one of them has ended, or the time is over."""
+        ...
+
 
 class SystemAmbient:
     """The real clock, real ids, real randomness, real sleep."""
@@ -46,3 +52,6 @@ class SystemAmbient:
 
     def sleep(self, seconds: float) -> None:
         time.sleep(seconds)
+
+    def wait_for_any(self, work: "Collection[Future[Any]]", timeout_s: float) -> None:
+        wait(work, timeout_s, FIRST_COMPLETED)

@@ -1,6 +1,9 @@
 """An `Ambient` whose clock stands still until the test moves it."""
 
 import hashlib
+from collections.abc import Collection
+from concurrent.futures import Future
+from typing import Any
 
 START_MS = 1_780_000_000_000
 HOUR_MS = 3_600_000
@@ -33,3 +36,7 @@ class FakeAmbient:
     def sleep(self, seconds: float) -> None:
         """Moves the clock by a millisecond at least, so that whoever sleeps until some time gets there."""
         self.advance(seconds=max(seconds, 0.001))
+
+    def wait_for_any(self, work: Collection[Future[Any]], timeout_s: float) -> None:
+        if not any(each.done() for each in work):
+            self.sleep(timeout_s)

@@ -5,7 +5,8 @@ What lies on the store afterwards is read by `raw_log`, which knows nothing of o
 
 import hashlib
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 import pyarrow as pa
@@ -66,6 +67,9 @@ class SteadyAmbient:
         return 0.5
 
     def sleep(self, seconds: float) -> None:
+        pass
+
+    def wait_for_any(self, work: Collection[Future[Any]], timeout_s: float) -> None:
         pass
 
 

@@ -2,6 +2,9 @@
 
 import hashlib
 import random
+from collections.abc import Collection
+from concurrent.futures import Future
+from typing import Any
 
 from support.simulation.scheduler import Process
 
@@ -31,3 +34,7 @@ class SimulatedAmbient:
 
     def sleep(self, seconds: float) -> None:
         self._process.sleep(seconds)
+
+    def wait_for_any(self, work: Collection[Future[Any]], timeout_s: float) -> None:
+        if not any(each.done() for each in work):
+            self._process.sleep(timeout_s)

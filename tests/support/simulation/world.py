@@ -5,9 +5,10 @@ What the processes do is in `workloads`; what is done to them in `nemesis` and, 
 
 import logging
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from headgate_bus.interface import Record, Topic
 from headgate_schemas.operations import Create
@@ -59,6 +60,9 @@ class _WorldClock:
 
     def sleep(self, seconds: float) -> None:
         raise AssertionError("neither store nor bus waits: the process that asked does")
+
+    def wait_for_any(self, work: Collection[Future[Any]], timeout_s: float) -> None:
+        raise AssertionError("neither store nor bus has work of its own")
 
 
 class _Judging:

@@ -29,7 +29,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+%?:.*## / { sub(/%/, "NAME", $$1); printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: $(READY) ## writers, a committer that is killed half way, and a look at what came of it
+demo: $(READY) ## writers, a committer that is killed half way, workers that tidy up, and a look at what came of it
 	@$(PY) -m headgate demo
 
 .PHONY: test
@@ -61,10 +61,10 @@ simulate: $(READY) ## random histories of the real code over simulated parts (SE
 	@$(PY) tests/tooling/simulate.py $(addprefix --seeds=,$(SEEDS)) $(addprefix --first=,$(FIRST))
 
 .PHONY: torture
-torture: $(READY) ## kill -9 of every part at random moments, over real processes (MINUTES=n or KILLS=n, SEED=n, ON=sqlite, KEEP=DIR)
-	@PYTHONPATH="tests$${PYTHONPATH:+:$$PYTHONPATH}" $(PY) -m support.torture $(addprefix --minutes=,$(MINUTES)) \
-	  $(addprefix --kills=,$(KILLS)) $(addprefix --seed=,$(SEED)) $(addprefix --on=,$(ON)) \
-	  $(addprefix --keep=,$(KEEP))
+torture: $(READY) ## kill -9 of every part at random moments, over real processes (PLAY=maintenance, MINUTES=n or KILLS=n, SEED=n, ON=sqlite, KEEP=DIR)
+	@PYTHONPATH="tests$${PYTHONPATH:+:$$PYTHONPATH}" $(PY) -m support.torture $(addprefix --play=,$(PLAY)) \
+	  $(addprefix --minutes=,$(MINUTES)) $(addprefix --kills=,$(KILLS)) $(addprefix --seed=,$(SEED)) \
+	  $(addprefix --on=,$(ON)) $(addprefix --keep=,$(KEEP))
 
 .PHONY: spec-coverage
 spec-coverage: $(READY) ## which test stands for which row of the Avro state test plan

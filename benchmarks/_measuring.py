@@ -74,6 +74,20 @@ def repeat(runs: int, prepare: Callable[[], object], work: Callable[[], str]) ->
     return Measured(tuple(seconds), peak_bytes, result)
 
 
+def repeat_counted(runs: int, prepare: Callable[[], object], work: Callable[[], str]) -> Measured:
+    """The result also tells the processor time of the last run: on a busy machine it says more than the clock."""
+    spent = 0.0
+
+    def counted() -> str:
+        nonlocal spent
+        before = time.process_time()
+        result = work()
+        spent = time.process_time() - before
+        return f"{result}, {spent:.2f} s of processor"
+
+    return repeat(runs, prepare, counted)
+
+
 def in_own_process(program: Path, *arguments: str, limit_s: int = 1800) -> Measured | str:
     """Run `program --one …`, which prints what `report` prints. A failure comes back as its last line."""
     done = subprocess.run(

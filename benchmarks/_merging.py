@@ -5,12 +5,11 @@ Both write Snappy, as the sources have it, and the same target size; each begins
 
 import os
 import shutil
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from _measuring import Measured, repeat
+from _measuring import Measured, repeat_counted
 
 PATHS = {
     "headgate": "Merging(table, ArrowEngine(...), ambient).merge(MergeLimits(target), ThreadPoolExecutor(2))",
@@ -71,7 +70,7 @@ def merge_headgate(sources: str, target_bytes: int, runs: int) -> Measured:
         assert report.merged_files == len(names), report.message
         return f"{report.merge_groups} outputs, {report.merged_size_bytes / 1e6:,.0f} MB"
 
-    return _measured(runs, prepare, work)
+    return repeat_counted(runs, prepare, work)
 
 
 def merge_delta(sources: str, target_bytes: int, runs: int) -> Measured:
@@ -92,7 +91,7 @@ def merge_delta(sources: str, target_bytes: int, runs: int) -> Measured:
         size = sum(path.stat().st_size for path in Path(folder).glob("part-*"))
         return f"{metrics['numFilesAdded']} outputs, {size / 1e6:,.0f} MB"
 
-    return _measured(runs, prepare, work)
+    return repeat_counted(runs, prepare, work)
 
 
 MERGES: dict[str, Callable[[str, int, int], Measured]] = {"headgate": merge_headgate, "delta-rs": merge_delta}
@@ -108,17 +107,3 @@ def _link(sources: str, folder: str) -> None:
     os.makedirs(folder)
     for name in os.listdir(sources):
         os.link(f"{sources}/{name}", f"{folder}/{name}")
-
-
-def _measured(runs: int, prepare: Callable[[], object], work: Callable[[], str]) -> Measured:
-    """The result also tells the processor time of the last run: on a busy machine it says more than the clock."""
-    spent = 0.0
-
-    def counted() -> str:
-        nonlocal spent
-        before = time.process_time()
-        result = work()
-        spent = time.process_time() - before
-        return f"{result}, {spent:.2f} s of processor"
-
-    return repeat(runs, prepare, counted)

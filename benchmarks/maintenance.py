@@ -1,6 +1,7 @@
 """Maintenance beside delta-rs: the same files, in one run; medians, throughput, peak memory.
 
-    python benchmarks/maintenance.py [--runs 3] [--only merge] [--merge-files 100,400] [--merge-target 1024,64]
+    python benchmarks/maintenance.py [--runs 3] [--only compact,merge] [--compact-files 70000,1000000]
+        [--merge-files 100,400] [--merge-target 1024,64]
 
 Every measurement runs in a process of its own; the operating system's cache is warm for all. Memory is the peak above what
 the process takes after its imports.
@@ -15,10 +16,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
+from _compacting import COMPACTIONS
+from _compacting import PATHS as COMPACTION_PATHS
 from _measuring import Measured, in_own_process, report
 from _merging import MERGES, PATHS, make_sources, source_bytes
 
 WORKS = {
+    "compact": "the state of a fragmented table, of which an eighth is dead, into sorted manifests without tombstones",
     "merge": "small Parquet files of one partition into files of the target size",
 }
 
@@ -26,8 +30,11 @@ WORKS = {
 def main() -> int:
     options = _arguments()
     if options.one:
-        _, engine, sources, target, runs = options.one
-        report(MERGES[engine](sources, int(target), int(runs)))
+        work, engine, sources, target, runs = options.one
+        if work == "compact":
+            report(COMPACTIONS[engine][1](sources, int(runs)))
+        else:
+            report(MERGES[engine](sources, int(target), int(runs)))
         return 0
     print(f"Python {platform.python_version()} on {platform.machine()}, runs per figure: {options.runs}")
     print(", ".join(f"{name} {version(name)}" for name in ("headgate", "pyarrow", "deltalake")))
@@ -37,6 +44,35 @@ def main() -> int:
             print(f"\n## {work}: {WORKS[work]}\n")
             _WORKS[work](options, Path(scratch))
     return 0
+
+
+def _compact(options: argparse.Namespace, scratch: Path) -> None:
+    for name, path in COMPACTION_PATHS.items():
+        print(f"  {name}: {path}")
+    print()
+    _print_row(("files", "engine", "median s", "fastest", "ratio", "peak MB", "result"))
+    for files in _numbers(options.compact_files):
+        first: Measured | None = None
+        for engine, (make, _) in COMPACTIONS.items():
+            table = scratch / f"{make.__name__}-{files}"
+            if not table.exists():
+                make(str(table), files)
+            measured = in_own_process(Path(__file__), "compact", engine, str(table), "0", str(options.runs))
+            if isinstance(measured, str):
+                _print_row((f"{files:,}", engine, "failed", "-", "-", "-", measured))
+                continue
+            first = first or measured
+            _print_row(
+                (
+                    f"{files:,}",
+                    engine,
+                    f"{measured.median_s:,.2f}",
+                    f"{min(measured.seconds):,.2f}",
+                    f"{measured.median_s / first.median_s:.2f}x",
+                    f"{measured.peak_bytes / 1e6:,.0f}",
+                    measured.result,
+                )
+            )
 
 
 def _merge(options: argparse.Namespace, scratch: Path) -> None:
@@ -71,7 +107,7 @@ def _merge(options: argparse.Namespace, scratch: Path) -> None:
                 )
 
 
-_WORKS = {"merge": _merge}
+_WORKS = {"compact": _compact, "merge": _merge}
 
 
 def _numbers(text: str) -> list[int]:
@@ -86,6 +122,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Maintenance beside delta-rs")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", default="", help=f"some of {','.join(WORKS)}")
+    parser.add_argument("--compact-files", default="70000,1000000", help="numbers of files in the table")
     parser.add_argument("--merge-files", default="100,400", help="numbers of source files, of 2 MB each")
     parser.add_argument("--merge-target", default="1024,64", help="target sizes in MiB")
     parser.add_argument(

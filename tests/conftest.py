@@ -2,7 +2,7 @@
 
 import hypothesis
 
-pytest_plugins = ["support.suites", "support.servers.fixtures", "support.kafka.fixtures"]
+pytest_plugins = ["support.suites", "support.servers.fixtures", "support.kafka.fixtures", "support.spark.fixtures"]
 
 # Machines that run tests are slow at times; a property is never wrong because of the clock.
 hypothesis.settings.register_profile("headgate", deadline=None, print_blob=True)

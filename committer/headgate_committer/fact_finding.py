@@ -27,7 +27,10 @@ def find_facts(evidence: EvidenceReader, held: Held, asked: Sequence[Asked]) -> 
                 refused[item.undecided.offset] = Refusal(RejectCode.READ_CONFLICT, conflict)
     if wanted and commits_alone(wanted[0][0].operation):
         first, questions_of_first = wanted[0]
-        alone = evidence.gather(held.log, held.memory, first.operation, questions_of_first, held.metadata)
+        taken_ms = first.undecided.record.time_ms
+        alone = evidence.gather(
+            held.log, held.memory, first.operation, questions_of_first, held.metadata, taken_ms=taken_ms
+        )
         return Facts(refused=refused, alone=alone)
     paths = [path for _, questions_of in wanted for path in questions_of.paths]
     partitions: dict[str, Mapping[str, str]] = {}

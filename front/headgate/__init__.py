@@ -6,6 +6,7 @@ if TYPE_CHECKING:
     from headgate.embedded import committing as committing
     from headgate.statements.execute import sql as sql
     from headgate.statements.statements import StatementError as StatementError
+    from headgate.table import Table as Table
     from headgate_producer.batch_job import BatchJob as BatchJob
     from headgate_producer.errors import JobStopped as JobStopped
     from headgate_producer.errors import NotSent as NotSent
@@ -34,9 +35,12 @@ if TYPE_CHECKING:
     from headgate_table.errors import UnsupportedTable as UnsupportedTable
     from headgate_table.errors import VersionNotRetained as VersionNotRetained
     from headgate_table.indextables.changes import Changes as Changes
+    from headgate_table.indextables.rebuild import RebuildResult as RebuildResult
+    from headgate_table.indextables.rebuild import rebuild_log as rebuild_log
+    from headgate_table.indextables.repair import RepairResult as RepairResult
+    from headgate_table.indextables.repair import repair_log as repair_log
     from headgate_table.indextables.snapshot import Snapshot as Snapshot
     from headgate_table.store.settings import StoreSettings as StoreSettings
-    from headgate_table.table import Table as Table
 
 _HOMES = {
     "BatchJob": "headgate_producer.batch_job",
@@ -55,15 +59,17 @@ _HOMES = {
     "OutcomeUnknown": "headgate_table.errors",
     "PredicateError": "headgate_schemas.errors",
     "Producer": "headgate_producer.producer",
+    "RebuildResult": "headgate_table.indextables.rebuild",
     "Receipt": "headgate_schemas.operations",
     "RejectCode": "headgate_schemas.operations",
     "Rejected": "headgate_schemas.operations",
+    "RepairResult": "headgate_table.indextables.repair",
     "Snapshot": "headgate_table.indextables.snapshot",
     "SourceRecord": "headgate_producer.record_source",
     "StatementError": "headgate.statements.statements",
     "StoreError": "headgate_table.errors",
     "StoreSettings": "headgate_table.store.settings",
-    "Table": "headgate_table.table",
+    "Table": "headgate.table",
     "TableExists": "headgate_table.errors",
     "TableNotFound": "headgate_table.errors",
     "UnsupportedTable": "headgate_table.errors",
@@ -72,6 +78,8 @@ _HOMES = {
     "Writer": "headgate_schemas.operations",
     "__version__": "headgate_schemas.version",
     "committing": "headgate.embedded",
+    "rebuild_log": "headgate_table.indextables.rebuild",
+    "repair_log": "headgate_table.indextables.repair",
     "sql": "headgate.statements.execute",
 }
 

@@ -1,4 +1,4 @@
-"""Where a process of the `headgate` command begins; `python -m headgate` is the same."""
+"""Where a process of the `headgate` command begins and ends; `python -m headgate` is the same."""
 
 import sys
 
@@ -7,9 +7,10 @@ def main() -> int:
     try:
         # Takes most of a short command's time, so somebody may well interrupt it.
         from headgate.cli.main import main as run
+        from headgate.leaving import leave
     except KeyboardInterrupt:
         return 130
-    return run()
+    return leave(run())
 
 
 if __name__ == "__main__":

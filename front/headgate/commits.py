@@ -1,5 +1,6 @@
 """How the changes that a command or statement makes are committed: by proposals on a bus, or directly to the table."""
 
+import threading
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -14,10 +15,14 @@ if TYPE_CHECKING:
     from headgate_bus.interface import Bus
     from headgate_producer.producer import Producer
     from headgate_producer.ticket import Ticket
+    from headgate_table.indextables.cleaning import Protected
+    from headgate_table.indextables.log_reader import LogReader
 
 AUTHOR = f"headgate-cli/{__version__}"
 Commit = Callable[[Operation], Receipt]
 
+COMMITTER_GROUP = "headgate-committer"
+"""Whose progress says what is undecided, unless the committers were given another group."""
 RECEIPT_WITHIN_S = 120.0
 """How long a command waits for the receipt of what it proposed. A committer that restarts or moves is back before."""
 
@@ -30,13 +35,16 @@ class Commits:
         address: str | None,
         storage: StoreSettings,
         ambient: Ambient,
-        receipt_within_s: float = RECEIPT_WITHIN_S,
+        receipt_within_s: float | None = None,
+        committer_group: str = COMMITTER_GROUP,
     ) -> None:
         """`address` is that of the bus; without one, commits go directly to tables."""
         self._address = address
         self._storage = storage
         self._ambient = ambient
-        self._receipt_within_s = receipt_within_s
+        self._receipt_within_s = RECEIPT_WITHIN_S if receipt_within_s is None else receipt_within_s
+        self._committer_group = committer_group
+        self._proposing = threading.Lock()
         self._bus: Bus | None = None
         self._producers: dict[str, Producer] = {}
 
@@ -50,9 +58,24 @@ class Commits:
             return None
 
         def commit(operation: Operation) -> Receipt:
-            return self.receipt(self.producer(uri).propose(operation), uri)
+            # Threads that merge side by side propose one after the other: whoever waits for a receipt moves the messages.
+            with self._proposing:
+                return self.receipt(self.producer(uri).propose(operation), uri)
 
         return commit
+
+    def protected(self, reader: "LogReader") -> "Protected":
+        """What undecided proposals on the bus need of a table that is to be cleaned; nothing where there is no bus.
+
+        Raises `TooMuchUndecided`, and what the bus raises.
+        """
+        from headgate_table.indextables.cleaning import Protected
+
+        if self._address is None:
+            return Protected()
+        from headgate_worker.undecided import protected_by
+
+        return protected_by(self._opened(), self._committer_group, reader, self._ambient)
 
     def receipt(self, ticket: "Ticket", uri: str) -> Receipt:
         """That of a proposal to the table at `uri`. Raises `OutcomeUnknown`, in words for whoever runs a command."""

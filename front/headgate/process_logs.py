@@ -7,7 +7,7 @@ from typing import Any, TextIO
 
 import structlog
 
-from headgate.coordinator_settings import LogForm
+from headgate.process_settings import LogForm
 
 _LIBRARIES_LEVEL = logging.WARNING
 """What libraries say of themselves below this is of no use to operators."""

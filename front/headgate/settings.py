@@ -21,7 +21,9 @@ from pydantic_settings import (
 )
 
 from headgate.coordinator_settings import CommitterSettings, committer_settings
+from headgate.worker_settings import WorkerSettings, worker_settings
 from headgate_schemas.errors import InvalidInput
+from headgate_table.indextables.option_conflicts import contradiction
 from headgate_table.indextables.options import PREFIXES, SETTINGS, table_options
 from headgate_table.store.settings import StoreSettings
 
@@ -46,15 +48,16 @@ class _File(BaseModel):
     table: Mapping[str, str] = Field(default_factory=dict)
     bus: _Bus = Field(default_factory=_Bus)
     committer: Mapping[str, str] = Field(default_factory=dict)
+    worker: Mapping[str, str] = Field(default_factory=dict)
 
-    @field_validator("store", "table", "committer", mode="before")
+    @field_validator("store", "table", "committer", "worker", mode="before")
     @classmethod
     def _plain(cls, value: Any) -> Any:
         return dict(_flat(value)) if isinstance(value, Mapping) else value
 
 
 class _Environment(BaseSettings):
-    """HEADGATE_CONFIG, HEADGATE_BUS, HEADGATE_ROOTS, HEADGATE_STORE_…, HEADGATE_COMMITTER_… and the settings of tables."""
+    """HEADGATE_CONFIG, _BUS, _ROOTS, HEADGATE_STORE_…, HEADGATE_COMMITTER_…, HEADGATE_WORKER_… and the settings of tables."""
 
     model_config = SettingsConfigDict(
         frozen=True, env_prefix="HEADGATE_", env_nested_delimiter="_", env_nested_max_split=1
@@ -65,6 +68,7 @@ class _Environment(BaseSettings):
     store: Mapping[str, str] = Field(default_factory=dict)
     table: Mapping[str, str] = Field(default_factory=dict)
     committer: Mapping[str, str] = Field(default_factory=dict)
+    worker: Mapping[str, str] = Field(default_factory=dict)
     misspelt: Mapping[str, str] = Field(default_factory=dict)
     """Variables that can only be meant for others, which they are mapped to."""
     data_home: Path | None = Field(default=None, validation_alias="XDG_DATA_HOME")
@@ -85,7 +89,7 @@ class _Environment(BaseSettings):
 
 
 class Settings(BaseModel):
-    """Everything a command needs to open a table and a bus, and a committer to work."""
+    """Everything a command needs to open a table and a bus, and committers and workers to work."""
 
     model_config = ConfigDict(frozen=True)
     store: StoreSettings
@@ -93,6 +97,7 @@ class Settings(BaseModel):
     bus: str | None = None
     """The address; None where commits go directly to tables."""
     committer: CommitterSettings = Field(default_factory=CommitterSettings)
+    worker: WorkerSettings = Field(default_factory=WorkerSettings)
     own_bus: Path
     """Where a bus of this user lies on this machine, if one is made."""
 
@@ -104,6 +109,7 @@ def load_settings(
     *,
     bus: str | None = None,
     committer: Mapping[str, str] | None = None,
+    worker: Mapping[str, str] | None = None,
 ) -> Settings:
     """The settings in force: those given here, over the environment's, over those of the TOML file.
 
@@ -113,8 +119,8 @@ def load_settings(
         environment = _Environment()
     except SettingsError as error:
         raise InvalidInput(
-            f"a setting in the environment can't be read ({error}): HEADGATE_STORE, HEADGATE_TABLE and HEADGATE_COMMITTER only "
-            f"begin names, such as HEADGATE_STORE_S3_ENDPOINT"
+            f"a setting in the environment can't be read ({error}): HEADGATE_STORE, HEADGATE_TABLE, HEADGATE_COMMITTER and "
+            f"HEADGATE_WORKER only begin names, such as HEADGATE_STORE_S3_ENDPOINT"
         ) from None
     for name, meant in environment.misspelt.items():
         raise InvalidInput(f"the environment has {name}, which is no setting. Did you mean {meant}?")
@@ -123,7 +129,9 @@ def load_settings(
     table_settings: dict[str, str] = {}
     for layer in (from_file.table, environment.table, table):
         table_settings |= {table_setting_key(key): text for key, text in layer.items()}
-    table_options(table_settings)
+    problem = contradiction(table_options(table_settings))
+    if problem is not None:
+        raise InvalidInput(f"the table settings of this process can't all be meant: {problem}")
     roots = {} if environment.roots is None else {"roots": environment.roots}
     data_home = environment.data_home
     if data_home is None or not data_home.is_absolute():
@@ -134,6 +142,7 @@ def load_settings(
         # Set to nothing means none, as in HEADGATE_BUS= of one command.
         bus=next((text for text in (bus, environment.bus, from_file.bus.address) if text is not None), None) or None,
         committer=committer_settings(from_file.committer, environment.committer, roots, committer or {}),
+        worker=worker_settings(from_file.worker, environment.worker, roots, worker or {}),
         own_bus=data_home / "headgate/bus.db",
     )
 
@@ -168,7 +177,7 @@ def _read_file(path: Path) -> _File:
         where = ".".join(map(str, first["loc"]))
         raise InvalidInput(
             f"the settings file {path} has something wrong at {where!r}: {first['msg']}. "
-            "It may hold the tables [store], [table], [bus] and [committer]"
+            "It may hold the tables [store], [table], [bus], [committer] and [worker]"
         ) from None
 
 

@@ -4,7 +4,7 @@ What a table does with it is decided elsewhere; `AddFile` is the same value with
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 from urllib.parse import unquote
@@ -164,21 +164,27 @@ def partition_values_in(path: str) -> dict[str, str | None]:
     Raises `InvalidInput` for a key that occurs twice or is empty.
     """
     values: dict[str, str | None] = {}
-    for folder in path.split("/")[:-1]:
-        escaped, separator, value = folder.partition("=")
-        if not separator:
-            continue
-        key = _plain(escaped)
+    for key, value in partition_folders(path):
         if not key or key in values:
             raise InvalidInput(
                 f"path {path!r} has {key!r} as a partition twice or without a name; give partition_values="
             )
-        values[key] = _plain(value)
+        values[key] = value
     return values
+
+
+def partition_folders(path: str) -> Iterator[tuple[str, str]]:
+    """Key and value of each `key=value` folder of a path, unescaped, in their order."""
+    for folder in path.split("/")[:-1]:
+        escaped, separator, value = folder.partition("=")
+        if separator:
+            yield _plain(escaped), _plain(value)
 
 
 def _plain(folder_text: str) -> str:
     # Arrow escapes whatever a URL would, in UTF-8, and Hive a part of that. Both escape `%`, so no escape is ambiguous.
+    if "%" not in folder_text:
+        return folder_text
     try:
         return unquote(folder_text, errors="strict")
     except UnicodeDecodeError:

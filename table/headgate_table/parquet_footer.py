@@ -77,6 +77,8 @@ class Footer:
     columns: tuple[ParquetColumn, ...]
     """Those at the top, in the schema's order."""
     row_groups: tuple[Struct, ...]
+    elements: tuple[Struct, ...]
+    """The whole schema as stored, the root first; `parquet_schema` reads types from it."""
 
     def statistics(self, column: ParquetColumn) -> Iterator[ChunkStatistics]:
         """One for each row group that has rows."""
@@ -139,7 +141,7 @@ def _footer(body: Struct) -> Footer:
             raise BadThrift(f"a row group doesn't have the {leaves} columns of the schema")
     if sum(_number(group, 3) or 0 for group in groups) != rows:
         raise BadThrift(f"its row groups don't add up to {rows} rows")
-    return Footer(num_rows=rows, columns=tuple(columns), row_groups=tuple(groups))
+    return Footer(rows, tuple(columns), tuple(groups), tuple(elements))
 
 
 def _columns(elements: list[Struct], orders: list[Struct]) -> tuple[list[ParquetColumn], int]:

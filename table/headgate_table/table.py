@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from headgate_schemas.actions import AddFile, Metadata, Protocol
 from headgate_schemas.ambient import Ambient, SystemAmbient
@@ -24,6 +24,7 @@ from headgate_schemas.table_schema import HasJson, schema_string_of
 from headgate_table.errors import CorruptTable, UnsupportedTable
 from headgate_table.indextables.changes import Changes, added_after, changes, changes_by_version
 from headgate_table.indextables.cleaner import Cleaner, PurgeReport
+from headgate_table.indextables.cleaning import Protected
 from headgate_table.indextables.commit import DirectCommitter
 from headgate_table.indextables.compactor import Compactor
 from headgate_table.indextables.create import create_table
@@ -32,6 +33,7 @@ from headgate_table.indextables.drop_partitions import DropReport, drop_partitio
 from headgate_table.indextables.history import HistoryEntry, history
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
 from headgate_table.indextables.options import TableOptions, table_options
+from headgate_table.indextables.quarantine import BroughtBack, bring_back
 from headgate_table.indextables.resources import ReadResources, process_resources
 from headgate_table.indextables.snapshot import Snapshot
 from headgate_table.indextables.travel import parse_time, version_at, version_before
@@ -61,7 +63,7 @@ class Table:
         self._settings = dict(settings or {})
         self._reader = LogReader(store, resources)
         self._committer = DirectCommitter(self._reader, ambient, self._options_for)
-        self._commit = commit or self._committer.commit
+        self._commit = commit or self._commit_directly
 
     @classmethod
     def open(
@@ -73,7 +75,7 @@ class Table:
         ambient: Ambient | None = None,
         resources: ReadResources | None = None,
         commit: Callable[[Operation], Receipt] | None = None,
-    ) -> "Table":
+    ) -> Self:
         """The table at `uri`. `settings` override those in the table's configuration.
 
         Changes are committed by `commit`, such as one that proposes them to a committer; without it, directly.
@@ -101,7 +103,7 @@ class Table:
         settings: Mapping[str, str] | None = None,
         ambient: Ambient | None = None,
         resources: ReadResources | None = None,
-    ) -> "Table":
+    ) -> Self:
         """A new table; `schema` is an Arrow or Spark schema, Spark's JSON, or columns in SQL. Raises `TableExists`."""
         table = cls._at(uri, storage, settings, ambient, resources)
         operation = Create(
@@ -124,7 +126,7 @@ class Table:
         ambient: Ambient | None,
         resources: ReadResources | None,
         commit: Callable[[Operation], Receipt] | None = None,
-    ) -> "Table":
+    ) -> Self:
         chosen = ambient or SystemAmbient()
         store_settings = (
             storage if isinstance(storage, StoreSettings) else StoreSettings.from_mapping(dict(storage or {}))
@@ -195,9 +197,12 @@ class Table:
         """The versions that the log tells of, newest first."""
         return history(self._reader, limit)
 
-    def describe(self) -> TableDescription:
-        """The newest version in numbers."""
-        return describe(self._reader, self._options_for)
+    def describe(self, *, skips: bool = True) -> TableDescription:
+        """The newest version in numbers, and, with `skips`, the files that merges leave alone for now.
+
+        Skips are in version files alone, so that a week of these is read for them, a thousand at most.
+        """
+        return describe(self._reader, self._options_for, self._ambient.now_ms() if skips else None)
 
     def append(self, files: Sequence[AddFile]) -> Receipt:
         return self._commit(Append(tuple(files)))
@@ -267,28 +272,42 @@ class Table:
         return verify_table(self._reader, self._ambient, data_files=data_files)
 
     def purge(
-        self, older_than_hours: int | None = None, log_retention_hours: int | None = None, *, dry_run: bool = False
+        self,
+        older_than_hours: int | None = None,
+        log_retention_hours: int | None = None,
+        *,
+        dry_run: bool = False,
+        protected: Protected | None = None,
     ) -> PurgeReport:
         """Delete expired versions and states, and manifests and data files that no retained version names.
 
         Without arguments the table's settings say how old is old enough. What a version must still be read by stays
-        whatever its age. Raises `InvalidInput` for a retention of files under 24 hours, unless
+        whatever its age, and so does what is `protected`: where a committer decides, that is what proposals under way need
+        (`headgate_worker.undecided`). Raises `InvalidInput` for a retention of files under 24 hours, unless
         `purge.retentionCheckEnabled` is false.
         """
         try:
-            cleaner = Cleaner(self._reader, self._ambient, self.options, self._commit)
+            cleaner = Cleaner(self._reader, self._ambient, self.options, self._commit, protected)
             return cleaner.purge(older_than_hours, log_retention_hours, dry_run=dry_run)
         finally:
             self._committer.reload()
 
-    def truncate_history(self, *, dry_run: bool = False) -> TruncateReport:
+    def bring_back(self, prefix: str = "") -> BroughtBack:
+        """Put what `purge` has moved to quarantine into its place again: what was called so, or began so, before.
+
+        The files are orphans as they were before, only young ones. Their paths stay purged for `coordinator.dedupe.window`;
+        to add them to a table within that time, give them other names.
+        """
+        return bring_back(self._store, prefix)
+
+    def truncate_history(self, *, dry_run: bool = False, protected: Protected | None = None) -> TruncateReport:
         """Forget earlier versions: a state of the newest version, and as little else as readers and writers need.
 
         The newest two states and the versions between them stay, other than in other implementations, so that a reader
-        which is under way can finish.
+        which is under way can finish; and what is `protected`, as for `purge`.
         """
         try:
-            truncation = Truncation(self._reader, self._ambient, self.options, self._committer.checkpoint)
+            truncation = Truncation(self._reader, self._ambient, self.options, self._committer.checkpoint, protected)
             return truncation.run(dry_run=dry_run)
         finally:
             self._committer.reload()
@@ -302,6 +321,18 @@ class Table:
             lambda text: self.snapshot(where=text).num_files,
             self._commit,
         )
+
+    def _commit_directly(self, operation: Operation) -> Receipt:
+        receipt = self._committer.commit(operation)
+        self._after_direct_commit(operation, receipt)
+        return receipt
+
+    def _after_direct_commit(self, operation: Operation, receipt: Receipt) -> None:
+        """For those who know more than a table's log, to do what its settings ask for on writes. Must not raise."""
+
+    def _seen_options(self) -> TableOptions:
+        """The settings as of the last look at the log, without another."""
+        return self._options_for(self._reader.metadata(self._committer.seen()).configuration)
 
     def _log_at(self, version: int | None, timestamp: int | str | None) -> LoadedLog:
         if version is not None and timestamp is not None:

@@ -26,10 +26,13 @@ def decode_struct(data: bytes) -> Struct:
 
 
 class _Decoder:
-    __slots__ = ("_data", "_position")
+    """Nearly all values are small numbers in structs, so the ways to these are short."""
+
+    __slots__ = ("_data", "_end", "_position")
 
     def __init__(self, data: bytes) -> None:
         self._data = data
+        self._end = len(data)
         self._position = 0
 
     def struct(self, depth: int) -> Struct:
@@ -40,8 +43,13 @@ class _Decoder:
         while header := self._byte():
             number = number + (header >> 4) if header >> 4 else self._signed()
             kind = header & 0x0F
-            # In a struct the truth of a boolean is its type.
-            fields[number] = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth)
+            if kind in _INTEGERS:
+                fields[number] = self._signed()
+            elif kind in (_TRUE, _FALSE):
+                # In a struct the truth of a boolean is its type.
+                fields[number] = kind == _TRUE
+            else:
+                fields[number] = self._value(kind, depth)
         return fields
 
     def _value(self, kind: int, depth: int) -> Any:
@@ -72,7 +80,10 @@ class _Decoder:
         size = header >> 4
         size = self._varint() if size == 15 else size
         self._check_room(size)
-        return [self._value(header & 0x0F, depth) for _ in range(size)]
+        kind = header & 0x0F
+        if kind == _STRUCT:
+            return [self.struct(depth + 1) for _ in range(size)]
+        return [self._value(kind, depth) for _ in range(size)]
 
     def _map(self, depth: int) -> list[tuple[Any, Any]]:
         if depth > MAX_DEPTH:
@@ -86,19 +97,19 @@ class _Decoder:
 
     def _check_room(self, size: int) -> None:
         # Every element has at least one byte, so a list can't claim more elements than there are bytes.
-        if size > len(self._data) - self._position:
+        if size > self._end - self._position:
             raise BadThrift(f"{size} elements at byte {self._position} of {len(self._data)}")
 
     def _byte(self) -> int:
         position = self._position
-        if position >= len(self._data):
+        if position >= self._end:
             raise BadThrift(f"it ends within a value after {len(self._data)} bytes")
         self._position = position + 1
         return self._data[position]
 
     def _take(self, length: int) -> bytes:
         end = self._position + length
-        if end > len(self._data):
+        if end > self._end:
             raise BadThrift(f"{length} bytes at byte {self._position} of {len(self._data)}")
         taken = self._data[self._position : end]
         self._position = end
@@ -114,5 +125,9 @@ class _Decoder:
         raise BadThrift(f"a number of more than {_MAX_VARINT_BYTES} bytes before byte {self._position}")
 
     def _signed(self) -> int:
-        value = self._varint()
+        position = self._position
+        if position < self._end and (value := self._data[position]) < 0x80:
+            self._position = position + 1
+        else:
+            value = self._varint()
         return (value >> 1) ^ -(value & 1)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-EXTRAS = ("s3", "azure", "kafka")
+EXTRAS = ("s3", "azure", "kafka", "spark")
 """What a process needs beyond the core, by what it speaks to."""
 OF_OUR_OWN = ("tests", "benchmarks")
 """Folders whose modules and packages are imported by their bare names."""
@@ -21,6 +21,7 @@ COMES_WITH = {
     "azure-core": "azure-storage-blob",
     "botocore": "boto3",
     "click": "typer",
+    "py4j": "pyspark",
     "pydantic-core": "pydantic",
     "requests": "azure-core",
     "sqlalchemy": "pyiceberg",

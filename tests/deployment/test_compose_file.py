@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from headgate.worker_settings import ROLES
+from headgate_committer.limits import CommitterLimits
+from headgate_worker.limits import WorkerLimits
 from support.compose.parsing import ComposeError, ComposeFile, Service, parse
 from support.kafka import jars
 from support.servers import versitygw
@@ -51,8 +54,33 @@ def test_the_parser_refuses_a_service_that_waits_for_nobody(tmp_path: Path) -> N
         parse(tmp_path / "compose.yaml", {})
 
 
-def test_broker_store_and_committer_are_there(file: ComposeFile) -> None:
-    assert {"kafka", "store", "store-setup", "committer"} <= set(file.services)
+def test_broker_store_committer_and_worker_are_there(file: ComposeFile) -> None:
+    assert {"kafka", "store", "store-setup", "committer", "worker"} <= set(file.services)
+
+
+def test_the_worker_is_told_of_the_same_bus_store_and_roots_as_the_committer(file: ComposeFile) -> None:
+    own = {"HEADGATE_WORKER_ROLES"}
+    committer, worker = (file.services[name].environment for name in ("committer", "worker"))
+    assert {name: value for name, value in worker.items() if name not in own} == committer
+
+
+def test_the_worker_does_everything_unless_told_otherwise(file: ComposeFile) -> None:
+    assert file.services["worker"].environment["HEADGATE_WORKER_ROLES"].split(",") == list(ROLES)
+
+
+@pytest.mark.parametrize(
+    ("name", "drain_ms"), [("committer", CommitterLimits().drain_ms), ("worker", WorkerLimits().drain_ms)]
+)
+def test_there_is_time_to_end_what_was_begun(file: ComposeFile, name: str, drain_ms: int) -> None:
+    """Compose kills who takes longer."""
+    grace = re.fullmatch(r"(?:(\d+)m)?(?:(\d+)s)?", file.services[name].body["stop_grace_period"])
+    assert grace is not None
+    assert int(grace[1] or 0) * 60 + int(grace[2] or 0) >= 2 * drain_ms / 1000
+
+
+def test_nobody_waits_for_a_worker_and_it_waits_for_no_committer(file: ComposeFile) -> None:
+    assert "committer" not in file.services["worker"].depends_on
+    assert [service.name for service in file.services.values() if "worker" in service.depends_on] == []
 
 
 def test_every_image_of_others_has_an_exact_version(file: ComposeFile) -> None:

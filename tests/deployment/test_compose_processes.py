@@ -9,6 +9,7 @@ import boto3
 import pytest
 from kafka import KafkaAdminClient
 
+from headgate_producer.producer import Producer
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table
 from support.compose.parsing import ComposeFile, parse
@@ -21,10 +22,13 @@ from support.compose.processes import (
     set_up_store,
     wait_until_said,
 )
+from support.tables import COLUMNS, add_file
 
 ROOT = Path(__file__).parents[2]
 SECRET = "a-secret-of-the-tests"
 TABLE = "s3://lake/example"
+WORN = "s3://lake/worn"
+PATIENCE_S = 60.0
 ENDPOINT = "http://store:7070"
 
 
@@ -150,7 +154,40 @@ def test_the_committer_ends_with_0_when_it_is_told_to(
     assert "committer_stopped" in log.read_text()
 
 
-def test_without_a_bus_the_health_check_fails(file: ComposeFile, store_port: int, tmp_path: Path) -> None:
-    service = file.services["committer"]
+def test_the_worker_looks_after_what_the_committer_announces_and_ends_with_0_when_it_is_told_to(
+    file: ComposeFile,
+    swaps: Swaps,
+    settings: StoreSettings,
+    committer: "subprocess.Popen[bytes]",
+    tmp_path: Path,
+) -> None:
+    """By its own limits it takes minutes to look again; here it is as eager as can be."""
+    service, told = file.services["worker"], swaps.environment(file.services["committer"])
+    folder = tmp_path / "worker"
+    folder.mkdir()
+    eager = ("--limit", "sweep-ms=500", "--limit", "compact-cooldown-ms=0", "--limit", "compact-delay-ms=0")
+    with running_service(service, ("headgate", *service.command, *eager), swaps, folder) as worker:
+        log = tmp_path / "worker.log"
+        wait_until_said(log, "worker_started", worker)
+        with Producer(told["HEADGATE_BUS"], WORN, storage=settings) as producer:
+            producer.create(COLUMNS, configuration={"headgate.checkpoint.interval": "1"}).wait(PATIENCE_S)
+            producer.append([add_file("a"), add_file("b")]).wait(PATIENCE_S)
+            producer.delete(paths=[add_file("a").path]).wait(PATIENCE_S)
+        wait_until_said(log, "without 1 tombstones", worker)
+
+        healthy = run_to_end(service, service.health_command, swaps, tmp_path)
+        assert healthy.code == 0, healthy.said
+
+        worker.terminate()
+        assert worker.wait(60) == 0
+    assert "worker_stopped" in log.read_text()
+    assert "CompactState" in [entry.operation for entry in Table.open(WORN, settings).history()]
+    # Its file system is read-only.
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["committer", "worker"])
+def test_without_a_bus_the_health_check_fails(file: ComposeFile, store_port: int, tmp_path: Path, name: str) -> None:
+    service = file.services[name]
     nowhere = Swaps({"kafka:19092": "127.0.0.1:1", ENDPOINT: f"http://127.0.0.1:{store_port}"})
     assert run_to_end(service, service.health_command, nowhere, tmp_path).code == 1

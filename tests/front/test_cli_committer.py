@@ -3,8 +3,6 @@
 import json
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -12,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from headgate import coordinator
+from headgate import roots, told_to_stop
 from headgate_bus.interface import Bus, Message, Topic
 from headgate_bus.open import open_bus
 from headgate_schemas.ambient import SystemAmbient
@@ -22,9 +20,9 @@ from headgate_schemas.proposals import encode_proposal, new_proposal
 from headgate_table.store.local import LocalStore
 from headgate_table.store.probe import ProbeReport
 from headgate_table.table import Table
+from support.cli_processes import a_process, heard
 from support.committing.threaded import a_committer
 
-COMMAND = [sys.executable, "-m", "headgate"]
 LOOKS = 2_000
 """How often a committer may ask whether to stop, each time after it waited for work: a bound for tests that go wrong."""
 
@@ -68,7 +66,7 @@ def until_announced(bus: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
             yield stopping
 
-    monkeypatch.setattr(coordinator, "until_told_to_stop", told)
+    monkeypatch.setattr(told_to_stop, "until_told_to_stop", told)
 
 
 @pytest.mark.usefixtures("until_announced")
@@ -121,7 +119,7 @@ def test_up_works_on_a_bus_of_its_own(
         with closing(open_bus(address, SystemAmbient())) as opened:
             yield lambda: next(looks) >= 0 and announced(opened)
 
-    monkeypatch.setattr(coordinator, "until_told_to_stop", told)
+    monkeypatch.setattr(told_to_stop, "until_told_to_stop", told)
     ran = headgate("up", "--log", "json")
     assert ran.code == 0, ran.err
     assert f"export HEADGATE_BUS={address}" in ran.out
@@ -142,7 +140,7 @@ def test_up_works_on_a_bus_of_its_own(
 def test_a_committer_that_cannot_work_says_why_and_ends_with_1(
     headgate: Any, arguments: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(coordinator, "until_told_to_stop", stopped_at_once)
+    monkeypatch.setattr(told_to_stop, "until_told_to_stop", stopped_at_once)
     ran = headgate("committer", *arguments)
     assert ran.code == 1
     assert said in ran.err.splitlines()[-1]
@@ -155,35 +153,13 @@ def test_a_store_that_would_overwrite_commits_is_not_served(
     def probed(store: LocalStore, _: object) -> ProbeReport:
         return ProbeReport(store.uri, False, True, ("it created the same object twice",))
 
-    monkeypatch.setattr(coordinator, "until_told_to_stop", stopped_at_once)
-    monkeypatch.setattr(coordinator, "probe_conditional_writes", probed)
+    monkeypatch.setattr(told_to_stop, "until_told_to_stop", stopped_at_once)
+    monkeypatch.setattr(roots, "probe_conditional_writes", probed)
     ran = headgate("committer", "--root", tmp_path)
     assert ran.code == 1
     assert (
         ran.err.splitlines()[-1] == f"Error: tables below {tmp_path} are not served: it created the same object twice"
     )
-
-
-@contextmanager
-def a_process(*arguments: str) -> Iterator["subprocess.Popen[str]"]:
-    process = subprocess.Popen(
-        [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8"
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate(timeout=60)
-
-
-def heard(process: "subprocess.Popen[str]", event: str) -> dict[str, Any]:
-    """Wait until the process tells of it."""
-    assert process.stderr is not None
-    for line in process.stderr:
-        told: dict[str, Any] = json.loads(line)
-        if told["event"] == event:
-            return told
-    raise AssertionError(f"the process ended without {event}")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)

@@ -1,4 +1,4 @@
-"""`headgate doctor` and `headgate demo`."""
+"""`headgate doctor`: what is wrong with a set-up, and how to mend it."""
 
 from pathlib import Path
 from typing import Any
@@ -81,22 +81,3 @@ def test_people_see_what_mends_a_problem_below_it(headgate: Any) -> None:
     assert problem.startswith("problem")
     assert mend.strip().startswith("to mend: ")
     assert ran.err == "One thing to mend.\n"
-
-
-def test_the_demo_survives_its_crash_and_leaves_everything_when_asked(headgate: Any, tmp_path: Path) -> None:
-    ran = headgate("demo", "--keep", tmp_path)
-    assert (ran.code, ran.err) == (0, "")
-    assert "the committer is killed here" in ran.out
-    assert "200 files, 200,000 rows" in ran.out
-    assert "lost: 0   doubled: 0   gaps: 0" in ran.out
-    assert "again: duplicate" in ran.out
-    assert "not_live" in ran.out
-    assert headgate("table", "verify", tmp_path / "sales", "--format", "json").json["ok"]
-    assert len(list(tmp_path.glob("committer-*.log"))) == 2
-
-
-def test_a_second_demo_in_the_same_folder_is_refused(headgate: Any, tmp_path: Path) -> None:
-    (tmp_path / "sales").mkdir()
-    ran = headgate("demo", "--keep", tmp_path)
-    assert ran.code == 1
-    assert "holds a demo already" in ran.err

@@ -1,12 +1,21 @@
 """Where settings come from and which one counts."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from headgate.coordinator_settings import DEFAULT_GROUP as COMMITTER_GROUP
 from headgate.settings import load_settings, table_setting_key
+from headgate.worker_settings import DEFAULT_GROUP as WORKER_GROUP
+from headgate.worker_settings import ROLES
 from headgate_schemas.errors import InvalidInput
 from headgate_table.store.settings import StoreSettings
+from headgate_table.table import Table
+from headgate_worker import worker
+from headgate_worker.limits import WorkerLimits
+from headgate_worker.serving import ROLES as MAKERS
+from support.merging import COLUMNS, append_small
 
 
 @pytest.fixture(autouse=True)
@@ -155,17 +164,102 @@ def test_a_setting_of_a_committer_that_makes_no_sense_is_refused(given: dict[str
         load_settings({}, {}, None, committer=given)
 
 
+def test_a_workers_settings_are_layered_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = _file(
+        tmp_path,
+        '[worker]\nid = "file"\ngroup = "file"\nroles = ["clean", "compact"]\nlog = "json"\ncompact-delay-ms = 0\n',
+    )
+    monkeypatch.setenv("HEADGATE_WORKER_GROUP", "environment")
+    monkeypatch.setenv("HEADGATE_WORKER_PARALLEL_TASKS", "4")
+    monkeypatch.setenv("HEADGATE_WORKER_MERGE_COOLDOWN_MS", "7")
+    given = {"parallel-tasks": "3", "receipt-s": "0.5", "watch": "s3://a/t, /b", "clean-at-once-after": "compactstate"}
+    found = load_settings({}, {}, path, worker=given).worker
+    assert (found.id, found.group, found.roles, found.log.value) == (
+        "file",
+        "environment",
+        ("compact", "clean"),
+        "json",
+    )
+    assert (found.watch, found.limits.receipt_s, found.limits.schedule.parallel_tasks) == (("s3://a/t", "/b"), 0.5, 3)
+    terms = found.limits.terms
+    assert (terms["merge"].cooldown_ms, terms["compact"].delay_ms) == (7, 0)
+    assert terms["clean"].at_once_after == {"CompactState"}
+    assert terms["clean"].cooldown_ms == WorkerLimits().terms["clean"].cooldown_ms
+
+
+def test_roots_in_the_environment_are_those_of_committers_and_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADGATE_ROOTS", "s3://lake")
+    found = load_settings({}, {}, None)
+    assert found.committer.roots == found.worker.roots == ("s3://lake",)
+
+
+@pytest.mark.parametrize(
+    ("roles", "group"),
+    [
+        ("compact,merge,clean", "headgate-worker"),
+        ("merge", "headgate-worker-merge"),
+        ("clean, compact", "headgate-worker-compact-clean"),
+        ("compact,clean", "headgate-worker-compact-clean"),
+    ],
+)
+def test_workers_of_fewer_roles_are_a_group_of_their_own(roles: str, group: str) -> None:
+    """In one group with others they would leave undone at their tables what these do."""
+    assert load_settings({}, {}, None, worker={"roles": roles}).worker.group == group
+
+
+def test_a_group_that_is_named_is_the_group_whatever_the_roles() -> None:
+    assert load_settings({}, {}, None, worker={"roles": "merge", "group": "mine"}).worker.group == "mine"
+
+
+def test_the_roles_of_settings_are_those_that_there_are() -> None:
+    assert tuple(MAKERS) == ROLES
+
+
+def test_the_groups_of_settings_are_those_of_the_processes() -> None:
+    assert (WORKER_GROUP, COMMITTER_GROUP) == (worker.DEFAULT_GROUP, worker.COMMITTER_GROUP)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"paralel-tasks": "1"}, "Did you mean 'parallel-tasks'"),
+        ({"group-proposals": "1"}, "no setting 'group-proposals' of the worker"),
+        ({"parallel-tasks": "0"}, "whole number from 1"),
+        ({"merge-after-commits": "0"}, "whole number from 1"),
+        ({"merge-cooldown-ms": "-1"}, "whole number from 0"),
+        ({"receipt-s": "0"}, "seconds above 0"),
+        ({"receipt-s": "1e3"}, "seconds above 0"),
+        ({"roles": ""}, "names with commas between them, or none"),
+        ({"roles": "compact,sweep"}, "has 'sweep', which is no role. Known are: compact, merge, clean"),
+        ({"merge-at-once-after": "Appended"}, "Did you mean 'append'"),
+        ({"watch": ",".join(map(str, range(1001)))}, "watch are 1001, more than the 1000"),
+        ({"log": "xml"}, "auto, console, json"),
+    ],
+    ids=str,
+)
+def test_a_setting_of_a_worker_that_makes_no_sense_is_refused(given: dict[str, str], said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        load_settings({}, {}, None, worker=given)
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("HEADGATE_COMMITTER_GRUOP", "Did you mean 'group'"), ("HEADGATE_COMMITTER", "HEADGATE_STORE_S3_ENDPOINT")],
+    [
+        ("HEADGATE_COMMITTER_GRUOP", "Did you mean 'group'"),
+        ("HEADGATE_COMMITTER", "HEADGATE_STORE_S3_ENDPOINT"),
+        ("HEADGATE_WORKER_ROLS", "Did you mean 'roles'"),
+        ("HEADGATE_WORKER", "HEADGATE_STORE_S3_ENDPOINT"),
+    ],
 )
-def test_a_mistyped_variable_of_the_committer_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, said: str) -> None:
+def test_a_mistyped_variable_of_a_process_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, said: str) -> None:
     monkeypatch.setenv(name, "x")
     with pytest.raises(InvalidInput, match=said):
         load_settings({}, {}, None)
 
 
-@pytest.mark.parametrize("text", ['[bus]\nadress = "x"\n', "[bus]\naddress = 3\n", "[committer]\ngruop = 'x'\n"])
+@pytest.mark.parametrize(
+    "text", ['[bus]\nadress = "x"\n', "[bus]\naddress = 3\n", "[committer]\ngruop = 'x'\n", "[worker]\ngruop = 'x'\n"]
+)
 def test_a_mistyped_bus_or_committer_in_a_file_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(InvalidInput, match=r"adress|bus\.address|gruop"):
         load_settings({}, {}, _file(tmp_path, text))
@@ -200,3 +294,47 @@ def test_a_variable_that_nearly_names_a_setting_is_not_passed_over(
 def test_variables_of_tests_and_deployments_are_passed_over(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "x")
     assert load_settings({}, {}, None).bus is None
+
+
+def test_settings_that_contradict_each_other_are_refused(headgate: Any, sales: Path) -> None:
+    given = ("--set", "purgeOnWrite.enabled=true", "--set", "purgeOnWrite.triggerAfterMerge=false")
+    ran = headgate("table", "describe", sales, *given)
+    assert (ran.code, ran.out) == (1, "")
+    assert "can't all be meant: purgeOnWrite.enabled is true, but" in ran.err
+
+
+def test_a_misspelt_setting_of_maintenance_is_met_with_the_nearest(headgate: Any, sales: Path) -> None:
+    ran = headgate("table", "merge", sales, "--set", "mergeOnWrite.enable=true")
+    assert ran.code == 1
+    assert "Did you mean 'mergeOnWrite.enabled'?" in ran.err
+
+
+def test_a_table_is_not_made_with_a_misspelt_setting_of_maintenance(headgate: Any, tmp_path: Path) -> None:
+    ran = headgate(
+        *("table", "create", tmp_path / "t", "--schema", "id bigint"),
+        *("--config", "indextables.purgeOnWrite.triggerAfterWrite=3"),
+    )
+    assert ran.code == 1
+    assert "did you mean purgeOnWrite.triggerAfterWrites?" in ran.err
+    assert not (tmp_path / "t").exists()
+
+
+def test_settings_of_maintenance_are_understood_in_the_environment(
+    headgate: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append_small(Table.create(str(tmp_path / "t"), COLUMNS), 4)
+    monkeypatch.setenv("HEADGATE_MERGE_MAX_SOURCE_SPLITS_PER_MERGE", "2")
+    ran = headgate("table", "merge", tmp_path / "t", "--format", "json")
+    assert (ran.code, ran.json["merge_groups"]) == (0, 2)
+
+
+def test_a_worker_may_be_told_to_merge_on_spark() -> None:
+    given = {"spark": "sc://cluster:15002", "spark-settings": "spark.executor.memory=4g, spark.task.cpus=2"}
+    found = load_settings({}, {}, None, worker=given).worker
+    assert found.spark == "sc://cluster:15002"
+    assert found.spark_settings == {"spark.executor.memory": "4g", "spark.task.cpus": "2"}
+
+
+def test_a_setting_of_spark_without_a_value_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="spark-settings of the worker is 'memory'; it takes name=value"):
+        load_settings({}, {}, None, worker={"spark-settings": "memory"})

@@ -1,6 +1,7 @@
 """`headgate table create` and the upkeep of a table, through the command."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -224,3 +225,30 @@ def test_repair_of_something_else_than_a_log_is_refused(headgate: Any, sales: Pa
     ran = headgate("table", "repair", sales, tmp_path / "new")
     assert ran.code == 1
     assert "_transaction_log" in ran.err
+
+
+def test_a_dry_run_of_purge_lists_what_would_be_deleted(headgate: Any, sales: Path) -> None:
+    (sales / "orphan.parquet").write_bytes(b"nobody knows me")
+    anything = ("--older-than", "0h", "--set", "purge.retentionCheckEnabled=false", "--set", "purge.clockSkewMinutes=0")
+    ran = headgate("table", "purge", sales, "--dry-run", *anything)
+    assert ran.code == 0
+    assert [line[:4] for line in ran.lines if line[:1] == ["orphan.parquet"]] == [["orphan.parquet", "15", "B", "data"]]
+    found = headgate("table", "purge", sales, "--dry-run", "--format", "json", *anything).json
+    assert [(item["path"], item["size"], item["kind"]) for item in found["deletions"]] == [
+        ("orphan.parquet", 15, "data file")
+    ]
+
+
+def test_what_a_purge_moved_to_quarantine_is_brought_back(headgate: Any, sales: Path) -> None:
+    for name in ("orphan.parquet", "stray.parquet"):
+        (sales / name).write_bytes(b"nobody knows me")
+        os.utime(sales / name, (0, 0))
+    assert headgate("table", "purge", sales, "--set", "purge.quarantineHours=24").code == 0
+    assert not (sales / "orphan.parquet").exists()
+    (sales / "stray.parquet").write_bytes(b"another")
+    back = headgate("table", "bring-back", sales, "orphan", "--format", "json")
+    assert (back.code, back.json) == (0, [{"path": "orphan.parquet", "restored": True}])
+    assert (sales / "orphan.parquet").read_bytes() == b"nobody knows me"
+    rest = headgate("table", "bring-back", sales)
+    assert (rest.code, "such as stray.parquet" in rest.err) == (1, True)
+    assert (sales / "stray.parquet").read_bytes() == b"another"

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import headgate
+from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table
 
 PROMISED = (
@@ -34,7 +35,11 @@ def test_the_promised_names_are_listed() -> None:
 
 
 def test_names_are_the_things_themselves() -> None:
-    assert headgate.Table is Table
+    assert headgate.StoreSettings is StoreSettings
+
+
+def test_the_table_of_users_is_the_table_rooms_with_upkeep_on_writes() -> None:
+    assert issubclass(headgate.Table, Table)
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:

@@ -206,12 +206,6 @@ def test_a_wrong_predicate_is_pointed_at_within_the_statement(sales: Path) -> No
 # --- the others ---------------------------------------------------------------------------------------------------
 
 
-def test_merge_says_what_it_needs(sales: Path) -> None:
-    with pytest.raises(headgate.HeadgateError, match="needs a worker"):
-        headgate.sql(f"MERGE SPLITS '{sales}' TARGET SIZE 100M")
-    assert Table.open(str(sales)).version == 3
-
-
 def test_repair_writes_a_log_of_the_files_that_exist(sales: Path) -> None:
     (sales / "c.parquet").write_bytes(b"x" * 500)
     row = row_of(
@@ -313,9 +307,3 @@ def test_the_command_points_at_a_mistake(headgate: Any) -> None:
     assert (ran.code, ran.out) == (1, "")
     lines = ran.err.splitlines()
     assert lines[2].index("^") == lines[1].index("STAT")
-
-
-def test_the_command_says_that_merging_needs_a_worker(headgate: Any, sales: Path) -> None:
-    ran = headgate("sql", f"MERGE SPLITS '{sales}'")
-    assert (ran.code, ran.out) == (1, "")
-    assert "needs a worker" in ran.err

@@ -166,10 +166,10 @@ def test_a_target_size_is_digits_with_a_binary_unit(size: str, expected: int) ->
     )
 
 
-def test_merging_aims_at_five_gibibytes_unless_told() -> None:
+def test_merging_aims_at_five_gibibytes_unless_the_statement_or_the_table_says_so() -> None:
     statement = parse_statement("MERGE SPLITS t")
     assert isinstance(statement, MergeSplits)
-    assert statement.target_size_bytes == 5_368_709_120
+    assert (statement.target_size_bytes, statement.default_size_bytes) == (None, 5_368_709_120)
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ class Speller:
                 pieces = self.words("MERGE SPLITS")
                 pieces += [] if maybe_target is None else self.target(maybe_target)
                 pieces += [] if maybe_where is None else [*self.words("WHERE"), maybe_where]
-                pieces += [*self.words("TARGET SIZE"), self.size(size)]
+                pieces += [] if size is None else [*self.words("TARGET SIZE"), self.size(size)]
                 pieces += [] if max_dest is None else [*self.words("MAX DEST SPLITS"), str(max_dest)]
                 pieces += [] if max_source is None else [*self.words("MAX SOURCE SPLITS PER MERGE"), str(max_source)]
                 return pieces + self.optional(precommit, "PRECOMMIT")

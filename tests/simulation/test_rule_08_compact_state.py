@@ -13,10 +13,12 @@ from headgate_table.indextables.entries import ALL_COLUMNS
 from headgate_table.indextables.entry_reader import read_entries
 from headgate_table.indextables.manifest_writer import write_manifest
 from headgate_table.table import Table
-from support.simulation.committers import SETTINGS
+from support.simulation.committers import SETTINGS, CommitterSeat
 from support.simulation.faults import Fault
+from support.simulation.maintenance import FLOORS
 from support.simulation.scenario import TABLE, Scenario
 from support.simulation.scheduler import Process
+from support.simulation.workers import WorkerSeat
 
 Change = Callable[[Table, Process, CompactState], CompactState]
 
@@ -119,3 +121,102 @@ def test_a_swap_that_is_accepted_while_another_state_is_written_is_in_its_own_st
         assert isinstance(receipt, Committed)
         manifests = play.model.states[receipt.version].manifests
         assert all(any(listed.endswith(new.path) for listed in manifests) for new in swap.adds)
+
+
+def _uncompact(play: Scenario) -> CommitterSeat:
+    """A state with several manifests and a tombstone."""
+    play.model.floors = FLOORS
+    committer = play.committer("committer", interval=1)
+    files = [play.file() for _ in range(4)]
+    for file in files:
+        play.decided(play.propose(Append((file,))))
+    play.decided(play.propose(Delete((files[0].path,))))
+    play.run_for(1)
+    return committer
+
+
+def _worker(play: Scenario, name: str, role: str) -> WorkerSeat:
+    return play.worker(name, role, state__compaction__maxManifests="1")
+
+
+def test_a_compaction_that_another_overtook_is_refused_and_planned_again() -> None:
+    with Scenario() as play:
+        _uncompact(play)
+        zombie = _worker(play, "zombie", "compact")
+        play.halt(zombie.process, "bus.append", "proposals")
+        play.lose_place(zombie)
+        _worker(play, "successor", "compact")
+        play.until(lambda: play.model.swaps == 1, "a compaction")
+        play.run_for(1)
+        assert zombie.process is not None
+        zombie.process.thaw()
+        play.logged("compaction_refused", zombie)
+        play.settle()
+        assert play.model.swaps == 1
+        assert len(play.model.live()) == 3
+
+
+def test_a_file_that_was_removed_while_its_state_was_compacted_stays_removed() -> None:
+    with Scenario() as play:
+        _uncompact(play)
+        worker = _worker(play, "worker", "compact")
+        play.halt(worker.process, "bus.append", "proposals")
+        removed = min(play.model.live())
+        play.decided(play.propose(Delete((removed,))))
+        assert worker.process is not None
+        worker.process.thaw()
+        play.logged("task_done", worker)
+        play.run_for(1)
+        assert removed not in play.by("reader", lambda process: play.table(process, TABLE).snapshot().paths())
+
+
+def test_manifests_of_a_swap_that_waits_for_its_decision_outlive_a_cleaning() -> None:
+    with Scenario() as play:
+        play.ended(_uncompact(play))
+        worker = _worker(play, "worker", "compact")
+        play.halt(worker.process, "bus.append", "proposals", after=True)
+        play.ended(worker)
+        play.days(1)
+        cleaning = _worker(play, "cleaner", "clean")
+        play.logged("task_done", cleaning)
+        play.ended(cleaning)
+        play.committer("second", interval=1)
+        play.settle()
+        assert play.model.swaps == 1
+
+
+def test_manifests_of_a_swap_that_was_proposed_behind_a_cleaners_back_stay() -> None:
+    with Scenario() as play:
+        play.ended(_uncompact(play))
+        cleaning = _worker(play, "cleaner", "clean")
+        play.halt(cleaning.process, "bus.source", "")
+        play.lose_place(cleaning)
+        worker = _worker(play, "worker", "compact")
+        play.halt(worker.process, "bus.append", "proposals", after=True)
+        play.ended(worker)
+        play.days(1)
+        assert cleaning.process is not None
+        cleaning.process.thaw()
+        play.logged("task_done", cleaning)
+        play.committer("second", interval=1)
+        play.settle()
+        assert play.model.swaps == 1
+
+
+def test_a_swap_that_was_proposed_too_late_is_refused() -> None:
+    """A cleaner looked at the bus before, and deletes what it found unused then."""
+    with Scenario() as play:
+        _uncompact(play)
+        slow = _worker(play, "slow", "compact")
+        play.halt(slow.process, "bus.append", "proposals")
+        play.lose_place(slow)
+        play.days(1)
+        cleaning = _worker(play, "cleaner", "clean")
+        play.halt(cleaning.process, "store.delete", "manifests/")
+        assert slow.process is not None
+        assert cleaning.process is not None
+        slow.process.thaw()
+        play.logged("compaction_refused", slow)
+        cleaning.process.thaw()
+        play.logged("task_done", cleaning)
+        assert len(play.by("reader", lambda process: play.table(process, TABLE).snapshot().paths())) == 3

@@ -15,6 +15,7 @@ from headgate_table.indextables.create import create_table
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from headgate_worker.merge.arrow_engine import ArrowEngine, ArrowLimits
+from headgate_worker.merge.engine import Merged, MergeOrder, MergeOutcome
 from headgate_worker.merge.merging import Merging
 from headgate_worker.merge.plan import MergeLimits
 from headgate_worker.merge.report import MergeReport
@@ -77,6 +78,27 @@ def rows_of(table: Table) -> Counter[str]:
 
 def counted(rows: pa.Table) -> Counter[str]:
     return Counter(repr(row) for row in rows.to_pylist())
+
+
+def merge_order(
+    table: Table, *sources: AddFile, output: str, partition_values: Mapping[str, str] | None = None, **options: Any
+) -> MergeOrder:
+    """As for a group of these files. `options` are further fields of the order."""
+    metadata = table.metadata
+    return MergeOrder(
+        table=table.uri,
+        sources=sources,
+        output=output,
+        schema_string=metadata.schema_string,
+        partition_columns=metadata.partition_columns,
+        partition_values=dict(partition_values or {}),
+        **options,
+    )
+
+
+def merged(outcome: MergeOutcome) -> AddFile:
+    assert isinstance(outcome, Merged), outcome
+    return outcome.add
 
 
 def merging(table: Table, *, seed: str = "worker", codec: str | None = None, **limits: Any) -> Merging:

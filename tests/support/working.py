@@ -11,8 +11,9 @@ from headgate_schemas.operations import Committed, Operation, Receipt
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from headgate_worker.limits import RoleTerms, WorkerLimits
-from headgate_worker.roles import Report, Role
+from headgate_worker.roles import Outlook, Report, Role
 from headgate_worker.tasks import CleanTask, Task
+from headgate_worker.triggers import Trigger
 from headgate_worker.worker import Worker
 from support.ambient import FakeAmbient
 from support.committing.rig import AtOnce
@@ -62,16 +63,18 @@ class NotingRole:
         self.looked: list[str] = []
         self.ran: list[str] = []
         self.trouble: list[BaseException] = []
+        self.urgent: Trigger | None = None
+        """What its looks say would make the next one urgent."""
 
     @property
     def name(self) -> str:
         return self._name
 
-    def plan(self, table: Table, now_ms: int) -> Sequence[Task]:
+    def look(self, table: Table, now_ms: int) -> Outlook:
         self.looked.append(table.uri)
         if self.trouble:
             raise self.trouble.pop(0)
-        return (CleanTask(table.uri),) if self._plans else ()
+        return Outlook((CleanTask(table.uri),) if self._plans else (), self.urgent)
 
     def run(self, task: Task) -> Report:
         self.ran.append(task.table)

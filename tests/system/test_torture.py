@@ -3,28 +3,32 @@
 The whole of it is `make torture`.
 """
 
+from functools import partial
+
 from support.torture.faults import Fault
-from support.torture.run import Limit, torture
+from support.torture.outcome import Limit
+from support.torture.proposals_play import WEIGHTS, ProposalsPlay
+from support.torture.run import torture
 from support.torture.scenes import kafka_and_s3, one_machine
 
 SEED = 20_260
-PRODUCERS = 3
+PLAY = partial(ProposalsPlay, producers=3)
 
 
 def test_every_promise_is_kept_on_kafka_and_s3() -> None:
     with kafka_and_s3() as scene:
-        outcome = torture(scene, SEED, Limit(kills=8), PRODUCERS, print_line)
+        outcome = torture(PLAY, scene, SEED, Limit(kills=8), print_line)
     assert outcome.violations == [], f"python -m support.torture --kills 8 --seed {SEED}"
-    assert set(outcome.blows) == set(Fault)
+    assert set(outcome.blows) == set(WEIGHTS)
     assert outcome.accepted > 0
     assert outcome.rejected > 0
 
 
 def test_every_promise_is_kept_on_one_machine() -> None:
     with one_machine() as scene:
-        outcome = torture(scene, SEED, Limit(kills=6), PRODUCERS, print_line)
+        outcome = torture(PLAY, scene, SEED, Limit(kills=6), print_line)
     assert outcome.violations == [], f"python -m support.torture --kills 6 --seed {SEED} --on sqlite"
-    assert set(outcome.blows) == set(Fault) - {Fault.BROKER, Fault.STORE}
+    assert set(outcome.blows) == set(WEIGHTS) - {Fault.BROKER, Fault.STORE}
     assert outcome.accepted > 0
 
 

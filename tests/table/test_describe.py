@@ -8,14 +8,16 @@ import pytest
 
 from headgate.statements.columns import OUTPUT_COLUMNS, ScalarType
 from headgate.statements.statements import DescribeLog, DescribeState
+from headgate_schemas.actions import SkipFile
+from headgate_schemas.operations import Skip
 from headgate_table.errors import TableNotFound
-from headgate_table.indextables.describe import describe
+from headgate_table.indextables.describe import MAX_SKIPS_SHOWN, SkippedFile, describe
 from headgate_table.indextables.describe_log import LOG_COLUMNS, LOG_SCHEMA, describe_log
 from headgate_table.indextables.names import state_key, version_key
 from headgate_table.indextables.options import table_options
 from headgate_table.table import Table
 from support.stores.memory import MemoryStore
-from support.tables import add_file, files, new_table, opened
+from support.tables import START_MS, add_file, files, new_table, opened
 from support.writers.rust import RustTable
 from support.writers.scala import ScalaTable
 from support.writers.scala_json import ScalaJsonTable
@@ -50,7 +52,57 @@ def test_a_table_is_described_by_its_newest_version() -> None:
         "status": "OK",
         "created_at": created_ms,
         "protocol_version": 4,
+        "num_skipped": 0,
+        "skipped": (),
     }
+
+
+DAY_MS = 24 * 3_600_000
+
+
+def _skip(path: str, *, made_ms: int = START_MS, retry_ms: int | None = START_MS + DAY_MS) -> Skip:
+    return Skip((SkipFile(path, made_ms, "no footer", operation="merge", retry_after=retry_ms, skip_count=2),))
+
+
+def test_the_files_that_merges_leave_alone_are_shown() -> None:
+    table = new_table()
+    table.append(files("p", 3))
+    table.commit(_skip("p-00001.parquet"))
+    shown = table.describe()
+    assert shown.num_skipped == 1
+    assert shown.skipped == (SkippedFile("p-00001.parquet", "no footer", 2, START_MS, START_MS + DAY_MS),)
+
+
+def test_a_skip_whose_time_is_over_is_not_shown() -> None:
+    table = new_table()
+    table.append(files("p", 3))
+    table.commit(_skip("p-00001.parquet", retry_ms=START_MS))
+    assert table.describe().num_skipped == 0
+
+
+def test_a_skip_of_a_file_that_was_removed_is_not_shown() -> None:
+    table = new_table()
+    table.append(files("p", 3))
+    table.commit(_skip("p-00001.parquet"))
+    table.delete(paths=["p-00001.parquet"])
+    assert table.describe().num_skipped == 0
+
+
+def test_only_the_first_skips_are_shown_and_all_are_counted() -> None:
+    table = new_table()
+    table.append(files("p", MAX_SKIPS_SHOWN + 1))
+    for number in range(MAX_SKIPS_SHOWN + 1):
+        table.commit(_skip(f"p-{number:05d}.parquet"))
+    shown = table.describe()
+    assert (shown.num_skipped, len(shown.skipped)) == (MAX_SKIPS_SHOWN + 1, MAX_SKIPS_SHOWN)
+    assert shown.skipped[0].path == "p-00000.parquet"
+
+
+def test_who_does_not_ask_for_skips_reads_no_version_files_for_them() -> None:
+    table = new_table()
+    table.append(files("p", 3))
+    table.commit(_skip("p-00001.parquet"))
+    assert table.describe(skips=False).num_skipped == 0
 
 
 def test_the_description_begins_with_the_columns_of_the_statement_but_for_status() -> None:
@@ -60,7 +112,7 @@ def test_the_description_begins_with_the_columns_of_the_statement_but_for_status
 
 def test_a_description_has_no_other_keys() -> None:
     description = new_table().describe()
-    assert len(description) == len(list(description)) == 12
+    assert len(description) == len(list(description)) == 14
     with pytest.raises(KeyError):
         description["keys"]
 

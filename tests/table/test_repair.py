@@ -271,6 +271,23 @@ def test_without_any_metadata_it_says_what_is_needed(home: Path) -> None:
         repair_into(reader, reader.store, MemoryStore(FakeAmbient()))
 
 
+def test_a_log_of_which_nothing_is_left_is_no_empty_table(home: Path) -> None:
+    def build(made: HandMade) -> None:
+        made.log.put(f"{0:020d}.json", b"{")
+        made.raw_version(1, b"{")
+
+    reader = built(home, build)
+    target = MemoryStore(FakeAmbient())
+    with pytest.raises(CorruptTable, match="--from-files"):
+        repair_into(reader, reader.store, target, Metadata("given", '{"type":"struct","fields":[]}'))
+    assert list(target.list()) == []
+
+
+def test_where_there_is_no_log_it_says_what_else_can_be_done(tmp_path: Path) -> None:
+    with pytest.raises(TableNotFound, match="--from-files"):
+        repair_log(f"{tmp_path}/none/{LOG}", f"{tmp_path}/target/{LOG}", resources=one_thread())
+
+
 def test_given_metadata_stands_in_for_what_is_lost(home: Path) -> None:
     reader = built(home, _without_metadata)
     target = MemoryStore(FakeAmbient())

@@ -7,10 +7,14 @@ from dataclasses import fields
 from pathlib import Path
 
 from headgate.coordinator_settings import CLAIM_LIMITS, KEYS, LIMITS, CommitterSettings
+from headgate.worker_settings import KEYS as WORKER_KEYS
+from headgate.worker_settings import LIMITS as WORKER_LIMITS
+from headgate.worker_settings import ROLES, SCHEDULE_LIMITS, TERMS, WorkerSettings
 from headgate_bus.claims import ClaimLimits
 from headgate_committer.limits import CommitterLimits
 from headgate_table.indextables.options import SETTINGS, TableOptions
 from headgate_table.store.settings import DOCUMENTED_KEYS
+from headgate_worker.limits import DEFAULT_TERMS, RoleTerms, ScheduleLimits, WorkerLimits
 
 HEAD = """# Settings
 
@@ -53,6 +57,7 @@ STORE_MEANINGS = {
 
 _BESIDES: dict[type, dict[str, str]] = {
     CommitterLimits: {"longest_pause_ms": "The longest such pause"},
+    ScheduleLimits: {"longest_backoff_ms": "The longest such pause"},
     ClaimLimits: {
         "max_compressed_bytes": "Bytes of a claimed operation, as it lies on the store",
         "max_bytes": "Bytes of a claimed operation as JSON",
@@ -80,13 +85,33 @@ In the TOML table `[committer]`, in the environment as `HEADGATE_COMMITTER_` and
 | --- | --- | --- |
 """
 
+WORKER = """
+## Worker
+
+In the TOML table `[worker]`, in the environment as `HEADGATE_WORKER_` and the name, and as options of `headgate worker`: `--id`,
+`--group`, `--roles`, `--log`, `--root` and `--watch` (repeat for more), and `--limit key=value` for the bounds; of
+`headgate up` `--roles`, `--watch`, and `--worker-limit key=value`. `HEADGATE_ROOTS` are the roots of committers and workers alike.
+How far the committers are and what they take, a worker knows by the committer's settings `group` and `claim-…`: where these are
+set, set them for the workers, too.
+
+| setting | default | meaning |
+| --- | --- | --- |
+"""
+
+TERMS_HEAD = """
+How often each role looks at a table, as `compact-cooldown-ms`, `merge-cooldown-ms` and so on:
+
+| setting | compact | merge | clean | meaning |
+| --- | --- | --- | --- | --- |
+"""
+
 SOURCES = """
 ## Where the command finds them
 
 Options of the command come first, then the environment, then a TOML file (`--config`, for `create` `--settings-file`, or
 `HEADGATE_CONFIG`). In the environment, `s3.access-key` of a store is `HEADGATE_STORE_S3_ACCESS_KEY`, and
-`state.entriesPerManifest` of a table is `HEADGATE_STATE_ENTRIES_PER_MANIFEST`; `HEADGATE_ROOTS` are the roots of a committer,
-with commas between them. The file has a table for each:
+`state.entriesPerManifest` of a table is `HEADGATE_STATE_ENTRIES_PER_MANIFEST`; `HEADGATE_ROOTS` are the roots of
+committers and workers, with commas between them. The file has a table for each:
 
 ```toml
 [store]
@@ -101,6 +126,10 @@ address = "kafka://broker-1:9092,broker-2:9092/headgate"
 [committer]
 roots = ["s3://lake"]
 group-proposals = 500
+
+[worker]
+roots = ["s3://lake"]
+roles = ["compact", "merge"]
 ```
 """
 
@@ -111,15 +140,30 @@ def page() -> str:
         f"| `{setting.key}` | {_shown(defaults[setting.field])} | {setting.meaning} |\n" for setting in SETTINGS
     )
     store = "".join(f"| `{key}` | {STORE_MEANINGS[key]} |\n" for key in DOCUMENTED_KEYS)
-    return HEAD + table + STORES + store + BUS + "".join(map(_committer_row, KEYS)) + SOURCES
+    committer = "".join(map(_committer_row, KEYS))
+    worker = "".join(_worker_row(key) for key in WORKER_KEYS if key not in TERMS)
+    terms = "".join(map(_terms_row, dict.fromkeys(name for _, name in TERMS.values())))
+    return HEAD + table + STORES + store + BUS + committer + WORKER + worker + TERMS_HEAD + terms + SOURCES
 
 
 def _committer_row(key: str) -> str:
     kind: type = CommitterLimits if key in LIMITS else ClaimLimits if key in CLAIM_LIMITS else CommitterSettings
     name = (LIMITS | CLAIM_LIMITS).get(key, key)
-    default = getattr(kind(), name)
-    shown = ", ".join(default) or "none" if isinstance(default, tuple) else _shown(default)
-    return f"| `{key}` | {shown} | {meanings(kind)[name].rstrip('.')} |\n"
+    return _row(key, kind, name)
+
+
+def _worker_row(key: str) -> str:
+    kind: type = WorkerLimits if key in WORKER_LIMITS else ScheduleLimits if key in SCHEDULE_LIMITS else WorkerSettings
+    return _row(key, kind, (WORKER_LIMITS | SCHEDULE_LIMITS).get(key, key.replace("-", "_")))
+
+
+def _row(key: str, kind: type, name: str) -> str:
+    return f"| `{key}` | {_shown(getattr(kind(), name))} | {meanings(kind)[name].rstrip('.')} |\n"
+
+
+def _terms_row(name: str) -> str:
+    defaults = " | ".join(_shown(getattr(DEFAULT_TERMS[role], name)) for role in ROLES)
+    return f"| `…-{name.replace('_', '-')}` | {defaults} | {meanings(RoleTerms)[name].rstrip('.')} |\n"
 
 
 def meanings(kind: type) -> dict[str, str]:
@@ -145,7 +189,19 @@ def field_docstrings(kind: type) -> dict[str, str]:
 
 
 def _shown(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value) or "none"
+    match value:
+        case bool():
+            return str(value).lower()
+        case tuple():
+            return ", ".join(value) or "none"
+        case frozenset():
+            return ", ".join(sorted(value)) or "none"
+        case None:
+            return "none"
+        case dict():
+            return ", ".join(f"{name}={text}" for name, text in value.items()) or "none"
+        case _:
+            return str(value) or "none"
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from headgate_schemas.operations import Append, CompactState, Delete, Operation, Receipt, RejectCode, Rejected, Rewrite
-from headgate_table.errors import CommitConflict
+from headgate_table.errors import CommitConflict, CorruptTable
 from headgate_table.indextables.names import state_key
 from headgate_table.indextables.state_manifest import StateManifest
 from headgate_worker.compact import ROUNDS, CompactRole
@@ -98,6 +98,19 @@ def test_a_merge_before_the_last_compaction_counts_no_more() -> None:
     assert len(swaps(world)) == 1
 
 
+def test_a_merge_that_was_decided_with_other_proposals_is_followed_by_a_compaction() -> None:
+    """Break: `_due_by_versions` looks for a version whose only operation is a merge."""
+    world = Coordinated(interval=1)
+    world.done(Append(tuple(add_file(name) for name in files(60))))
+    before = world.table.version
+    world.rig.append("beside")
+    world.rig.propose(Rewrite(("f000.parquet", "f001.parquet"), (add_file("merged", num_records=20),)))
+    world.rig.settle(world.committer)
+    assert world.table.version == before + 1
+    world.worked(role(world))
+    assert len(swaps(world)) == 1
+
+
 def test_after_a_merge_nothing_is_compacted_where_the_setting_says_so() -> None:
     world = Coordinated(interval=1, state__compaction__afterMerge="false")
     world.done(
@@ -181,6 +194,31 @@ def test_a_compaction_that_was_overtaken_and_is_still_due_is_proposed_again() ->
     assert role(world).run(CompactTask(TABLE, "due", 12)).version is not None
     assert len(world.operations) == 2
     assert world.paths() == [f"{name}.parquet" for name in files(4, 8)]
+
+
+def test_a_compaction_whose_manifests_were_cleaned_up_is_planned_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Break: `run` doesn't look whether the state is still the newest when a manifest is missing."""
+    world = with_tombstones()
+    late = CompactRole(world.tables.open, world.rig.ambient)
+    state_before = world.tables.open(TABLE).reader.latest()
+    slow = world.tables.open(TABLE)
+    monkeypatch.setattr(slow.reader, "latest", lambda: state_before)
+    world.worked(role(world))
+    assert state_before.state is not None
+    world.rig.stores[TABLE].delete([f"_transaction_log/{info.path}" for info in state_before.state.manifests])
+    opened = iter([slow])
+    monkeypatch.setattr(late, "_open_table", lambda uri: next(opened, None) or world.tables.open(uri))
+    assert late.run(CompactTask(TABLE, "due", 12)).version is None
+    assert world.paths() == [f"{name}.parquet" for name in files(8, 4)]
+
+
+def test_a_manifest_that_is_missing_from_the_newest_state_is_told() -> None:
+    """Break: `run` takes every damaged table for one that moved on."""
+    world = with_tombstones()
+    world.rig.stores[TABLE].delete([f"_transaction_log/{info.path}" for info in state(world).manifests])
+    with pytest.raises(CorruptTable, match="is missing"):
+        role(world).run(CompactTask(TABLE, "due", 12))
+    assert world.operations == []
 
 
 def refused(world: Coordinated, code: RejectCode) -> CompactRole:

@@ -6,15 +6,17 @@ import pytest
 
 from headgate_schemas.operations import Operation, Receipt, RejectCode, Rejected, Rewrite
 from headgate_table.errors import OutcomeUnknown
+from headgate_table.indextables.options import TableOptions
 from headgate_table.table import Table
 from headgate_worker.merge.arrow_engine import ArrowEngine
 from headgate_worker.merge.plan import MergeLimits
-from headgate_worker.merge.role import UNASKED_MIN_SOURCES, MergeFailed, MergeRole
+from headgate_worker.merge.role import MergeFailed, MergeRole
 from headgate_worker.tasks import MergeTask
 from support.merging import append, append_small, new_parquet_table, put_file, rows_of, rows_table
 from support.tables import SteadyAmbient, fresh_resources
 
 NOW_MS = 1_780_000_000_000
+UNASKED_MIN_SOURCES = TableOptions().merge_min_sources
 
 
 def role(table: Table, answer: Receipt | Exception | None = None, **options: Any) -> MergeRole:

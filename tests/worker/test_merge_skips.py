@@ -3,7 +3,8 @@
 import pytest
 
 from headgate_schemas.actions import AddFile, SkipFile
-from headgate_worker.merge.skips import MAX_REASON_CHARS, cooldown_ms, is_cooling, skip_of
+from headgate_table.indextables.skips import cooldown_ms, holds
+from headgate_worker.merge.skips import MAX_REASON_CHARS, skip_of
 
 NOW_MS = 1_780_000_000_000
 DAY_MS = 24 * 3_600_000
@@ -42,4 +43,4 @@ def test_a_long_reason_is_cut() -> None:
 
 def test_no_skip_holds_for_longer_than_its_readers_look_back() -> None:
     skip = SkipFile("a.parquet", NOW_MS - 7 * DAY_MS - 1, "damaged", "merge", retry_after=NOW_MS + DAY_MS)
-    assert not is_cooling(skip, NOW_MS)
+    assert not holds(skip, NOW_MS)

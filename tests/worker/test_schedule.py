@@ -12,6 +12,7 @@ from headgate_schemas.actions import AddFile
 from headgate_worker.limits import RoleTerms, ScheduleLimits
 from headgate_worker.schedule import Decision, Look, Run, Schedule
 from headgate_worker.tasks import CleanTask, CompactTask, MergeTask
+from headgate_worker.triggers import Trigger
 
 SECOND = 1_000
 TERMS = {
@@ -459,3 +460,121 @@ def test_the_queue_stays_small_however_often_tables_come_and_go(commits: int) ->
         looks(schedule, 0)
         schedule.sweep((), 0)
     assert len(schedule._queue) <= 2 * LIMITS.tables + 100
+
+
+# What a table's own settings make urgent
+
+EAGER = {"merge": RoleTerms(cooldown_ms=600 * SECOND, eager_cooldown_ms=5 * SECOND)}
+
+
+def an_eager_schedule(trigger: Trigger | None, *, began_ms: int = 0) -> Schedule:
+    """One table that was looked at, with this to wait for."""
+    schedule = Schedule(("merge",), LIMITS, EAGER)
+    schedule.saw_commit("t", "Append", began_ms)
+    assert schedule.decide(began_ms) == [Look("t", "merge")]
+    schedule.planned("t", "merge", (), began_ms, trigger)
+    return schedule
+
+
+def test_a_table_waits_for_its_cooldown_unless_something_is_urgent() -> None:
+    schedule = an_eager_schedule(None)
+    schedule.saw_commit("t", "Append", SECOND, added_files=1_000)
+    assert schedule.ready_at_ms() == 600 * SECOND
+
+
+def test_files_enough_make_a_look_urgent() -> None:
+    schedule = an_eager_schedule(Trigger(added_files=10))
+    schedule.saw_commit("t", "Append", 20 * SECOND, added_files=4)
+    assert schedule.decide(20 * SECOND) == []
+    schedule.saw_commit("t", "Append", 20 * SECOND, added_files=6)
+    assert schedule.decide(20 * SECOND) == [Look("t", "merge")]
+
+
+def test_writes_enough_make_a_look_urgent() -> None:
+    schedule = an_eager_schedule(Trigger(writes=2))
+    for operation in ("Append", "CompactState", "Purge", "Skip", "Reject"):
+        schedule.saw_commit("t", operation, 20 * SECOND)
+    assert schedule.decide(20 * SECOND) == []
+    schedule.saw_commit("t", "Delete", 20 * SECOND)
+    assert schedule.decide(20 * SECOND) == [Look("t", "merge")]
+
+
+def test_a_merge_makes_a_look_urgent_where_it_is_waited_for() -> None:
+    schedule = an_eager_schedule(Trigger(after_merge=True))
+    schedule.saw_commit("t", "Append", 20 * SECOND)
+    assert schedule.decide(20 * SECOND) == []
+    schedule.saw_commit("t", "Rewrite", 20 * SECOND)
+    assert schedule.decide(20 * SECOND) == [Look("t", "merge")]
+
+
+def test_a_group_that_removed_files_may_hold_a_merge() -> None:
+    schedule = an_eager_schedule(Trigger(after_merge=True))
+    schedule.saw_commit("t", "Group", 20 * SECOND, added_files=5)
+    assert schedule.decide(20 * SECOND) == []
+    schedule.saw_commit("t", "Group", 20 * SECOND, added_files=5, removed_files=1)
+    assert schedule.decide(20 * SECOND) == [Look("t", "merge")]
+
+
+def test_what_a_merge_has_written_is_no_reason_for_the_next() -> None:
+    schedule = an_eager_schedule(Trigger(added_files=1))
+    schedule.saw_commit("t", "Rewrite", 20 * SECOND, added_files=5)
+    assert schedule.decide(20 * SECOND) == []
+
+
+def test_new_settings_are_looked_at_soon() -> None:
+    schedule = an_eager_schedule(None)
+    schedule.saw_commit("t", "Alter", 20 * SECOND)
+    assert schedule.decide(20 * SECOND) == [Look("t", "merge")]
+
+
+def test_urgent_looks_keep_a_pause_between_them() -> None:
+    schedule = an_eager_schedule(Trigger(added_files=1))
+    schedule.saw_commit("t", "Append", SECOND, added_files=1)
+    assert schedule.ready_at_ms() == 5 * SECOND
+
+
+def test_a_pause_after_failures_is_not_cut_short() -> None:
+    schedule = an_eager_schedule(Trigger(added_files=1))
+    schedule.saw_commit("t", "Append", 20 * SECOND, added_files=1)
+    schedule.decide(20 * SECOND)
+    schedule.failed("t", "merge", 20 * SECOND)
+    schedule.saw_commit("t", "Append", 21 * SECOND, added_files=1)
+    assert schedule.ready_at_ms() == 30 * SECOND
+
+
+def test_files_that_come_while_a_look_is_under_way_count_for_the_next() -> None:
+    schedule = an_eager_schedule(Trigger(added_files=1))
+    schedule.saw_commit("t", "Append", 20 * SECOND, added_files=1)
+    assert schedule.decide(20 * SECOND) == [Look("t", "merge")]
+    schedule.saw_commit("t", "Append", 21 * SECOND, added_files=3)
+    schedule.planned("t", "merge", (), 22 * SECOND, Trigger(added_files=3))
+    assert schedule.ready_at_ms() == 27 * SECOND
+
+
+def test_files_that_come_while_a_task_runs_count_for_the_look_after_it() -> None:
+    schedule = an_eager_schedule(Trigger(added_files=1))
+    schedule.saw_commit("t", "Append", 20 * SECOND, added_files=1)
+    schedule.decide(20 * SECOND)
+    schedule.planned("t", "merge", [merge_of(1)], 20 * SECOND, Trigger(added_files=3))
+    assert schedule.decide(20 * SECOND) == [Run("t", "merge", merge_of(1))]
+    schedule.saw_commit("t", "Append", 21 * SECOND, added_files=3)
+    schedule.finished("t", "merge", 30 * SECOND)
+    assert schedule.ready_at_ms() == 35 * SECOND
+
+
+def test_what_the_last_look_waits_for_counts_and_nothing_before() -> None:
+    schedule = an_eager_schedule(Trigger(added_files=2))
+    schedule.saw_commit("t", "Append", 20 * SECOND, added_files=2)
+    schedule.decide(20 * SECOND)
+    schedule.planned("t", "merge", (), 20 * SECOND)
+    schedule.saw_commit("t", "Append", 30 * SECOND, added_files=9)
+    assert schedule.ready_at_ms() == 620 * SECOND
+
+
+def test_a_busy_table_keeps_its_place_in_the_queue() -> None:
+    """Else every commit would put it behind the others again."""
+    schedule = an_eager_schedule(Trigger(added_files=1))
+    schedule.saw_commit("t", "Append", 20 * SECOND, added_files=1)
+    schedule.saw_commit("other", "Append", 20 * SECOND, added_files=1)
+    schedule.saw_commit("t", "Append", 20 * SECOND, added_files=1)
+    assert looks(schedule, 20 * SECOND) == ["t", "other"]

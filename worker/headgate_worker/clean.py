@@ -1,19 +1,40 @@
 """Cleaning as a role: once in a while per table, with what undecided proposals need left alone. The rules are the table room's."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from headgate_bus.claims import DEFAULT_LIMITS, ClaimLimits
+from headgate_bus.claims import DEFAULT_LIMITS, FOLDER, ClaimLimits, plan_sweep
 from headgate_bus.interface import Bus
 from headgate_schemas.ambient import Ambient
+from headgate_schemas.logs import get_logger
 from headgate_table.indextables.cleaner import Cleaner
+from headgate_table.indextables.cleaning import (
+    HOUR_MS,
+    MIN_FILE_AGE_HOURS,
+    MINUTE_MS,
+    Category,
+    Deletion,
+    Protected,
+)
+from headgate_table.indextables.option_conflicts import contradiction
+from headgate_table.indextables.options import TableOptions
+from headgate_table.store.interface import Store
 from headgate_table.table import Table
-from headgate_worker.roles import OpenTable, Report
+from headgate_worker.roles import OpenTable, Outlook, Report
 from headgate_worker.tasks import CleanTask, Task
+from headgate_worker.triggers import Trigger
 from headgate_worker.undecided import protected_by
+
+MAX_CLAIMS = 100_000
+"""Claims that one run deletes; what is left over waits for the next."""
+
+_log = get_logger("headgate.clean")
 
 
 class CleanRole:
-    """Deletes expired versions and states, orphan manifests, and data files after an accepted `purge`."""
+    """Deletes expired versions and states, orphan manifests, old claims, and data files after an accepted `purge`.
+
+    `give_up` is asked again and again while it deletes, and may raise `Abandoned`.
+    """
 
     name = "clean"
 
@@ -24,12 +45,18 @@ class CleanRole:
         ambient: Ambient,
         committer_group: str,
         claims: ClaimLimits = DEFAULT_LIMITS,
+        give_up: Callable[[], None] = lambda: None,
     ) -> None:
         self._open_table = open_table
         self._bus = bus
         self._ambient = ambient
         self._committer_group = committer_group
         self._claims = claims
+        self._give_up = give_up
+
+    def look(self, table: Table, now_ms: int) -> Outlook:
+        """What `plan` says, and what purge-on-write asks for."""
+        return Outlook(self.plan(table, now_ms), _trigger(table))
 
     def plan(self, table: Table, now_ms: int) -> Sequence[Task]:
         """Whether there is anything to delete shows only by listing it all, which is most of the work: so always."""
@@ -38,8 +65,61 @@ class CleanRole:
     def run(self, task: Task) -> Report:
         assert isinstance(task, CleanTask), "a role runs what it has planned"
         table = self._open_table(task.table)
+        options = table.options
         protected = protected_by(self._bus, self._committer_group, table.reader, self._ambient, self._claims)
-        cleaner = Cleaner(table.reader, self._ambient, table.options, table.commit, protected)
-        report = cleaner.purge()
+        cleaner = Cleaner(table.reader, self._ambient, options, table.commit, protected, self._give_up)
+        hours = (
+            (options.purge_on_write_file_hours, options.purge_on_write_log_hours)
+            if _is_on_write(table)
+            else (None, None)
+        )
+        report = cleaner.purge(*hours, also=old_claims(table.store, options, protected, self._ambient.now_ms()))
         problems = () if report.status == "SUCCESS" else (report.message,)
-        return Report(report.message, None, problems)
+        return Report(report.message, None, problems, more=not report.is_complete and not problems)
+
+
+def old_claims(store: Store, options: TableOptions, protected: Protected, now_ms: int) -> list[Deletion]:
+    """Claims that no proposal needs any more: settled long ago, or laid down for one that was never sent.
+
+    A committer deletes those below what it has settled, but only while something is committed, and by the bus's clock. Here
+    it is the store's: a proposal that is sent only now for a claim that old has expired.
+    """
+    keep_ms = max(options.dedupe_window_hours, MIN_FILE_AGE_HOURS) * HOUR_MS
+    keep_ms += options.purge_clock_skew_minutes * MINUTE_MS
+    listed = {info.key: info for info in store.list(FOLDER)}
+    keys = plan_sweep(
+        listed.values(),
+        now_ms=now_ms,
+        keep_ms=keep_ms,
+        still_needed=protected.claims.__contains__,
+        max_deletes=MAX_CLAIMS,
+    )
+    return [
+        Deletion(
+            key,
+            listed[key].size,
+            Category.CLAIM,
+            f"no undecided proposal names it, and it is {_age(listed[key].modified_ms, now_ms)} old",
+        )
+        for key in keys
+    ]
+
+
+def _age(modified_ms: int, now_ms: int) -> str:
+    return f"{(now_ms - modified_ms) // (24 * HOUR_MS)} days"
+
+
+def _trigger(table: Table) -> Trigger | None:
+    if not _is_on_write(table):
+        return None
+    options = table.options
+    return Trigger(writes=options.purge_on_write_after_writes or None, after_merge=options.purge_on_write_after_merge)
+
+
+def _is_on_write(table: Table) -> bool:
+    """Whether the table is cleaned by the settings of purge-on-write. Where they contradict each other it isn't."""
+    options = table.options
+    problem = contradiction(options) if options.purge_on_write else None
+    if problem is not None:
+        _log.warning("settings_contradict", table=table.uri, reason=problem)
+    return options.purge_on_write and problem is None

@@ -7,15 +7,15 @@ from typing import assert_never
 from headgate_schemas.actions import CommitInfo, RemoveFile
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
-from headgate_schemas.operations import Committed, CompactState, Duplicate, RejectCode, Rejected, Rewrite
-from headgate_table.errors import CommitConflict
+from headgate_schemas.operations import Committed, CompactState, Duplicate, RejectCode, Rejected
+from headgate_table.errors import CommitConflict, CorruptTable
 from headgate_table.indextables.compaction import compaction_due
 from headgate_table.indextables.compactor import Compactor
-from headgate_table.indextables.log_reader import LogReader
+from headgate_table.indextables.log_reader import LoadedLog, LogReader
 from headgate_table.indextables.options import TableOptions
 from headgate_table.indextables.state_manifest import StateManifest
 from headgate_table.table import Table
-from headgate_worker.roles import OpenTable, Report
+from headgate_worker.roles import OpenTable, Outlook, Report
 from headgate_worker.tasks import CompactTask, Task
 
 ROUNDS = 3
@@ -36,6 +36,10 @@ class CompactRole:
         self._open_table = open_table
         self._ambient = ambient
 
+    def look(self, table: Table, now_ms: int) -> Outlook:
+        """What `plan` says. States are compacted often enough on the worker's own terms."""
+        return Outlook(self.plan(table, now_ms))
+
     def plan(self, table: Table, now_ms: int) -> Sequence[Task]:
         state = table.reader.latest().state
         if state is None:
@@ -50,7 +54,15 @@ class CompactRole:
         reason = ""
         for _ in range(ROUNDS):
             table = self._open_table(task.table)
-            swap = self._prepared(table)
+            log = table.reader.latest()
+            try:
+                swap = self._prepared(table, log)
+            except CorruptTable as error:
+                # Another compaction may have taken the place of its base, and cleaning that base's manifests.
+                if not self._is_overtaken(task, log):
+                    raise
+                reason = str(error)
+                continue
             if swap is None:
                 return Report("nothing is due any more")
             receipt = table.commit(swap)
@@ -70,9 +82,12 @@ class CompactRole:
                     assert_never(receipt)
         raise CommitConflict(f"the state of {task.table} was not compacted: {reason}; it is planned again later")
 
-    def _prepared(self, table: Table) -> CompactState | None:
+    def _is_overtaken(self, task: CompactTask, log: LoadedLog) -> bool:
+        """Whether the table has a newer state than the log that was read."""
+        return self._open_table(task.table).reader.latest().plan.base.version > log.plan.base.version
+
+    def _prepared(self, table: Table, log: LoadedLog) -> CompactState | None:
         """The swap, its manifests written; None where there is nothing to do."""
-        log = table.reader.latest()
         if log.state is None:
             return None
         options = table.options
@@ -102,9 +117,10 @@ def _due_by_versions(reader: LogReader, state: StateManifest, options: TableOpti
         body = next((action.body for action in actions if isinstance(action, CommitInfo)), {})
         if isinstance(body.get("swap"), dict):
             return None
-        if options.compaction_after_merge and body.get("operation") == Rewrite.__name__:
+        removes = [action for action in actions if isinstance(action, RemoveFile)]
+        # A merge may have been decided together with other proposals; only its removes change no data.
+        if options.compaction_after_merge and not all(remove.data_change for remove in removes):
             return f"version {version} merged files"
-        removes = sum(isinstance(action, RemoveFile) for action in actions)
-        if removes > options.compaction_large_remove_threshold:
-            return f"version {version} removed {removes} files at once"
+        if len(removes) > options.compaction_large_remove_threshold:
+            return f"version {version} removed {len(removes)} files at once"
     return None

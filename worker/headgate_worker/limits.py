@@ -20,6 +20,9 @@ class RoleTerms:
     """Between such a version and the look."""
     cooldown_ms: int = 5 * MINUTE_MS
     """Between two looks at one table, at least: what was done to it takes effect for its readers meanwhile."""
+    eager_cooldown_ms: int = 5 * SECOND_MS
+    """The same where the table's settings ask for a look by what was written: enough that looking doesn't take all the
+    time there is."""
 
 
 DEFAULT_TERMS: Mapping[str, RoleTerms] = {
@@ -33,7 +36,7 @@ DEFAULT_TERMS: Mapping[str, RoleTerms] = {
     ),
     "merge": RoleTerms(cooldown_ms=5 * MINUTE_MS),
     # It lists the whole table, and what it deletes is days old.
-    "clean": RoleTerms(cooldown_ms=24 * HOUR_MS),
+    "clean": RoleTerms(cooldown_ms=24 * HOUR_MS, eager_cooldown_ms=5 * MINUTE_MS),
 }
 
 

@@ -7,6 +7,7 @@ from typing import Protocol
 from headgate_schemas.errors import HeadgateError
 from headgate_table.table import Table
 from headgate_worker.tasks import Task
+from headgate_worker.triggers import Trigger
 
 OpenTable = Callable[[str], Table]
 """The table at an address, which proposes its changes. Each caller gets one of its own."""
@@ -30,6 +31,16 @@ class Abandoned(HeadgateError):
     """The worker is stopping, and the task was given up where that is safe. The next worker plans it anew."""
 
 
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What a look at a table has brought."""
+
+    tasks: Sequence[Task] = ()
+    """What is to be done now, the most useful first."""
+    trigger: Trigger | None = None
+    """What would make the next look urgent, by the table's settings: commits that this one has not seen."""
+
+
 class Role(Protocol):
     """Threads call it side by side, but never twice at once for one table."""
 
@@ -38,8 +49,8 @@ class Role(Protocol):
         """In settings, logs and on the command line."""
         ...
 
-    def plan(self, table: Table, now_ms: int) -> Sequence[Task]:
-        """What is to be done to the table now, the most useful first. Reads only."""
+    def look(self, table: Table, now_ms: int) -> Outlook:
+        """What is to be done to the table, and what it waits for: both of one version of it. Reads only."""
         ...
 
     def run(self, task: Task) -> Report:

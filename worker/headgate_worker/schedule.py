@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from headgate_worker.limits import RoleTerms, ScheduleLimits
 from headgate_worker.tasks import Task
+from headgate_worker.triggers import SETTINGS_OPERATION, Tally, Trigger
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +42,23 @@ _SPARE_ENTRIES = 100
 @dataclass(slots=True)
 class _Desk:
     terms: RoleTerms
-    commits: int = 0
-    """Versions that came since the last look."""
+    tally: Tally = field(default_factory=Tally)
+    trigger: Trigger | None = None
+    """What the role has said would make the next look urgent."""
     is_due: bool = False
     """For a look."""
+    is_urgent: bool = False
+    """For a look that doesn't wait for the cooldown."""
     not_before_ms: int = 0
+    rested_from_ms: int = 0
+    """When the cooldown began."""
     failures: int = 0
     """In a row."""
     tasks: deque[Task] = field(default_factory=deque)
     turn: int = 0
     """Of its entry in the queue that counts; 0 where it has none."""
+    ready_ms: int = 0
+    """Of that entry."""
 
 
 class Schedule:
@@ -95,11 +103,17 @@ class Schedule:
 
     # ---- facts
 
-    def saw_commit(self, table: str, operation: str, now_ms: int) -> None:
+    def saw_commit(
+        self, table: str, operation: str, now_ms: int, *, added_files: int = 0, removed_files: int = 0
+    ) -> None:
         """A new version of the table, and what it did."""
         for role, desk in self._desks(table).items():
-            desk.commits += 1
-            if desk.is_due or (desk.commits < desk.terms.after_commits and operation not in desk.terms.at_once_after):
+            desk.tally.count(operation, added_files, removed_files)
+            # New settings may say of the table what no look has seen yet.
+            if operation == SETTINGS_OPERATION or desk.tally.crosses(desk.trigger):
+                self._hurry(table, role, now_ms)
+            enough = desk.tally.commits >= desk.terms.after_commits or operation in desk.terms.at_once_after
+            if desk.is_due or not enough:
                 continue
             desk.is_due = True
             desk.not_before_ms = max(desk.not_before_ms, now_ms + desk.terms.delay_ms)
@@ -125,8 +139,10 @@ class Schedule:
         """How many proposals the committer has before it, in the partition where it is furthest behind."""
         self._lag = proposals
 
-    def planned(self, table: str, role: str, tasks: Sequence[Task], now_ms: int) -> None:
-        """A look has ended."""
+    def planned(
+        self, table: str, role: str, tasks: Sequence[Task], now_ms: int, trigger: Trigger | None = None
+    ) -> None:
+        """A look has ended. `trigger` says which commits since it began make the next one urgent."""
         desk = self._ended(table, role)
         if desk is None:
             return
@@ -135,7 +151,10 @@ class Schedule:
             desk.is_due = True
         if not tasks:
             desk.failures = 0
-        desk.not_before_ms = now_ms + desk.terms.cooldown_ms
+        desk.trigger = trigger
+        self._rest(desk, now_ms)
+        if desk.tally.crosses(trigger):
+            self._hurry(table, role, now_ms)
         self._line_up(table, role, now_ms)
 
     def finished(self, table: str, role: str, now_ms: int, *, more: bool = False) -> None:
@@ -144,8 +163,9 @@ class Schedule:
         if desk is None:
             return
         desk.failures = 0
-        desk.not_before_ms = now_ms if more else now_ms + desk.terms.cooldown_ms
-        desk.is_due = desk.is_due or more
+        self._rest(desk, now_ms)
+        if more:
+            desk.is_due, desk.not_before_ms = True, now_ms
         self._line_up(table, role, now_ms)
 
     def failed(self, table: str, role: str, now_ms: int) -> None:
@@ -181,7 +201,7 @@ class Schedule:
             if desk.tasks:
                 decisions.append(Run(table, role, desk.tasks.popleft()))
             else:
-                desk.is_due, desk.commits = False, 0
+                desk.is_due, desk.is_urgent, desk.tally = False, False, Tally()
                 decisions.append(Look(table, role))
         return decisions
 
@@ -201,6 +221,21 @@ class Schedule:
         del self._running[table, role]
         return self._tables.get(table, {}).get(role)
 
+    def _rest(self, desk: _Desk, now_ms: int) -> None:
+        pause_ms = desk.terms.eager_cooldown_ms if desk.is_urgent else desk.terms.cooldown_ms
+        desk.rested_from_ms = now_ms
+        desk.not_before_ms = now_ms + min(pause_ms, desk.terms.cooldown_ms)
+
+    def _hurry(self, table: str, role: str, now_ms: int) -> None:
+        """Look again before the cooldown has passed. A pause after failures is waited for all the same."""
+        desk = self._tables[table][role]
+        desk.is_due = desk.is_urgent = True
+        if not desk.failures:
+            desk.not_before_ms = min(desk.not_before_ms, desk.rested_from_ms + desk.terms.eager_cooldown_ms)
+        if desk.turn and desk.ready_ms > max(now_ms, desk.not_before_ms):
+            desk.turn = 0  # it waits in the queue for a later time; else it keeps its place there
+        self._line_up(table, role, now_ms)
+
     def _line_up(self, table: str, role: str, now_ms: int) -> None:
         desk = self._tables[table][role]
         if desk.turn or (table, role) in self._running or not (desk.tasks or desk.is_due):
@@ -209,6 +244,7 @@ class Schedule:
         desk.turn = self._turns
         # The cooldown is between looks: what was planned goes on, but behind the others that wait by now.
         ready_ms = now_ms if desk.tasks else max(now_ms, desk.not_before_ms)
+        desk.ready_ms = ready_ms
         heapq.heappush(self._queue, (ready_ms, desk.turn, (table, role)))
         if len(self._queue) > 2 * len(self._roles) * len(self._tables) + _SPARE_ENTRIES:
             self._queue = [entry for entry in self._queue if self._counts(entry[1], entry[2])]

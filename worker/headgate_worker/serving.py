@@ -1,13 +1,14 @@
 """The composition of a worker process: from a bus, stores' settings and limits to a worker that can run."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from headgate_bus.claims import DEFAULT_LIMITS, ClaimLimits
 from headgate_bus.interface import Bus
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
+from headgate_table.indextables.options import table_options
 from headgate_table.indextables.resources import ReadResources, lean_resources
 from headgate_table.store.addresses import table_address
 from headgate_table.store.settings import StoreSettings
@@ -17,8 +18,10 @@ from headgate_worker.compact import CompactRole
 from headgate_worker.limits import WorkerLimits
 from headgate_worker.merge.arrow_engine import ArrowEngine
 from headgate_worker.merge.role import MergeRole
+from headgate_worker.merge.table_settings import arrow_limits
 from headgate_worker.roles import Abandoned, OpenTable, Role
 from headgate_worker.tables import ProposedTables, Proposing
+from headgate_worker.task_threads import task_executor
 from headgate_worker.worker import COMMITTER_GROUP, DEFAULT_GROUP, Worker
 
 
@@ -32,6 +35,10 @@ class RoleContext:
     committer_group: str
     stopping: Callable[[], bool]
     """Whether a long task should give up, by raising `Abandoned`."""
+    scratch_folder: str = ""
+    """Where this process keeps files that are not whole yet; the system's own place without one."""
+    claims: ClaimLimits = DEFAULT_LIMITS
+    """What the committers take of a claimed proposal, and so what may still be accepted."""
 
 
 RoleMaker = Callable[[RoleContext], Role]
@@ -43,15 +50,26 @@ def _merge(context: RoleContext) -> Role:
             raise Abandoned("the worker is stopping; the merge is planned anew by the next")
 
     def engine(table: Table) -> ArrowEngine:
-        return ArrowEngine(table.store, table.reader.resources, give_up=give_up)
+        limits = arrow_limits(table.options, context.scratch_folder)
+        return ArrowEngine(table.store, table.reader.resources, limits, give_up=give_up)
 
     return MergeRole(context.open_table, engine, context.ambient)
+
+
+def _clean(context: RoleContext) -> Role:
+    def give_up() -> None:
+        if context.stopping():
+            raise Abandoned("the worker is stopping; the table is cleaned by the next")
+
+    return CleanRole(
+        context.open_table, context.bus, context.ambient, context.committer_group, context.claims, give_up=give_up
+    )
 
 
 ROLES: Mapping[str, RoleMaker] = {
     "compact": lambda context: CompactRole(context.open_table, context.ambient),
     "merge": _merge,
-    "clean": lambda context: CleanRole(context.open_table, context.bus, context.ambient, context.committer_group),
+    "clean": _clean,
 }
 """By the name that settings know them by."""
 
@@ -70,11 +88,13 @@ def serving(
     name: str = "worker",
     group: str = DEFAULT_GROUP,
     committer_group: str = COMMITTER_GROUP,
+    claims: ClaimLimits = DEFAULT_LIMITS,
     makers: Mapping[str, RoleMaker] = ROLES,
 ) -> Iterator[Worker]:
     """A worker in the group, until the end of the block. `overrides` are table settings of this process.
 
-    Raises `InvalidInput` for a role that none of the makers makes, and for addresses that are none.
+    Raises `InvalidInput` for a role that none of the makers makes, for addresses that are none, and for a watched table
+    outside of the roots.
     """
     unknown = [role for role in roles if role not in makers]
     if unknown or not roles:
@@ -87,11 +107,22 @@ def serving(
     resources = lean_resources(ambient.monotonic_s)
     proposing = Proposing(bus, stores, ambient, identity, chosen.open_producers, chosen.receipt_s)
     tables = ProposedTables(stores, resources, ambient, proposing, roots, overrides)
+    outside = [uri for uri in addresses if not tables.serves(uri)]
+    if outside:
+        raise InvalidInput(f"the watched table {outside[0]} lies outside of the roots {', '.join(roots)}")
+    for uri in addresses:
+        tables.open(uri)  # an address that can't be one, or whose library is missing, is said at once
     made: list[Worker] = []
     context = RoleContext(
-        bus, ambient, tables.open, committer_group, lambda: any(worker.is_stopping for worker in made)
+        bus,
+        ambient,
+        tables.open,
+        committer_group,
+        lambda: any(worker.is_stopping for worker in made),
+        table_options(overrides or {}).merge_temp_folder,
+        claims,
     )
-    executor = ThreadPoolExecutor(chosen.schedule.parallel_tasks, thread_name_prefix="headgate-work")
+    executor = task_executor(chosen.schedule.parallel_tasks)
     try:
         worker = Worker(
             bus,

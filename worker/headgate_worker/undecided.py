@@ -17,7 +17,7 @@ from headgate_schemas.logs import get_logger
 from headgate_schemas.message_shape import UnreadableMessage
 from headgate_schemas.operation_bodies import operation_of
 from headgate_schemas.operations import Append, CompactState, Operation, Overwrite, Rewrite
-from headgate_schemas.proposals import decode_claimed, decode_proposal
+from headgate_schemas.proposals import Proposal, decode_claimed, decode_proposal
 from headgate_table.indextables.cleaning import Protected
 from headgate_table.indextables.commit_info import commit_record
 from headgate_table.indextables.log_reader import LogReader
@@ -46,15 +46,20 @@ def protected_by(
 ) -> Protected:
     """What must stay of the table, although its log doesn't say so. Raises `TooMuchUndecided`, bus and store errors."""
     store = reader.store
+    looked_ms = ambient.now_ms()
     partition = bus.partition_of(store.uri)
     # First, for it only moves up: what is settled from here on is kept too long, and nothing too short.
     committed = bus.committed(committer_group, partition)
     files: set[str] = set()
     manifests: set[str] = set()
+    claimed: set[str] = set()
     for record in _undecided(bus, partition, committed, ambient):
         if record.key != store.uri:
             continue
-        operation = _operation(store, record, claims)
+        proposal = _proposal(store, record)
+        if proposal.claim is not None:
+            claimed.add(proposal.claim.key)
+        operation = _operation(store, record, proposal, claims)
         files.update(key for path in _added(operation) for key in file_keys(path, store.uri))
         if isinstance(operation, CompactState):
             manifests.update(log_key(manifest.path) for manifest in operation.adds)
@@ -63,7 +68,8 @@ def protected_by(
                 f"undecided proposals name more than {MAX_PATHS} files of {store.uri} (MAX_PATHS): it is cleaned when the"
                 " committer has decided them"
             )
-    return Protected(frozenset(files), frozenset(manifests), _first_unsettled(bus, partition, committed, reader))
+    versions_from = _first_unsettled(bus, partition, committed, reader)
+    return Protected(frozenset(files), frozenset(manifests), frozenset(claimed), versions_from, looked_ms)
 
 
 def _undecided(bus: Bus, partition: int, committed: int | None, ambient: Ambient) -> Iterator[Record]:
@@ -87,23 +93,33 @@ def _undecided(bus: Bus, partition: int, committed: int | None, ambient: Ambient
             yield from reading.read(_SLICE_S)
 
 
-def _operation(store: Store, record: Record, claims: ClaimLimits) -> Operation | None:
+def _proposal(store: Store, record: Record) -> Proposal:
+    try:
+        return decode_proposal(record.body)
+    except UnreadableMessage as error:
+        raise _not_readable(store, record, error) from error
+
+
+def _operation(store: Store, record: Record, proposal: Proposal, claims: ClaimLimits) -> Operation | None:
     """What the proposal asks for; None where no committer will ever accept it."""
     try:
-        proposal = decode_proposal(record.body)
         if proposal.operation is not None:
             return operation_of(proposal.operation)
         assert proposal.claim is not None, "a proposal has one of the two"
         return decode_claimed(open_claim(store, proposal.claim, claims))
     except UnreadableMessage as error:
-        # A committer of a newer release might read it.
-        raise TooMuchUndecided(
-            f"proposal at offset {record.offset} for {store.uri} is undecided and can't be read here ({error}); nothing is"
-            " deleted before it is decided"
-        ) from error
+        raise _not_readable(store, record, error) from error
     except ClaimRefused as error:
         _log.info("claim_not_opened", table=store.uri, offset=record.offset, reason=str(error))
         return None
+
+
+def _not_readable(store: Store, record: Record, error: UnreadableMessage) -> TooMuchUndecided:
+    """A committer of a newer release might read it."""
+    return TooMuchUndecided(
+        f"proposal at offset {record.offset} for {store.uri} is undecided and can't be read here ({error}); nothing is"
+        " deleted before it is decided"
+    )
 
 
 def _added(operation: Operation | None) -> Iterable[str]:

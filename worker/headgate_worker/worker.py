@@ -17,10 +17,9 @@ from headgate_schemas.logs import get_logger
 from headgate_table.errors import TableNotFound
 from headgate_worker.following import Following
 from headgate_worker.limits import WorkerLimits
-from headgate_worker.roles import Abandoned, Report, Role
+from headgate_worker.roles import Abandoned, Outlook, Report, Role
 from headgate_worker.schedule import Decision, Look, Run, Schedule
 from headgate_worker.tables import Tables
-from headgate_worker.tasks import Task
 
 DEFAULT_GROUP = "headgate-worker"
 COMMITTER_GROUP = "headgate-committer"
@@ -61,7 +60,7 @@ class Worker:
         self._watched = tuple(uri for uri in dict.fromkeys(watched) if tables.serves(uri))
         self._schedule = Schedule(self._roles.keys(), self._limits.schedule, self._limits.terms)
         self._following = Following(bus, group, ambient, self._limits)
-        self._under_way: list[tuple[Decision, Future[tuple[Task, ...] | Report]]] = []
+        self._under_way: list[tuple[Decision, Future[Outlook | Report]]] = []
         self._sweep_at_s = ambient.monotonic_s()
         self._lag_at_s = ambient.monotonic_s()
         self._is_yielding = False
@@ -84,7 +83,9 @@ class Worker:
             self._schedule.forget([table for table in self._schedule.tables if not self._following.owns(table)])
         for event in seen.commits:
             if self._following.owns(event.table) and self._tables.serves(event.table):
-                self._schedule.saw_commit(event.table, event.operation, now_ms)
+                self._schedule.saw_commit(
+                    event.table, event.operation, now_ms, added_files=event.added, removed_files=event.removed
+                )
         busy = bool(seen.commits) or seen.changed
         # Before partitions are held there is nothing to sweep; what was missed may have been any table's.
         if seen.changed or seen.missed or self._ambient.monotonic_s() >= self._sweep_at_s:
@@ -173,7 +174,7 @@ class Worker:
         role = self._roles[decision.role]
         match decision:
             case Look(table):
-                work: Future[tuple[Task, ...] | Report] = self._executor.submit(self._look, role, table)
+                work: Future[Outlook | Report] = self._executor.submit(self._look, role, table)
             case Run(table, task=task):
                 _log.info("task_started", role=decision.role, table=table, bytes=task.weight_bytes)
                 work = self._executor.submit(role.run, task)
@@ -181,8 +182,8 @@ class Worker:
                 assert_never(decision)
         self._under_way.append((decision, work))
 
-    def _look(self, role: Role, uri: str) -> tuple[Task, ...] | Report:
-        return tuple(role.plan(self._tables.open(uri), self._ambient.now_ms()))
+    def _look(self, role: Role, uri: str) -> Outlook | Report:
+        return role.look(self._tables.open(uri), self._ambient.now_ms())
 
     def _collect(self) -> bool:
         """Tell the schedule of what has ended; whether anything has."""
@@ -192,7 +193,7 @@ class Worker:
             self._finish(decision, future)
         return bool(ended)
 
-    def _finish(self, decision: Decision, future: "Future[tuple[Task, ...] | Report]") -> None:
+    def _finish(self, decision: Decision, future: "Future[Outlook | Report]") -> None:
         table, role, now_ms = decision.table, decision.role, self._ambient.now_ms()
         if future.cancelled():
             self._schedule.failed(table, role, now_ms)
@@ -204,7 +205,7 @@ class Worker:
                 self._tell(decision, result)
                 self._schedule.finished(table, role, now_ms, more=result.more)
             else:
-                self._schedule.planned(table, role, result, now_ms)
+                self._schedule.planned(table, role, result.tasks, now_ms, result.trigger)
             return
         if not isinstance(error, Exception):
             raise error

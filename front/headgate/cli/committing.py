@@ -1,5 +1,6 @@
 """`headgate committer` and `headgate up`: the processes that decide proposals."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
@@ -8,6 +9,7 @@ import typer
 
 from headgate.cli.given import pairs
 from headgate.cli.session import ON_A_BUS, Session, command
+from headgate.cli.working import Watch, worker_layer
 
 if TYPE_CHECKING:
     from headgate_bus.interface import Bus
@@ -49,23 +51,35 @@ def committer(
     """
     chosen = _told(session, group, root, name, log, limit)
     with chosen.bus_in_force(make=True) as bus:
-        _serve(chosen, bus)
+        _serve(chosen, bus, with_worker=False)
 
 
 def up(
     session: Session,
+    roles: Annotated[
+        str | None,
+        typer.Option("--roles", metavar="NAMES", help="What a worker does: compact,merge,clean unless given, or none."),
+    ] = None,
     group: Group = None,
     root: Roots = None,
+    watch: Watch = None,
     name: Name = None,
     log: Log = None,
     limit: Limits = None,
+    worker_limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--worker-limit", metavar="KEY=VALUE", help="A bound of the worker, such as merge-cooldown-ms=60000."
+        ),
+    ] = None,
 ) -> None:
-    """A committer with a bus of its own.
+    """A committer and a worker with a bus of their own, in one process.
 
     Unless a bus is set, it is a file in the data folder of this user. Other commands and programs find it by the address
-    that is printed.
+    that is printed. With `--roles none` there is no worker.
     """
     chosen = _told(session, group, root, name, log, limit)
+    chosen = replace(chosen, worker=worker_layer({"roles": roles}, root, watch, worker_limit, "--worker-limit"))
     if chosen.loaded.bus is None:
         own = chosen.loaded.own_bus
         own.parent.mkdir(parents=True, exist_ok=True)
@@ -74,7 +88,7 @@ def up(
         session.output.text(f"The bus is {bus.address}. In other shells:")
         session.output.text(f"  export HEADGATE_BUS={bus.address}")
         session.output.text("  headgate propose URI append --file PATH")
-        _serve(chosen, bus)
+        _serve(chosen, bus, with_worker=bool(chosen.loaded.worker.roles))
 
 
 def _told(
@@ -92,12 +106,26 @@ def _told(
     return replace(session, committer=tuple(given.items()))
 
 
-def _serve(session: Session, bus: "Bus") -> None:
+def _serve(session: Session, bus: "Bus", *, with_worker: bool) -> None:
     from headgate.collector import sparing_collector
-    from headgate.coordinator import run_committer, until_told_to_stop
     from headgate.process_logs import log_for_a_long_time
+    from headgate.told_to_stop import until_told_to_stop
 
     settings = session.loaded
-    log = settings.committer.log
-    with until_told_to_stop() as stopping, log_for_a_long_time(session.notes, log), sparing_collector():
-        run_committer(bus, settings, session.ambient, stopping)
+    with (
+        until_told_to_stop() as stopping,
+        log_for_a_long_time(session.notes, settings.committer.log),
+        sparing_collector(),
+    ):
+        _work(session, bus, stopping, with_worker=with_worker)
+
+
+def _work(session: Session, bus: "Bus", stopping: Callable[[], bool], *, with_worker: bool) -> None:
+    if with_worker:
+        from headgate.together import run_together
+
+        run_together(bus, session.bus_address, session.loaded, session.ambient, stopping)
+    else:
+        from headgate.coordinator import run_committer
+
+        run_committer(bus, session.loaded, session.ambient, stopping)

@@ -1,4 +1,4 @@
-"""`headgate demo`: the whole pipeline on this machine, with a crash in the middle, and a look at what came of it."""
+"""`headgate demo`: the whole pipeline on this machine, with a crash in the middle, upkeep, and a look at what came of it."""
 
 import itertools
 import tempfile
@@ -16,7 +16,9 @@ from headgate.cli.session import Session, command
 from headgate_schemas.errors import HeadgateError
 
 if TYPE_CHECKING:
-    from headgate.cli.demo_pipeline import CommitterProcess, Writers
+    from headgate.cli.demo_pipeline import Writers
+    from headgate.cli.demo_processes import DemoProcess
+    from headgate.cli.demo_upkeep import Holdings, RowCheck, Upkeep
     from headgate_schemas.actions import AddFile
     from headgate_schemas.ambient import Ambient
     from headgate_table.table import Table
@@ -27,9 +29,12 @@ _REGIONS = ("eu", "us")
 _WRITERS = 4
 _FILES_EACH = 50
 _ROWS_A_FILE = 1_000
+_CONFIGURATION = {"headgate.checkpoint.interval": "1"}
+"""A state for each version, so that the demo needn't make more of them before there is something to compact."""
 _CRASH_AT = 0.4
 """Of the proposals, this share is acknowledged when the committer is killed."""
 _LOOK_S = 0.05
+_NEVER = "the demo lost, doubled or damaged something; this should never happen, please report it"
 
 
 def register(app: typer.Typer) -> None:
@@ -42,7 +47,7 @@ def demo(
         Path | None, typer.Option("--keep", metavar="DIR", help="Make everything here, and leave it there.")
     ] = None,
 ) -> None:
-    """Writers propose, a committer decides and is killed half way; see that nothing is lost and nothing doubled."""
+    """Writers propose, a committer decides and is killed half way, workers merge and clean; nothing is lost or doubled."""
     with _folder(keep) as folder:
         _Demo(session, folder).run()
         if keep is not None:
@@ -51,7 +56,9 @@ def demo(
             session.output.text(f"  headgate table files {folder / 'sales'} --where \"region = 'eu'\"")
         else:
             session.output.text("\nThe folder is gone again; `headgate demo --keep DIR` leaves it to you.")
-        session.output.text("Next: `headgate up` for a committer of your own, `headgate --help` for all there is.")
+        session.output.text(
+            "Next: `headgate up` for a committer and a worker of your own, `headgate --help` for all there is."
+        )
 
 
 @contextmanager
@@ -77,7 +84,9 @@ class _Demo:
         self._step = 0
 
     def run(self) -> None:
-        from headgate.cli.demo_pipeline import Writers, committer_process
+        from headgate.cli.demo_pipeline import Writers
+        from headgate.cli.demo_processes import DemoProcess, running
+        from headgate.cli.demo_upkeep import Upkeep, holdings
         from headgate_bus.open import open_bus
         from headgate_table.table import Table
 
@@ -87,28 +96,37 @@ class _Demo:
         bus = open_bus(self._bus, self._ambient)
         bus.prepare()
         bus.close()
-        with committer_process(self._folder, self._bus) as committer:
+        with running(DemoProcess(self._folder, self._bus, "committer", "committer")) as committer:
             self._create()
             writers = Writers(self._bus, self._uri, self._ambient, _WRITERS, _FILES_EACH, self._file)
             self._say(f"{_WRITERS} writers propose {writers.proposals} Parquet files at the same time.")
             self._write(writers, committer)
             table = Table.open(self._uri, ambient=self._ambient)
             self._count(table, writers)
-            self._replay_and_refuse(table)
-            self._maintain(table)
+            self._replay_and_refuse()
+            upkeep = Upkeep(self._folder, self._bus, self._ambient, self._output)
+            untended = holdings(table)
+            self._merge(table, upkeep)
+            self._correct()
+            self._travel(table)
+            self._clean(table, upkeep)
+            self._compare(untended, holdings(table))
+            if not table.verify().ok:
+                raise HeadgateError(f"{_NEVER}: `headgate table verify {self._uri}` says what")
+            self._output.text("   verify: everything is as it should be")
 
     def _create(self) -> None:
         from headgate_producer.producer import Producer
         from headgate_schemas.operations import Committed
 
         with Producer(self._bus, self._uri, ambient=self._ambient) as producer:
-            ticket = producer.create(_SCHEMA, ["date", "region"], {"headgate.checkpoint.interval": "5"})
+            ticket = producer.create(_SCHEMA, ["date", "region"], _CONFIGURATION)
             receipt = ticket.wait(60)
         if not isinstance(receipt, Committed):
             raise HeadgateError(f"the demo's table was not created: {receipt}")
         self._output.text(f"   table sales, by date and region: version {receipt.version}")
 
-    def _write(self, writers: "Writers", committer: "CommitterProcess") -> None:
+    def _write(self, writers: "Writers", committer: "DemoProcess") -> None:
         began_s = self._ambient.monotonic_s()
         killed_at: int | None = None
         told = 0
@@ -166,9 +184,9 @@ class _Demo:
             f"   lost: {len(lost)}   doubled: {doubled}   gaps: {len(numbers) - numbers[-1] - 1 + numbers[0]}"
         )
         if lost or doubled or rows != writers.proposals * _ROWS_A_FILE or numbers != list(range(len(numbers))):
-            raise HeadgateError("the demo lost or doubled something; this should never happen, please report it")
+            raise HeadgateError(_NEVER)
 
-    def _replay_and_refuse(self, table: "Table") -> None:
+    def _replay_and_refuse(self) -> None:
         from headgate_producer.producer import Producer
         from headgate_schemas.operations import Rejected, Writer
 
@@ -183,19 +201,62 @@ class _Demo:
             refused = producer.delete(paths=["date=2024-03-01/region=eu/missing.parquet"]).wait(60)
             said = f"{refused.code.value}: {refused.reason}" if isinstance(refused, Rejected) else str(refused)
             self._output.text(f"   delete: rejected, {said}")
-            self._say(f"{_DAYS[0]} is written anew: all its files out, one in, in one version.")
-            over = producer.overwrite([self._file(0, _DAYS[0], "eu", "corrected")], f"date = '{_DAYS[0]}'").wait(60)
-            self._output.text(f"   committed as version {getattr(over, 'version', None)}")
 
-    def _maintain(self, table: "Table") -> None:
-        before = table.snapshot(version=table.version - 1)
+    def _merge(self, table: "Table", upkeep: "Upkeep") -> None:
+        self._say("A worker follows the commits. It merges the small files of each partition, then compacts the state.")
+        rows = self._row_check(table)
+        upkeep.merge_and_compact(table, len(_DAYS) * len(_REGIONS))
+        self._check_rows(table, rows)
+
+    def _correct(self) -> None:
+        from headgate_producer.producer import Producer
+        from headgate_schemas.operations import Committed
+
+        self._say(f"{_DAYS[0]} is written anew: all its files out, one in, in one version.")
+        with Producer(self._bus, self._uri, ambient=self._ambient) as producer:
+            over = producer.overwrite([self._file(0, _DAYS[0], "eu", "corrected")], f"date = '{_DAYS[0]}'").wait(60)
+        if not isinstance(over, Committed):
+            raise HeadgateError(f"the demo's correction was not committed: {over}")
+        self._output.text(f"   committed as version {over.version}")
+
+    def _travel(self, table: "Table") -> None:
         now = table.snapshot()
         self._say("Time travel: the day before and after its correction.")
-        for snapshot in (before, now):
+        for snapshot in (table.snapshot(version=now.version - 1), now):
             rows = sum(batch.num_rows for batch in snapshot.scan(["id"], f"date = '{_DAYS[0]}'"))
             self._output.text(f"   version {snapshot.version}: {snapshot.num_files} files, {rows:,} rows of {_DAYS[0]}")
-        report = table.verify()
-        self._output.text(f"   verify: {'everything is as it should be' if report.ok else 'problems were found'}")
+
+    def _clean(self, table: "Table", upkeep: "Upkeep") -> None:
+        self._say(
+            "The past is given up, and another worker deletes what no kept version names. In earnest it waits for days."
+        )
+        rows = self._row_check(table)
+        forgotten = table.truncate_history()
+        self._output.text(f"   truncate-history: {forgotten.message}")
+        upkeep.clean()
+        self._check_rows(table, rows)
+
+    def _compare(self, before: "Holdings", after: "Holdings") -> None:
+        self._say("What the workers made of it.")
+        names = ("live_files", "stored_files", "tombstones", "log_objects")
+        self._output.rows(
+            [
+                {"what": name.replace("_", " "), "before": getattr(before, name), "after": getattr(after, name)}
+                for name in names
+            ],
+            ("what", "before", "after"),
+        )
+
+    def _row_check(self, table: "Table") -> "RowCheck":
+        from headgate.cli.demo_upkeep import RowCheck
+
+        return RowCheck(table)
+
+    def _check_rows(self, table: "Table", rows: "RowCheck") -> None:
+        lost, doubled = rows.compare(table)
+        self._output.text(f"   rows lost: {lost}   rows doubled: {doubled}")
+        if lost or doubled:
+            raise HeadgateError(_NEVER)
 
     def _say(self, text: str) -> None:
         self._step += 1

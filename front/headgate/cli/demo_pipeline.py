@@ -1,12 +1,8 @@
-"""The moving parts of the demo: writers that propose, and a committer process that is killed and replaced."""
+"""The writers of the demo: programs that propose to one table at the same time, and what they were told."""
 
-import subprocess
-import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headgate_producer.producer import Producer
@@ -20,57 +16,6 @@ if TYPE_CHECKING:
 ANSWER_WITHIN_S = 60.0
 IN_FLIGHT = 8
 """Proposals of one writer that wait for their receipts at the same time."""
-
-
-class CommitterProcess:
-    """`headgate committer` on the demo's bus; its log lies beside the bus."""
-
-    def __init__(self, folder: Path, bus: str) -> None:
-        self._folder = folder
-        self._bus = bus
-        self._runs = 0
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        self._runs += 1
-        command = [sys.executable, "-m", "headgate", "committer", "--bus", self._bus, "--root", str(self._folder)]
-        log = self._folder / f"committer-{self._runs}.log"
-        with log.open("wb") as output:
-            self._process = subprocess.Popen(
-                [*command, "--id", f"committer-{self._runs}"], stdin=subprocess.DEVNULL, stdout=output, stderr=output
-            )
-
-    def kill(self) -> None:
-        """As a power cut would: nothing is finished, nobody is told."""
-        assert self._process is not None, "it has to be started first"
-        self._process.kill()
-        self._process.wait()
-
-    def stop(self) -> None:
-        """Let it settle what it took."""
-        if self._process is not None and self._process.poll() is None:
-            self._process.terminate()
-            try:
-                self._process.wait(30)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
-
-    def check(self) -> None:
-        """Raises with the end of its log when it has ended by itself."""
-        if self._process is not None and self._process.poll() is not None:
-            log = (self._folder / f"committer-{self._runs}.log").read_text(errors="replace").strip()
-            raise HeadgateError(f"the demo's committer ended by itself:\n{log[-2000:]}")
-
-
-@contextmanager
-def committer_process(folder: Path, bus: str) -> Iterator[CommitterProcess]:
-    process = CommitterProcess(folder, bus)
-    process.start()
-    try:
-        yield process
-    finally:
-        process.stop()
 
 
 @dataclass

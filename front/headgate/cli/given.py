@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _DURATION = re.compile(r"([0-9]{1,9})\s*([hdw])", re.IGNORECASE)
 _WAIT = re.compile(r"([0-9]{1,6})\s*(ms|s|m|h)", re.IGNORECASE)
+_SIZE = re.compile(r"([0-9]{1,12})\s*([kmgt]?)(i?b)?", re.IGNORECASE)
+_UNIT_BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _UNIT_HOURS = {"h": 1, "d": 24, "w": 7 * 24}
 _MAX_SCHEMA_BYTES = 16 << 20
@@ -39,6 +41,14 @@ def duration_hours(text: str, option: str) -> int:
     if found is None:
         raise wrong(f"{text!r} is no number of hours, days or weeks: write 24h, 7d or 2w", option)
     return int(found[1]) * _UNIT_HOURS[found[2].lower()]
+
+
+def size_bytes(text: str, option: str) -> int:
+    """`128M`, `1G`, `1048576`: bytes, by binary units, as sizes of the format are."""
+    found = _SIZE.fullmatch(text.strip())
+    if found is None or not (1 << 20) <= (size := int(found[1]) * _UNIT_BYTES[found[2].lower()]) < 1 << 62:
+        raise wrong(f"{text!r} is no size from 1M: write 128M, 1G or a number of bytes", option)
+    return size
 
 
 def seconds(text: str, option: str) -> float:

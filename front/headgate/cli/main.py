@@ -19,6 +19,7 @@ from headgate.cli import (
     rebinding,
     repairing,
     statement,
+    working,
     writing,
 )
 from headgate_schemas.version import __version__
@@ -35,7 +36,7 @@ tables = typer.Typer(help="What a table holds and held, and its upkeep.", no_arg
 for module in (writing, reading, maintenance, repairing, rebinding):
     module.register(tables)
 app.add_typer(tables, name="table")
-for top in (committing, proposing, following, dead_letters, statement, demo, doctor):
+for top in (committing, working, proposing, following, dead_letters, statement, demo, doctor):
     top.register(app)
 
 

@@ -1,15 +1,19 @@
 """`headgate table files|describe|log|history|changes`: what a table holds and held."""
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headgate.cli.cells import human_time
 from headgate.cli.given import Uri, Where, moment, names
 from headgate.cli.output import Format
 from headgate.cli.session import Session, command, fail
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from headgate_table.indextables.describe import SkippedFile
 
 _FILES_FIRST = ("path", "partition_values", "size", "num_records", "added_at_version", "modification_time")
 _CHANGES = ("change", "path", "partition_values", "size", "num_records", "data_change", "version", "timestamp")
@@ -73,7 +77,11 @@ def describe(session: Session, uri: Uri) -> None:
     description = session.open(uri).describe()
     if description.format == "error":
         raise fail(description.status.removeprefix("ERROR: "))
-    session.output.one(description)
+    if session.format is Format.TABLE:
+        skipped: list[Any] = [_left_alone(file) for file in description.skipped]
+    else:
+        skipped = [asdict(file) for file in description.skipped]
+    session.output.one({**description, "skipped": skipped})
 
 
 def log(
@@ -148,6 +156,11 @@ def _change_rows(change: str, table: "pa.Table") -> list[dict[str, Any]]:
         }
         for row in table.sort_by("path").to_pylist(maps_as_pydicts="lossy")
     ]
+
+
+def _left_alone(file: "SkippedFile") -> str:
+    until = "for now" if file.retry_after is None else f"until {human_time(file.retry_after)}"
+    return f"{file.path} {until} ({file.reason})"
 
 
 def _count(number: int, noun: str) -> str:

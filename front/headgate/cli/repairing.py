@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headgate.cli.given import Uri
+from headgate.cli.given import DryRun, Uri, names, schema, wrong
 from headgate.cli.output import Format
 from headgate.cli.session import FAILED, Session, command
 
@@ -62,18 +62,95 @@ def repair(
     session: Session,
     source: Annotated[str, typer.Argument(metavar="SOURCE_LOG", help="The damaged log: …/_transaction_log.")],
     target: Annotated[
-        str, typer.Argument(metavar="TARGET_LOG", help="Where to write the new one; must not exist, or be empty.")
-    ],
+        str | None,
+        typer.Argument(
+            metavar="TARGET_LOG",
+            help="Where to write the new one; must not exist, or be empty. With --from-files, SOURCE_LOG if it is left out.",
+        ),
+    ] = None,
+    from_files: Annotated[
+        bool,
+        typer.Option(
+            "--from-files",
+            help="Nothing of the log can be read: take every Parquet file below the table, removed ones included.",
+        ),
+    ] = False,
+    schema_source: Annotated[
+        str | None,
+        typer.Option(
+            "--schema",
+            metavar="FILE_OR_DDL",
+            help="With --from-files: all columns, as `table create` takes them; else they are those of the files.",
+        ),
+    ] = None,
+    partition_by: Annotated[
+        str | None,
+        typer.Option(
+            "--partition-by",
+            metavar="a,b",
+            help="With --from-files: the partition columns; else all key=value folders.",
+        ),
+    ] = None,
+    partition_types: Annotated[
+        str | None,
+        typer.Option(
+            "--partition-types",
+            metavar="DDL",
+            help="With --from-files: types of partition columns, such as 'day date, month int'.",
+        ),
+    ] = None,
+    dry_run: DryRun = False,
 ) -> None:
     """Write a new log of the files that exist.
 
-    The damaged log stays as it is; what it names and the store has goes into the new one.
+    The damaged log stays as it is; what it names and the store has goes into the new one. Where nothing of a log is left,
+    --from-files makes a new one of the Parquet files below the table. It can't tell which of them were removed.
     """
+    if from_files:
+        _rebuild(session, source, target, schema_source, partition_by, partition_types, dry_run=dry_run)
+        return
+    given = {"--schema": schema_source, "--partition-by": partition_by, "--partition-types": partition_types}
+    for option, value in {**given, "--dry-run": dry_run or None}.items():
+        if value is not None:
+            raise wrong("it is for a repair with --from-files; otherwise the log says it", option)
+    if target is None:
+        raise wrong("say where to write the new log, such as NEW_PLACE/_transaction_log", "TARGET_LOG")
     from headgate_table.indextables.repair import repair_log
 
     with session.output.working("Repairing ..."):
         result = repair_log(source, target, session.loaded.store, ambient=session.ambient)
     session.output.one(asdict(result))
+
+
+def _rebuild(
+    session: Session,
+    source: str,
+    target: str | None,
+    schema_source: str | None,
+    partition_by: str | None,
+    partition_types: str | None,
+    *,
+    dry_run: bool,
+) -> None:
+    from headgate_table.indextables.rebuild import rebuild_log
+
+    columns = None if schema_source is None else schema(schema_source)
+    partitions = names(partition_by, "--partition-by")
+    with session.output.working("Reading footers ..."):
+        result = rebuild_log(
+            source,
+            target,
+            session.loaded.store,
+            schema=columns,
+            partition_by=partitions,
+            partition_types=partition_types,
+            dry_run=dry_run,
+            ambient=session.ambient,
+        )
+    session.output.one(asdict(result))
+    # For programs, too: nobody should be able to say that it wasn't said.
+    for note in result.notes:
+        typer.echo(f"Note: {note}.", err=True)
 
 
 def _counted(checked: "Checked") -> str:

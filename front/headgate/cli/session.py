@@ -46,6 +46,7 @@ class Session:
     """None where neither the command's option nor the command says anything of a bus."""
     direct: bool = False
     committer: tuple[tuple[str, str], ...] = ()
+    worker: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def output(self) -> Output:
@@ -72,6 +73,7 @@ class Session:
             self.config,
             bus=self.bus,
             committer=dict(self.committer),
+            worker=dict(self.worker),
         )
 
     @property
@@ -97,7 +99,12 @@ class Session:
         """How this command's changes are committed: through the bus where one is set, else directly. To be closed."""
         from headgate.commits import Commits
 
-        return Commits(None if self.direct else self.loaded.bus, self.loaded.store, self.ambient)
+        return Commits(
+            None if self.direct else self.loaded.bus,
+            self.loaded.store,
+            self.ambient,
+            committer_group=self.loaded.committer.group,
+        )
 
     def open(self, uri: str) -> "Table":
         from headgate_table.table import Table
@@ -116,7 +123,7 @@ def _settings_file(*spellings: str) -> Any:
         typer.Option(
             *spellings,
             metavar="FILE",
-            help="A TOML file with tables for store, table, bus and committer; HEADGATE_CONFIG says the same.",
+            help="A TOML file with tables for store, table, bus, committer and worker; HEADGATE_CONFIG says the same.",
             rich_help_panel=_SHARED,
         ),
     ]

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from headgate.cli.reading import LOG_SHOWN, LOG_SPARE
-from headgate.cli.session import CHANGES_A_TABLE, Session, command, fail
+from headgate.cli.session import CHANGES_A_TABLE, UNKNOWN, Session, command, fail
 
 
 def register(app: typer.Typer) -> None:
@@ -20,8 +20,8 @@ def sql(
 ) -> None:
     """Run an operator statement.
 
-    CHECKPOINT, COMPACT, DESCRIBE STATE, DESCRIBE TRANSACTION LOG, PURGE, TRUNCATE TIME TRAVEL, DROP PARTITIONS, REPAIR,
-    INVALIDATE TRANSACTION LOG CACHE. Tables are named by their paths, in quotes.
+    CHECKPOINT, COMPACT, DESCRIBE STATE, DESCRIBE TRANSACTION LOG, PURGE, TRUNCATE TIME TRAVEL, DROP PARTITIONS, MERGE
+    SPLITS, REPAIR, INVALIDATE TRANSACTION LOG CACHE. Tables are named by their paths, in quotes.
     """
     from headgate.statements.execute import Executor, failure
     from headgate.statements.parse import parse_statement
@@ -43,3 +43,6 @@ def sql(
         message = failure(row)
         if message is not None:
             raise fail(message)
+        told = row.get("metrics")
+        if isinstance(told, dict) and told["status"] == "pending":
+            raise fail(told["message"], UNKNOWN)

@@ -29,6 +29,7 @@ from headgate.statements.statements import (
     Target,
     TruncateTimeTravel,
 )
+from headgate.table import Table
 from headgate_schemas.ambient import Ambient, SystemAmbient
 from headgate_schemas.errors import HeadgateError, InvalidInput, PredicateError
 from headgate_schemas.operations import Rejected
@@ -37,9 +38,12 @@ from headgate_table.indextables.pointer import Pointer
 from headgate_table.indextables.resources import ReadResources, process_resources
 from headgate_table.store.open import open_store
 from headgate_table.store.settings import StoreSettings
-from headgate_table.table import Table
+from headgate_table.table import Table as StoredTable
 
 if TYPE_CHECKING:
+    from headgate_table.indextables.cleaner import PurgeReport
+    from headgate_table.indextables.cleaning import Protected
+    from headgate_table.indextables.truncate import TruncateReport
     from headgate_table.store.interface import Store
 
 Row = Mapping[str, Any]
@@ -57,8 +61,8 @@ def sql(
 
     With the address of a `bus`, what changes a table is proposed there, and a committer decides it.
 
-    Raises `StatementError` for a text that is none. CHECKPOINT, COMPACT, DESCRIBE STATE, TRUNCATE and REPAIR say in
-    their status what went wrong; the others raise it, and all of them raise `OutcomeUnknown`.
+    Raises `StatementError` for a text that is none. CHECKPOINT, COMPACT, DESCRIBE STATE, TRUNCATE, MERGE SPLITS and REPAIR
+    say in their status what went wrong; the others raise it, and all of them raise `OutcomeUnknown`.
     """
     stores = storage if isinstance(storage, StoreSettings) else StoreSettings.from_mapping(dict(storage or {}))
     chosen = ambient or SystemAmbient()
@@ -68,10 +72,11 @@ def sql(
 
 def failure(row: Row) -> str | None:
     """What went wrong, where a result says so in its status."""
-    status = row.get("status")
+    told = row.get("metrics") or row
+    status = told.get("status")
     if not isinstance(status, str) or not status.upper().startswith("ERROR"):
         return None
-    return str(row.get("message") or status.partition(":")[2].strip() or status)
+    return str(told.get("message") or status.partition(":")[2].strip() or status)
 
 
 class Executor:
@@ -104,15 +109,12 @@ class Executor:
                 return describe_log(self._open(_path(target)), include_all=include_all)
             case Purge():
                 return self._row(Purge, self._purge_row(statement))
-            case TruncateTimeTravel(target, dry_run):
-                return self._row(TruncateTimeTravel, self._truncate_row(_path(target), dry_run))
+            case TruncateTimeTravel():
+                return self._row(TruncateTimeTravel, self._truncate_row(statement))
             case DropPartitions():
                 return self._row(DropPartitions, self._drop_row(statement, text))
             case MergeSplits():
-                raise HeadgateError(
-                    "MERGE SPLITS rewrites data files, which needs a worker; this version of Headgate has none yet. "
-                    "Nothing was changed. COMPACT sorts and shrinks the table's state"
-                )
+                return self._row(MergeSplits, self._merge_row(statement, text))
             case RepairLog(source, target_log):
                 return self._row(RepairLog, self._repair_row(source, target_log))
             case InvalidateCache(target):
@@ -129,6 +131,10 @@ class Executor:
             resources=self._resources,
             commit=None if self._commits is None else self._commits.to(path),
         )
+
+    def _protected(self, table: Table) -> "Protected | None":
+        """What proposals that are not decided yet need of a table that is to be cleaned."""
+        return None if self._commits is None else self._commits.protected(table.reader)
 
     def _store(self, path: str) -> "Store":
         return open_store(path, self._storage, self._ambient)
@@ -165,7 +171,7 @@ class Executor:
         self._store(path)
         names = [column.name for column in OUTPUT_COLUMNS[DescribeState]]
         try:
-            description = self._open(path).describe()
+            description = self._open(path).describe(skips=False)
         except HeadgateError as error:
             return {
                 "table_path": path,
@@ -181,19 +187,30 @@ class Executor:
             }
         return {name: description[name] for name in names}
 
-    def _purge_row(self, statement: Purge) -> Row:
+    def purge(self, statement: Purge) -> tuple[str, "PurgeReport"]:
+        """The table's address, and what was deleted, or in a dry run would be. Raises what goes wrong."""
         table = self._open(_path(statement.target))
-        report = table.purge(statement.older_than_hours, statement.log_retention_hours, dry_run=statement.dry_run)
-        return {
-            "table_path": table.uri,
-            "metrics": {field.name: getattr(report, field.name) for field in PURGE_METRICS.fields},
-        }
+        report = table.purge(
+            statement.older_than_hours,
+            statement.log_retention_hours,
+            dry_run=statement.dry_run,
+            protected=self._protected(table),
+        )
+        return table.uri, report
 
-    def _truncate_row(self, path: str, dry_run: bool) -> Row:
+    def truncate(self, statement: TruncateTimeTravel) -> "TruncateReport":
+        """The same of a table's history."""
+        table = self._open(_path(statement.target))
+        return table.truncate_history(dry_run=statement.dry_run, protected=self._protected(table))
+
+    def _purge_row(self, statement: Purge) -> Row:
+        return purge_row(*self.purge(statement))
+
+    def _truncate_row(self, statement: TruncateTimeTravel) -> Row:
+        path = _path(statement.target)
         self._store(path)
         try:
-            table = self._open(path)
-            return {"table_path": table.uri, **_fields(table.truncate_history(dry_run=dry_run), TruncateTimeTravel)}
+            return truncate_row(self.truncate(statement))
         except OutcomeUnknown:
             raise
         except HeadgateError as error:
@@ -215,6 +232,22 @@ class Executor:
                 raise
             raise predicate_error_in_statement(error, text, statement.where_position) from None
         return {"table_path": table.uri, **_fields(report, DropPartitions)}
+
+    def _merge_row(self, statement: MergeSplits, text: str) -> Row:
+        from headgate.statements.merge_splits import merge_splits, path_to_merge
+
+        path = path_to_merge(statement, _path)
+        self._store(path)
+        try:
+            return merge_splits(self._open(path), statement, self._ambient, self._settings)
+        except PredicateError as error:
+            if not text:
+                raise
+            raise predicate_error_in_statement(error, text, statement.where_position) from None
+        except (InvalidInput, OutcomeUnknown):
+            raise
+        except HeadgateError as error:
+            return {"table_path": path, "metrics": {"status": "error", "message": str(error)}}
 
     def _repair_row(self, source: str, target: str) -> Row:
         from headgate_table.indextables.repair import repair_log
@@ -250,11 +283,21 @@ class Executor:
         }
 
 
-def describe_log(table: Table, *, include_all: bool = False) -> pa.Table:
+def describe_log(table: StoredTable, *, include_all: bool = False) -> pa.Table:
     """The rows of DESCRIBE TRANSACTION LOG."""
     from headgate_table.indextables.describe_log import describe_log as rows
 
     return rows(table.reader, include_all).select(result_schema(DescribeLog).names).cast(result_schema(DescribeLog))
+
+
+def purge_row(uri: str, report: "PurgeReport") -> Row:
+    """The row of PURGE."""
+    return {"table_path": uri, "metrics": {field.name: getattr(report, field.name) for field in PURGE_METRICS.fields}}
+
+
+def truncate_row(report: "TruncateReport") -> Row:
+    """The row of TRUNCATE TIME TRAVEL."""
+    return _fields(report, TruncateTimeTravel)
 
 
 def _compact(table: Table) -> None:

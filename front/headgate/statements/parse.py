@@ -14,7 +14,6 @@ from lark import Lark, Token, Tree, UnexpectedCharacters, UnexpectedInput, Unexp
 from headgate.statements.diagnose import explain
 from headgate.statements.forms import is_operator_statement
 from headgate.statements.statements import (
-    DEFAULT_MERGE_TARGET_BYTES,
     MIN_MERGE_TARGET_BYTES,
     MIN_SOURCE_SPLITS,
     Checkpoint,
@@ -202,9 +201,9 @@ class _Builder:
             )
         return hours
 
-    def _size(self, token: Token | None) -> int:
+    def _size(self, token: Token | None) -> int | None:
         if token is None:
-            return DEFAULT_MERGE_TARGET_BYTES
+            return None
         spelled = _SIZE.fullmatch(_value(token))
         if spelled is None:
             raise self._refusal(

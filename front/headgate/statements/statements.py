@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from headgate_schemas.errors import InvalidInput
 
 DEFAULT_MERGE_TARGET_BYTES = 5 * 1024**3
-"""What MERGE SPLITS aims for where the statement names no size (docs/format.md, section 9)."""
+"""What MERGE SPLITS aims for where neither the statement nor the table names a size (docs/format.md, section 9)."""
 
 MIN_MERGE_TARGET_BYTES = 1024**2
 MIN_SOURCE_SPLITS = 2
@@ -79,11 +79,16 @@ class DropPartitions:
 class MergeSplits:
     target: Target | None = None
     where: str | None = None
-    target_size_bytes: int = DEFAULT_MERGE_TARGET_BYTES
+    target_size_bytes: int | None = None
+    """None: what the table's settings say."""
     max_dest_splits: int | None = None
     max_source_splits: int | None = None
     precommit: bool = False
     where_position: int = field(default=0, compare=False)
+    dry_run: bool = False
+    """Of the command alone: no text of a statement says so."""
+    default_size_bytes: int = DEFAULT_MERGE_TARGET_BYTES
+    """Where the table's settings say nothing, either."""
 
 
 @dataclass(frozen=True, slots=True)

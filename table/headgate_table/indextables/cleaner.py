@@ -1,11 +1,11 @@
 """PURGE: carries out a cleaning plan. First the log, then data files, and those only after an accepted purge commit.
 
-What may go is decided in `cleaning`. Every step leaves a table that reads as before, and several cleaners at once only
-repeat each other's deletes.
+What may go is decided in `cleaning`, `orphans` and `leftovers`. Every step leaves a table that reads as before, and several
+cleaners at once only repeat each other's deletes.
 """
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
 from typing import assert_never
 
 from headgate_schemas.ambient import Ambient
@@ -21,15 +21,19 @@ from headgate_table.indextables.cleaning import (
     Deletion,
     Protected,
     limits_of,
+    margin_ms,
     plan_cleaning,
 )
-from headgate_table.indextables.deleting import Deleted, count_states, delete_all
+from headgate_table.indextables.deleting import Deleted, Deleter, count_states
+from headgate_table.indextables.leftovers import expired_temporaries
 from headgate_table.indextables.log_inventory import LogInventory, take_inventory
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.log_survey import survey_log
 from headgate_table.indextables.named_files import NamedFiles
 from headgate_table.indextables.options import TableOptions
 from headgate_table.indextables.orphans import OrphanSearch
+from headgate_table.indextables.quarantine import expired_in_quarantine, fits_into_quarantine
+from headgate_table.store.local_leftovers import LocalLeftovers, local_leftovers
 
 MAX_ORPHANS = 200_000
 """Data files that one run deletes. A run keeps their names in memory; what is left over waits for the next."""
@@ -37,6 +41,9 @@ PURGE_PATHS = 10_000
 """Paths in one purge commit: about a megabyte of version file."""
 _ROUNDS = 3
 """How often a refused purge is planned anew. A refusal means that a file came back into use meanwhile."""
+_SHARE_OF_WINDOW = 4
+"""A purged path is forbidden for `coordinator.dedupe.window` only. Its file is deleted within half of that or not at all, and
+not more files are purged at once than can be deleted within a quarter."""
 
 _log = get_logger("headgate.clean")
 
@@ -58,10 +65,29 @@ class PurgeReport:
     message: str
     deletions: tuple[Deletion, ...]
     """What was deleted, or in a dry run what would be, object by object with the reason."""
+    is_complete: bool = True
+    """Whether nothing was left over for another run because there was too much of it."""
+
+
+@dataclass(slots=True)
+class _Run:
+    """One purge: when it began, which is the one time that ages are counted to, and what it has come to so far."""
+
+    now_ms: int
+    hours: int
+    youngest_ms: int
+    deleter: Deleter
+    deleted: Deleted
+    local: LocalLeftovers
+    notes: list[str] = field(default_factory=list)
+    is_complete: bool = True
 
 
 class Cleaner:
-    """Cleans one table. `protected` is what somebody needs that the table's log doesn't know of."""
+    """Cleans one table. `protected` is what somebody needs that the table's log doesn't know of.
+
+    `give_up` is asked again and again, and may raise to end the run: what is left then waits for the next.
+    """
 
     def __init__(
         self,
@@ -70,6 +96,7 @@ class Cleaner:
         options: TableOptions,
         commit: Callable[[Operation], Receipt],
         protected: Protected | None = None,
+        give_up: Callable[[], None] = lambda: None,
     ) -> None:
         self._reader = reader
         self._store = reader.store
@@ -77,11 +104,17 @@ class Cleaner:
         self._options = options
         self._commit = commit
         self._protected = protected or Protected()
+        self._give_up = give_up
 
     def purge(
-        self, older_than_hours: int | None = None, log_retention_hours: int | None = None, *, dry_run: bool = False
+        self,
+        older_than_hours: int | None = None,
+        log_retention_hours: int | None = None,
+        *,
+        dry_run: bool = False,
+        also: Sequence[Deletion] = (),
     ) -> PurgeReport:
-        """Delete expired versions and states, manifests and data files that nothing retained names.
+        """Delete expired versions and states, manifests and data files that nothing retained names, and what `also` lists.
 
         Raises `InvalidInput` for a retention of files under 24 hours, unless `purge.retentionCheckEnabled` is false.
         """
@@ -89,37 +122,22 @@ class Cleaner:
         if log_retention_hours is not None and log_retention_hours < 0:
             raise InvalidInput(f"the retention of the log is {log_retention_hours} hours; it can't be negative")
         began_s = self._ambient.monotonic_s()
-        deleted = Deleted()
+        run = self._begun(hours)
         survey = survey_log(self._reader, self._protected)
-        limits = limits_of(self._options, log_retention_hours)
-        plan = plan_cleaning(survey.inventory, survey.roots, limits, self._ambient.now_ms())
-        notes = list(plan.notes)
-        deleted.problems.extend(plan.problems)
-        if not dry_run:
-            delete_all(self._store, plan.deletions, deleted)
-            inventory = take_inventory(self._store)
+        plan = plan_cleaning(survey.inventory, survey.roots, limits_of(self._options, log_retention_hours), run.now_ms)
+        run.notes.extend(plan.notes)
+        run.deleted.problems.extend(plan.problems)
+        if dry_run:
+            orphans = self._orphans(survey.inventory, plan, run)
         else:
-            inventory = survey.inventory
-        orphans = self._orphans(inventory, plan if dry_run else CleaningPlan(()), hours, notes, deleted.problems)
+            run.deleter.delete_all(plan.deletions, run.deleted)
+            orphans = self._orphans(take_inventory(self._store), CleaningPlan(()), run)
+            self._delete_orphans(orphans, run)
+        leavings = (*self._leavings(run), *also)
         if not dry_run:
-            self._delete_orphans(orphans, hours, deleted)
-        listed = (*plan.deletions, *orphans) if dry_run else tuple(deleted.done)
-        report = PurgeReport(
-            status=_status(dry_run, deleted.problems),
-            orphaned_files_found=len(orphans),
-            orphaned_files_deleted=deleted.count(Category.DATA_FILE),
-            size_mb_deleted=_megabytes(deleted.done),
-            retention_hours=hours,
-            tx_log_files_deleted=sum(
-                deleted.count(category) for category in (Category.VERSION, Category.CHECKPOINT, Category.MANIFEST)
-            ),
-            expired_states_found=count_states(plan.deletions),
-            expired_states_deleted=deleted.states(),
-            dry_run=dry_run,
-            duration_ms=int((self._ambient.monotonic_s() - began_s) * 1000),
-            message=_message(dry_run, listed, [*deleted.problems, *notes]),
-            deletions=listed,
-        )
+            run.deleter.delete_all(leavings, run.deleted)
+        done = (*plan.deletions, *orphans, *leavings) if dry_run else tuple(run.deleted.done)
+        report = self._report(run, plan, orphans, done, dry_run, began_s)
         _log.info(
             "table_purged",
             table=self._store.uri,
@@ -129,6 +147,47 @@ class Cleaner:
             states=report.expired_states_deleted,
         )
         return report
+
+    def _begun(self, hours: int) -> _Run:
+        now_ms = self._ambient.now_ms()
+        if self._protected.looked_ms is not None:
+            now_ms = min(now_ms, self._protected.looked_ms)
+        return _Run(
+            now_ms=now_ms,
+            hours=hours,
+            youngest_ms=now_ms - hours * HOUR_MS - margin_ms(self._options),
+            deleter=Deleter(self._store, self._ambient, self._options, self._give_up),
+            deleted=Deleted(),
+            local=local_leftovers(self._store),
+        )
+
+    def _report(
+        self,
+        run: _Run,
+        plan: CleaningPlan,
+        orphans: Sequence[Deletion],
+        listed: tuple[Deletion, ...],
+        dry_run: bool,
+        began_s: float,
+    ) -> PurgeReport:
+        deleted = run.deleted
+        return PurgeReport(
+            status=_status(dry_run, deleted.problems),
+            orphaned_files_found=len(orphans),
+            orphaned_files_deleted=deleted.count(Category.DATA_FILE),
+            size_mb_deleted=_megabytes(deleted.done),
+            retention_hours=run.hours,
+            tx_log_files_deleted=sum(
+                deleted.count(category) for category in (Category.VERSION, Category.CHECKPOINT, Category.MANIFEST)
+            ),
+            expired_states_found=count_states(plan.deletions),
+            expired_states_deleted=deleted.states(),
+            dry_run=dry_run,
+            duration_ms=int((self._ambient.monotonic_s() - began_s) * 1000),
+            message=_message(dry_run, listed, [*deleted.problems, *dict.fromkeys(run.notes)]),
+            deletions=listed,
+            is_complete=run.is_complete,
+        )
 
     def _file_hours(self, asked: int | None) -> int:
         hours = self._options.purge_file_retention_hours if asked is None else asked
@@ -141,21 +200,37 @@ class Cleaner:
             )
         return hours
 
-    def _orphans(
-        self, inventory: LogInventory, plan: CleaningPlan, hours: int, notes: list[str], problems: list[str]
-    ) -> list[Deletion]:
+    def _orphans(self, inventory: LogInventory, plan: CleaningPlan, run: _Run) -> list[Deletion]:
         """Data files that nothing names which the plan leaves; none when that can't be found out."""
+        self._give_up()
         try:
             named = self._named(inventory, {deletion.key for deletion in plan.deletions})
         except (CorruptTable, InvalidInput) as error:
-            problems.append(f"no data file was deleted, because the log doesn't say which are still named: {error}")
+            run.deleted.problems.append(
+                f"no data file was deleted, because the log doesn't say which are still named: {error}"
+            )
             return []
-        search = OrphanSearch(named, self._ambient.now_ms() - hours * HOUR_MS, MAX_ORPHANS)
-        found = search.look(self._store.list())
+        search = OrphanSearch(named, run.youngest_ms, MAX_ORPHANS)
+        found = [info for info in search.look(self._store.list()) if not run.local.is_linked(info.key)]
         if not search.is_complete:
-            notes.append(f"there are more than {MAX_ORPHANS} orphaned files; run it again for the rest")
-        reason = f"no retained version names it, and it is older than {hours} hours"
+            run.is_complete = False
+            run.notes.append(f"there are more than {MAX_ORPHANS} orphaned files; run it again for the rest")
+        if self._options.purge_quarantine_hours:
+            unmovable = [info.key for info in found if not fits_into_quarantine(info.key)]
+            if unmovable:
+                run.notes.append(
+                    f"{len(unmovable)} names are too long for quarantine and were left, such as {unmovable[0]}"
+                )
+            found = [info for info in found if fits_into_quarantine(info.key)]
+        reason = f"no retained version names it, and it is older than {run.hours} hours"
         return [Deletion(info.key, info.size, Category.DATA_FILE, reason) for info in found]
+
+    def _leavings(self, run: _Run) -> list[Deletion]:
+        """What killed writers and earlier cleaners have left behind."""
+        hours = self._options.purge_quarantine_hours or self._options.purge_file_retention_hours
+        oldest_ms = run.now_ms - hours * HOUR_MS - margin_ms(self._options)
+        temporaries = expired_temporaries(run.local, run.youngest_ms, run.now_ms)
+        return [*temporaries, *expired_in_quarantine(self._store, oldest_ms, run.now_ms)]
 
     def _named(self, inventory: LogInventory, going: Collection[str]) -> NamedFiles:
         named = NamedFiles(self._reader)
@@ -171,13 +246,22 @@ class Cleaner:
                 named.add_version(version)
         return named
 
-    def _delete_orphans(self, orphans: list[Deletion], hours: int, deleted: Deleted) -> None:
-        for start in range(0, len(orphans), PURGE_PATHS):
-            batch = self._forbidden(orphans[start : start + PURGE_PATHS], hours, deleted)
-            if not delete_all(self._store, batch, deleted):
+    def _delete_orphans(self, orphans: list[Deletion], run: _Run) -> None:
+        window_s = self._options.dedupe_window_hours * 3600
+        step = max(1, min(PURGE_PATHS, self._options.purge_deletes_per_second * window_s // _SHARE_OF_WINDOW))
+        for start in range(0, len(orphans), step):
+            # Counted from before the commit, by both clocks: one of them may have stood still with the machine.
+            began_s, began_ms = self._ambient.monotonic_s(), self._ambient.now_ms()
+            batch = self._forbidden(orphans[start : start + step], run)
+
+            def still_forbidden(began_s: float = began_s, began_ms: int = began_ms) -> bool:
+                gone_s = max(self._ambient.monotonic_s() - began_s, (self._ambient.now_ms() - began_ms) / 1000)
+                return gone_s < window_s / 2
+
+            if not run.deleter.delete_all(batch, run.deleted, still_forbidden):
                 return
 
-    def _forbidden(self, batch: list[Deletion], hours: int, deleted: Deleted) -> list[Deletion]:
+    def _forbidden(self, batch: list[Deletion], run: _Run) -> list[Deletion]:
         """The files of the batch that a purge commit has forbidden for good; only these may be deleted."""
         reason = ""
         for _ in range(_ROUNDS):
@@ -189,11 +273,11 @@ class Cleaner:
                     return batch
                 case Rejected(reason=reason):
                     wanted = {deletion.key for deletion in batch}
-                    again = self._orphans(take_inventory(self._store), CleaningPlan(()), hours, [], deleted.problems)
+                    again = self._orphans(take_inventory(self._store), CleaningPlan(()), run)
                     batch = [item for item in again if item.key in wanted]
                 case _:
                     assert_never(receipt)
-        deleted.problems.append(f"{len(batch)} files were left, because their purge was refused: {reason}")
+        run.deleted.problems.append(f"{len(batch)} files were left, because their purge was refused: {reason}")
         return []
 
 
@@ -213,6 +297,6 @@ def _message(dry_run: bool, deletions: Collection[Deletion], problems: Collectio
     for category in Category:
         found = [deletion for deletion in deletions if deletion.category is category]
         if found:
-            parts.append(f"{len(found)} {category.value}{'s' if len(found) > 1 else ''}")
+            parts.append(f"{len(found)} {category.plural if len(found) > 1 else category.value}")
     verb = "would delete" if dry_run else "deleted"
     return "; ".join([f"{verb} {', '.join(parts)}" if parts else "nothing to delete", *problems])

@@ -12,10 +12,11 @@ from enum import Enum
 from headgate_table.indextables.log_inventory import LogInventory
 from headgate_table.indextables.options import TableOptions
 
-HOUR_MS = 3_600_000
+MINUTE_MS = 60_000
+HOUR_MS = 60 * MINUTE_MS
 MIN_STATES = 2
 """A reader that is under way with the last state but one must be able to finish."""
-MIN_MANIFEST_AGE_MS = 20 * 60_000
+MIN_MANIFEST_AGE_MS = 20 * MINUTE_MS
 """No setting goes below it. A writer gives up a state that took ten minutes, so nothing older is about to be referred to."""
 MIN_FILE_AGE_HOURS = 24
 """Below it a setting must say that it is meant."""
@@ -29,10 +30,22 @@ class Category(Enum):
     VERSION = "version file"
     MANIFEST = "manifest"
     DATA_FILE = "data file"
+    TEMPORARY = "temporary file"
+    """Of a local writer that was killed."""
+    QUARANTINED = "object in quarantine"
+    """`quarantine` says what that is."""
+    CLAIM = "claim"
+    """A proposal too large for the bus."""
+
+    @property
+    def plural(self) -> str:
+        return "objects in quarantine" if self is Category.QUARANTINED else f"{self.value}s"
 
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
+    """One object that is deleted. On a local store the sidecar that Hadoop keeps beside a file goes with it, unlisted."""
+
     key: str
     size: int
     category: Category
@@ -60,8 +73,12 @@ class Protected:
     """Keys of data files."""
     manifests: frozenset[str] = frozenset()
     """Keys of manifests."""
+    claims: frozenset[str] = frozenset()
+    """Keys of claims."""
     versions_from: int | None = None
     """Versions from here on are still needed, whatever their age: they may have to be announced again."""
+    looked_ms: int | None = None
+    """When the looking began: what was proposed since is not among these, and is kept by its age at that time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +101,8 @@ class Limits:
     state_age_ms: int
     log_age_ms: int
     manifest_age_ms: int
+    skew_ms: int = 0
+    """By how much an object may seem older than it is, since its time is the store's. It is in the first two ages already."""
     manifests_with_states: bool = False
     """Whether manifests go at once with the last state that refers to them, whatever their age."""
 
@@ -107,10 +126,16 @@ def limits_of(options: TableOptions, log_retention_hours: int | None = None) -> 
     log_hours = options.purge_log_retention_hours if log_retention_hours is None else log_retention_hours
     return Limits(
         state_count=options.retention_versions,
-        state_age_ms=options.retention_hours * HOUR_MS,
-        log_age_ms=log_hours * HOUR_MS,
+        state_age_ms=options.retention_hours * HOUR_MS + margin_ms(options),
+        log_age_ms=log_hours * HOUR_MS + margin_ms(options),
         manifest_age_ms=options.gc_min_manifest_age_hours * HOUR_MS,
+        skew_ms=options.purge_clock_skew_minutes * MINUTE_MS,
     )
+
+
+def margin_ms(options: TableOptions) -> int:
+    """What is added to retentions, since ages are told by two clocks; nothing where somebody says that no job is running."""
+    return options.purge_clock_skew_minutes * MINUTE_MS if options.purge_retention_check else 0
 
 
 def plan_cleaning(inventory: LogInventory, roots: Roots, limits: Limits, now_ms: int) -> CleaningPlan:
@@ -182,8 +207,9 @@ def _expired_states(
 ) -> tuple[set[int], list[Deletion]]:
     gone: set[int] = set()
     deletions: list[Deletion] = []
+    superseded_below = _superseded_below(inventory, limits, now_ms)
     for number, folder in inventory.states.items():
-        if folder.manifest is None or number >= pointer or number in kept:
+        if folder.manifest is None or number >= min(pointer, superseded_below) or number in kept:
             continue
         age_ms = now_ms - folder.manifest.modified_ms
         if age_ms <= limits.state_age_ms:
@@ -194,6 +220,21 @@ def _expired_states(
         for info in (folder.manifest, *folder.strays):
             deletions.append(Deletion(info.key, info.size, Category.STATE, reason))
     return gone, deletions
+
+
+def _superseded_below(inventory: LogInventory, limits: Limits, now_ms: int) -> int:
+    """States below it have had a later one for so long that no writer is still at work on top of them.
+
+    Such a writer carries their manifests over, which may be as old as can be: what counts for these is how long nobody can
+    have begun to refer to them. Once their state is gone, nothing tells that any more, so it stays until then.
+    """
+    least_ms = -1 if limits.manifests_with_states else MIN_MANIFEST_AGE_MS + limits.skew_ms
+    old = [
+        number
+        for number, folder in inventory.states.items()
+        if folder.manifest is not None and now_ms - folder.manifest.modified_ms > least_ms
+    ]
+    return max(old, default=-1)
 
 
 def _expired_checkpoints(
@@ -253,7 +294,8 @@ def _orphan_manifests(
     now_ms: int,
     problems: list[str],
 ) -> list[Deletion]:
-    """Manifests that no state which stays refers to. A manifest's age counts from its own modification."""
+    """Manifests that no state which stays refers to. Their age counts from their own modification, which is as good as from
+    when the last state let go of them: `_superseded_below` keeps that one until then."""
     referenced = set(roots.manifests)
     for number in inventory.readable_states():
         if number in gone_states:
@@ -266,7 +308,7 @@ def _orphan_manifests(
     released: set[str] = set()
     if limits.manifests_with_states:
         released = {key for number in gone_states if (facts := roots.states.get(number)) for key in facts.manifests}
-    oldest_ms = max(limits.manifest_age_ms, MIN_MANIFEST_AGE_MS)
+    oldest_ms = max(limits.manifest_age_ms, MIN_MANIFEST_AGE_MS) + limits.skew_ms
     return [
         Deletion(
             key,

@@ -62,6 +62,11 @@ class DirectCommitter:
         with self._lock:
             return self._refresh()
 
+    def seen(self) -> LoadedLog:
+        """The newest version that was seen, such as that of the last commit: only the first time is the store asked."""
+        with self._lock:
+            return self._loaded or self._refresh()
+
     def commit(self, operation: Operation, proposal_id: str | None = None, *, reads: ReadSet | None = None) -> Receipt:
         """Commit or refuse; with `reads`, refuse also when what was read doesn't stand any more.
 

@@ -9,6 +9,7 @@ from headgate_schemas.version import __version__
 from headgate_table.errors import OutcomeUnknown, TableExists
 from headgate_table.indextables.listing import list_log
 from headgate_table.indextables.names import version_key
+from headgate_table.indextables.option_conflicts import check_configuration
 from headgate_table.indextables.options import TableOptions, reserved_key, table_options
 from headgate_table.indextables.version_file import decode_actions, encode_actions
 from headgate_table.store.interface import AlreadyExists, Created, Store, Unknown
@@ -44,7 +45,7 @@ def create_table(store: Store, ambient: Ambient, operation: Create) -> Metadata:
 def metadata_of(operation: Create, new_id: str, now_ms: int) -> Metadata:
     """The metadata of a new table. Raises `InvalidInput` for a schema or a configuration that no table can have."""
     check_partition_columns(operation.schema_string, operation.partition_columns)
-    table_options(operation.configuration)
+    check_configuration(operation.configuration)
     reserved = reserved_key(operation.configuration)
     if reserved is not None:
         raise InvalidInput(f"{reserved} belongs to the committer and can't be set")

@@ -30,6 +30,7 @@ from headgate_schemas.partition_text import covers
 from headgate_schemas.predicates import Predicate, columns
 from headgate_schemas.table_schema import additive_evolution, column_kinds
 from headgate_table.indextables.memory import MAX_PURGED
+from headgate_table.indextables.option_conflicts import new_problem
 from headgate_table.indextables.options import reserved_key, table_options
 from headgate_table.store.paths import check_key
 
@@ -79,7 +80,7 @@ class Evidence:
     manifests: frozenset[str] = frozenset()
     """The manifests that the newest state refers to, as it names them."""
     swap_differs: str | None = None
-    """What differs between a swap's manifests and the live set of its base; None when nothing does."""
+    """What differs between a swap's manifests and the live set of its base, or may; None when nothing does."""
     conflict: str | None = None
     """What was changed since that a serializable proposal has read; None when nothing was, or when it doesn't matter."""
     can_purge: bool = True
@@ -250,6 +251,9 @@ def _alter(operation: Alter, metadata: Metadata, evidence: Evidence) -> Effect:
         schema_string = operation.schema_string
     configuration = {key: value for key, value in metadata.configuration.items() if key not in operation.configuration}
     configuration |= {key: value for key, value in operation.configuration.items() if value is not None}
+    problem = new_problem(metadata.configuration, operation.configuration, configuration)
+    if problem is not None:
+        raise _Refused(RejectCode.INVALID, problem)
     changed = replace(
         metadata,
         configuration=configuration,
@@ -284,7 +288,7 @@ def _compact(operation: CompactState, evidence: Evidence) -> Effect:
         )
     if evidence.swap_differs is not None:
         raise _Refused(
-            RejectCode.BASE_GONE, f"the new manifests don't hold the same live files: {evidence.swap_differs}"
+            RejectCode.BASE_GONE, f"the new manifests don't hold the same live files for sure: {evidence.swap_differs}"
         )
     return Effect(swap=operation)
 

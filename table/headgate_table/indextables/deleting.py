@@ -1,11 +1,15 @@
-"""Deleting what a plan lists, in its order and in batches, and counting what was done."""
+"""Deleting what a plan lists: in its order, in batches, no faster than allowed, into quarantine where that is wanted."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
 from headgate_table.errors import StoreError
 from headgate_table.indextables.cleaning import Category, Deletion
+from headgate_table.indextables.options import TableOptions
+from headgate_table.indextables.quarantine import QUARANTINED, quarantine_key
+from headgate_table.store.copying import copy_object
 from headgate_table.store.interface import Store
 
 BATCH = 1000
@@ -27,39 +31,81 @@ class Deleted:
     def states(self) -> int:
         return count_states(self.done)
 
-    @property
-    def bytes(self) -> int:
-        return sum(deletion.size for deletion in self.done)
-
 
 def count_states(deletions: Sequence[Deletion]) -> int:
     """How many states these deletions take away; a folder may hold several objects."""
     return len({item.key.rpartition("/")[0] for item in deletions if item.category is Category.STATE})
 
 
-def delete_all(store: Store, deletions: Sequence[Deletion], deleted: Deleted) -> bool:
-    """Delete in the given order. The first failure ends it, since what comes later leans on what came before."""
-    position = 0
-    while position < len(deletions):
-        batch = _next_batch(deletions, position)
-        try:
-            store.delete([deletion.key for deletion in batch])
-        except StoreError as error:
-            left = len(deletions) - position
-            deleted.problems.append(f"{error}; {left} objects were left for the next run")
-            _log.warning("delete_failed", table=store.uri, key=batch[0].key, left=left, reason=str(error))
-            return False
-        deleted.done.extend(batch)
-        position += len(batch)
+def _always() -> bool:
     return True
 
 
-def _next_batch(deletions: Sequence[Deletion], position: int) -> Sequence[Deletion]:
-    category = deletions[position].category
-    if category in (Category.VERSION, Category.STATE):
-        # One request deletes in any order, but versions must go as a prefix, and a state before what lies beside it.
-        return deletions[position : position + 1]
-    end = position
-    while end < min(len(deletions), position + BATCH) and deletions[end].category is category:
-        end += 1
-    return deletions[position:end]
+def _go_on() -> None:
+    return
+
+
+class Deleter:
+    """Deletes from one table, during one run. `give_up` is asked before every request, and may raise to end the run."""
+
+    def __init__(
+        self, store: Store, ambient: Ambient, options: TableOptions, give_up: Callable[[], None] = _go_on
+    ) -> None:
+        self._store = store
+        self._ambient = ambient
+        self._per_second = options.purge_deletes_per_second
+        self._has_quarantine = options.purge_quarantine_hours > 0
+        self._give_up = give_up
+        self._next_s = ambient.monotonic_s()
+
+    def delete_all(
+        self, deletions: Sequence[Deletion], deleted: Deleted, may_go_on: Callable[[], bool] = _always
+    ) -> bool:
+        """Delete in the given order; whether all was. The first failure ends it: what comes later leans on what came before.
+
+        So does `may_go_on`, which is asked right before every request.
+        """
+        position = 0
+        while position < len(deletions):
+            batch = self._next_batch(deletions, position)
+            self._wait(len(batch))
+            self._give_up()
+            left = len(deletions) - position
+            try:
+                self._copy(batch)
+                if not may_go_on():  # asked last, for all before it may have taken its time
+                    deleted.problems.append(f"it took too long; {left} objects were left for the next run")
+                    return False
+                self._store.delete([deletion.key for deletion in batch])
+            except StoreError as error:
+                deleted.problems.append(f"{error}; {left} objects were left for the next run")
+                _log.warning("delete_failed", table=self._store.uri, key=batch[0].key, left=left, reason=str(error))
+                return False
+            deleted.done.extend(batch)
+            position += len(batch)
+        return True
+
+    def _copy(self, batch: Sequence[Deletion]) -> None:
+        if self._has_quarantine and batch[0].category in QUARANTINED:
+            now_ms = self._ambient.now_ms()
+            for deletion in batch:
+                self._give_up()
+                copy_object(self._store, deletion.key, quarantine_key(deletion.key, now_ms))
+
+    def _wait(self, count: int) -> None:
+        """Until these may be deleted: a request that deletes many makes the next one wait for all of them."""
+        now_s = self._ambient.monotonic_s()
+        if now_s < self._next_s:
+            self._ambient.sleep(self._next_s - now_s)
+        self._next_s = max(now_s, self._next_s) + count / self._per_second
+
+    def _next_batch(self, deletions: Sequence[Deletion], position: int) -> Sequence[Deletion]:
+        category = deletions[position].category
+        if category in (Category.VERSION, Category.STATE):
+            # One request deletes in any order, but versions must go as a prefix, and a state before what lies beside it.
+            return deletions[position : position + 1]
+        most = min(BATCH, self._per_second)
+        end = position
+        while end < min(len(deletions), position + most) and deletions[end].category is category:
+            end += 1
+        return deletions[position:end]

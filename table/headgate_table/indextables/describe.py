@@ -1,9 +1,10 @@
 """What a table looks like from outside, in one value: DESCRIBE STATE. The rows of its log are `describe_log`'s subject."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, assert_never
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate_schemas.errors import HeadgateError
@@ -14,10 +15,25 @@ from headgate_table.indextables.log_reader import LoadedLog, LogReader
 from headgate_table.indextables.names import LOG, parse_checkpoint_part_name
 from headgate_table.indextables.options import TableOptions
 from headgate_table.indextables.resolve import Base, BaseKind
+from headgate_table.indextables.skips import skips
 from headgate_table.store.interface import Store
 
 OK = "OK"
 NO_CHECKPOINT = "No checkpoint found"
+MAX_SKIPS_SHOWN = 100
+"""Of the files that are left alone; all of them are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedFile:
+    """A live file that merges leave alone for now."""
+
+    path: str
+    reason: str
+    skip_count: int
+    skip_timestamp: int
+    retry_after: int | None
+    """When it is tried again, in epoch milliseconds; None where the skip doesn't say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +57,10 @@ class TableDescription(Mapping[str, Any]):
     created_at: int | None
     """When the state was written, in epoch milliseconds."""
     protocol_version: int
+    num_skipped: int = 0
+    """Live files that merges leave alone for now, because they could not be read."""
+    skipped: tuple[SkippedFile, ...] = ()
+    """The first of them, by path."""
 
     def __getitem__(self, key: str) -> Any:
         if key not in _NAMES:
@@ -57,11 +77,16 @@ class TableDescription(Mapping[str, Any]):
 _NAMES = tuple(field.name for field in fields(TableDescription))
 
 
-def describe(reader: LogReader, options_for: Callable[[Mapping[str, str]], TableOptions]) -> TableDescription:
-    """The newest version. A log that can't be read is described, too, by its error. Raises `TableNotFound`."""
+def describe(
+    reader: LogReader, options_for: Callable[[Mapping[str, str]], TableOptions], now_ms: int | None = None
+) -> TableDescription:
+    """The newest version, and with the time the skips that hold at it.
+
+    A log that can't be read is described, too, by its error. Raises `TableNotFound`.
+    """
     try:
         log = reader.latest()
-        return _described(reader, log, options_for(reader.metadata(log).configuration))
+        return _described(reader, log, options_for(reader.metadata(log).configuration), now_ms)
     except TableNotFound:
         raise
     except HeadgateError as error:
@@ -81,9 +106,10 @@ def describe(reader: LogReader, options_for: Callable[[Mapping[str, str]], Table
         )
 
 
-def _described(reader: LogReader, log: LoadedLog, options: TableOptions) -> TableDescription:
+def _described(reader: LogReader, log: LoadedLog, options: TableOptions, now_ms: int | None) -> TableDescription:
     entries, _ = read_entries(reader.store, reader.resources, log, ("path", "size"))
     state = log.state
+    skipped = () if now_ms is None else _skipped(reader, log, entries.column("path"), now_ms)
     listed = sum(info.num_entries for info in state.manifests) if state is not None else 0
     return TableDescription(
         table_path=reader.store.uri,
@@ -98,7 +124,20 @@ def _described(reader: LogReader, log: LoadedLog, options: TableOptions) -> Tabl
         status=NO_CHECKPOINT if log.plan.base.kind is BaseKind.NOTHING else OK,
         created_at=state.created_at if state is not None else None,
         protocol_version=log.protocol.min_reader_version,
+        num_skipped=len(skipped),
+        skipped=tuple(skipped[:MAX_SKIPS_SHOWN]),
     )
+
+
+def _skipped(reader: LogReader, log: LoadedLog, live: pa.ChunkedArray, now_ms: int) -> Sequence[SkippedFile]:
+    held = skips(reader, log, now_ms)
+    if not held:
+        return ()
+    paths = live.filter(pc.is_in(live, value_set=pa.array(sorted(held), pa.string()))).to_pylist()
+    return [
+        SkippedFile(path, skip.reason, skip.skip_count, skip.skip_timestamp, skip.retry_after)
+        for path, skip in ((path, held[path]) for path in sorted(paths))
+    ]
 
 
 def _format(store: Store, base: Base) -> str:

@@ -99,13 +99,25 @@ def renormalise_entries(
     For writers that write every entry of a table anew. Old names are never taken out of a registry here: version files
     that are still retained may use them.
     """
-    column = entries.column("doc_mapping_ref")
-    refs = [ref for ref in column.unique().to_pylist() if ref is not None]
+    refs = [ref for ref in entries.column("doc_mapping_ref").unique().to_pylist() if ref is not None]
+    renamed, new = renaming(refs, registry, threshold)
+    return rename_refs(entries, renamed), new
+
+
+def renaming(
+    refs: Iterable[str], registry: Mapping[str, str], threshold: int = RENORMALISE_THRESHOLD
+) -> tuple[Mapping[str, str], dict[str, str]]:
+    """The references that get another name, and what the registry lacks for that (bare hash to text)."""
     found = renormalise(refs, registry, threshold)
-    new = {name: text for name, text in found.registry.items() if look_up(name, registry) is None}
-    if not found.renamed:
-        return entries, new
-    old = pa.array(found.renamed, pa.string())
-    renamed = pa.array(found.renamed.values(), pa.string()).take(pc.index_in(column, value_set=old))
+    return found.renamed, {name: text for name, text in found.registry.items() if look_up(name, registry) is None}
+
+
+def rename_refs(entries: pa.Table, renamed: Mapping[str, str]) -> pa.Table:
+    """The entries with other names for some references."""
+    if not renamed:
+        return entries
+    column = entries.column("doc_mapping_ref")
+    old = pa.array(renamed, pa.string())
+    new = pa.array(renamed.values(), pa.string()).take(pc.index_in(column, value_set=old))
     place = entries.column_names.index("doc_mapping_ref")
-    return entries.set_column(place, "doc_mapping_ref", pc.coalesce(renamed, column)), new
+    return entries.set_column(place, "doc_mapping_ref", pc.coalesce(new, column))

@@ -5,9 +5,12 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from headgate_schemas.actions import Metadata, RemoveFile
+from headgate_schemas.column_kinds import kinds_of
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.operations import Committed, Delete, Duplicate, Operation, Receipt, Rejected
-from headgate_schemas.predicates import columns
+from headgate_schemas.partition_text import covers
+from headgate_schemas.predicates import Predicate, columns
+from headgate_schemas.table_schema import column_kinds
 from headgate_table.indextables.log_reader import LogReader
 
 
@@ -34,37 +37,47 @@ def drop_partitions(
 
     Raises `InvalidInput` for a table without partitions, and for a column that is no partition column.
     """
-    _check(reader.store.uri, metadata, where)
+    predicate = _checked(reader.store.uri, metadata, where)
     if matching(where) == 0:
         return _nothing(reader.store.uri, where)
     receipt = commit(Delete(where=where))
     match receipt:
         case Committed(version) | Duplicate(version):
-            return _report(reader, version, where)
+            return _report(reader, metadata, version, where, predicate)
         case Rejected(reason=reason):
             return DropReport(reader.store.uri, "error", 0, 0, 0, reason)
         case _:
             assert_never(receipt)
 
 
-def _check(uri: str, metadata: Metadata, where: str) -> None:
+def _checked(uri: str, metadata: Metadata, where: str) -> Predicate:
     if not metadata.partition_columns:
         raise InvalidInput(
             f"{uri} is not partitioned, so there are no partitions to drop; delete files by path instead"
         )
     from headgate_schemas.predicate_text import parse_predicate  # imports sqlglot, which only predicates need
 
-    for column in sorted(columns(parse_predicate(where))):
+    predicate = parse_predicate(where)
+    for column in sorted(columns(predicate)):
         if column not in metadata.partition_columns:
             raise InvalidInput(
                 f"{column!r} is no partition column of {uri}, so it can't select whole partitions; partition columns: "
                 f"{', '.join(metadata.partition_columns)}"
             )
+    return predicate
 
 
-def _report(reader: LogReader, version: int, where: str) -> DropReport:
-    """What the version really removed: files may have come and gone since they were counted."""
-    removes = [action for action in reader.actions(version) if isinstance(action, RemoveFile)]
+def _report(reader: LogReader, metadata: Metadata, version: int, where: str, predicate: Predicate) -> DropReport:
+    """What the version really removed: files may have come and gone since they were counted.
+
+    A version may hold what others proposed as well, such as removes in other partitions.
+    """
+    kinds = kinds_of(column_kinds(metadata.schema_string))
+    removes = [
+        action
+        for action in reader.actions(version)
+        if isinstance(action, RemoveFile) and covers(predicate, action.partition_values or {}, kinds)
+    ]
     if not removes:
         return _nothing(reader.store.uri, where)
     partitions = {tuple(sorted((remove.partition_values or {}).items())) for remove in removes}

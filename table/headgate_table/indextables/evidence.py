@@ -17,11 +17,11 @@ from headgate_table.indextables.entries import ALL_COLUMNS
 from headgate_table.indextables.entry_reader import EntryFilter, read_entries
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
 from headgate_table.indextables.memory import TableMemory
-from headgate_table.indextables.names import carried_path
+from headgate_table.indextables.names import LEGACY_STATE_MANIFEST, STATE_MANIFEST, carried_path, state_key
 from headgate_table.indextables.path_index import FACT_COLUMNS, find_entries
 from headgate_table.indextables.serializable import read_conflict
 from headgate_table.indextables.state_manifest import StateManifest
-from headgate_table.indextables.swap import swap_difference
+from headgate_table.indextables.swap import swap_difference, unsafe_manifest
 
 MAX_VERSIONS_COMPARED = 1_000
 """Versions that a serializable proposal may lie behind. Each is read and compared, so older ones conflict unread."""
@@ -91,8 +91,9 @@ class EvidenceReader:
         asked: Questions,
         metadata: Metadata,
         reads: ReadSet | None = None,
+        taken_ms: int | None = None,
     ) -> Evidence:
-        """All there is to know for one operation that is decided by itself."""
+        """All there is to know for one operation that is decided by itself, which a bus took at `taken_ms`."""
         conflict = None if reads is None else self.conflict(log, reads, metadata)
         if conflict is not None:
             return Evidence(conflict=conflict)
@@ -100,7 +101,7 @@ class EvidenceReader:
             case Purge():
                 return self._for_purge(log, memory, asked.paths)
             case CompactState():
-                return self._for_swap(log, operation)
+                return self._for_swap(log, operation, taken_ms)
             case Alter():
                 unknown = min(memory.complete_from - 1, log.version)
                 return Evidence(metadata_version=max(memory.metadata_version, unknown))
@@ -127,11 +128,14 @@ class EvidenceReader:
         blocked |= dict.fromkeys(self._in_kept_states(paths), Blocked.RETAINED)
         return Evidence(live, blocked, can_purge=memory.has_room_to_purge(len(paths)))
 
-    def _for_swap(self, log: LoadedLog, swap: CompactState) -> Evidence:
+    def _for_swap(self, log: LoadedLog, swap: CompactState, taken_ms: int | None) -> Evidence:
         if log.state is None:
             return Evidence()
         manifests = frozenset(carried_path(info.path, log.state.version) for info in log.state.manifests)
-        differs = swap_difference(self._reader, log.state, swap) if set(swap.removes) <= manifests else None
+        differs = None
+        if set(swap.removes) <= manifests:
+            differs = None if taken_ms is None else unsafe_manifest(self._reader.store, swap, taken_ms)
+            differs = differs or swap_difference(self._reader, log.state, swap)
         return Evidence(manifests=manifests, swap_differs=differs)
 
     def _in_log(
@@ -167,6 +171,11 @@ class EvidenceReader:
         """Those of the paths that a kept state lists: earlier versions need their files."""
         named: set[str] = set()
         for number in self._reader.full_listing().states:
+            # On a local disk folders outlive their states, and what was read of one before it was cleaned up is remembered.
+            if not any(
+                self._reader.store.head(state_key(number, name)) for name in (STATE_MANIFEST, LEGACY_STATE_MANIFEST)
+            ):
+                continue
             state = self._reader.state_or_none(number)
             named.update(find_entries(self._reader.store, self._reader.resources, state, paths))
         return named

@@ -353,7 +353,7 @@ class LogReader:
         if pointer is not None:
             return TableNotFound(
                 f"{self.store.uri} has a pointer ({LOG}/_last_checkpoint) but neither states nor version files. "
-                f"If data files are left, `headgate table repair` can rebuild the log"
+                f"If data files are left, `headgate table repair --from-files` can rebuild the log"
             )
         return TableNotFound(
             f"there is no table at {self.store.uri}: it has no {LOG} folder with versions or states. "

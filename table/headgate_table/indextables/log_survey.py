@@ -12,7 +12,7 @@ from headgate_table.indextables.log_inventory import LogInventory, take_inventor
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.memory_text import is_memory
 from headgate_table.indextables.named_files import swapped_manifests
-from headgate_table.indextables.names import resolve_manifest
+from headgate_table.indextables.names import checkpoint_key, resolve_manifest, state_key
 from headgate_table.indextables.pointer import Pointer
 from headgate_table.indextables.state_manifest import StateManifest
 
@@ -46,12 +46,30 @@ def survey_log(reader: LogReader, protected: Protected) -> LogSurvey:
         inventory = replace(inventory, states=left)
     manifests = _under_way(reader, inventory) | protected.manifests
     known = _with_metadata_versions(reader, inventory, states)
-    pointer = reader.pointer()
+    pointer = _pointer(reader, inventory, known)
     versions_from = protected.versions_from
     if not remembers and not inventory.checkpoints:  # JSON checkpoints carry the floor, and nothing carries more
         versions_from = _lower(versions_from, _first_to_remember(reader, inventory))
-    roots = Roots(pointer.version if isinstance(pointer, Pointer) else None, known, manifests, versions_from)
+    roots = Roots(pointer, known, manifests, versions_from)
     return LogSurvey(inventory, roots)
+
+
+def _pointer(reader: LogReader, inventory: LogInventory, states: Mapping[int, StateFacts | None]) -> int | None:
+    """Where the pointer stands; None without a usable one.
+
+    Writers go on meanwhile. What it names may be newer than the listing: then it counts as standing at the newest state
+    or checkpoint that was listed, which it has passed, so that all beyond stays.
+    """
+    found = reader.pointer()
+    if not isinstance(found, Pointer):
+        return None
+    anchors = {*(number for number, facts in states.items() if facts is not None), *inventory.checkpoints}
+    newest = max(anchors, default=None)
+    number = found.version
+    if number in states or number in inventory.checkpoints or (newest is not None and number < newest):
+        return number
+    key = state_key(number) if found.is_avro else checkpoint_key(number)
+    return number if reader.store.head(key) is None else newest
 
 
 def _facts(reader: LogReader, state: StateManifest, version: int, *, has_coordinator: bool) -> StateFacts:

@@ -58,7 +58,7 @@ def read_manifests(
         key = resolve_manifest(infos[place].path, state_version, store.uri)
         if keep is None:
             return read_manifest(store, resources, key, infos[place].num_entries, columns, split=few)
-        fetched, container = _fetch(store, key, infos[place].num_entries)
+        fetched, container = fetch_manifest(store, key, infos[place].num_entries)
         return ManifestPart(_decoded(resources, container, columns, keep, split=few), fetched, False)
 
     found |= dict(
@@ -74,7 +74,7 @@ def _read_small(
     """Small manifests that nothing is known of: fetched side by side, decoded together."""
     keys = [resolve_manifest(info.path, state_version, store.uri) for info in infos]
     pairs = list(zip(keys, [info.num_entries for info in infos], strict=True))
-    fetched = resources.each(lambda pair: _fetch(store, *pair), pairs)
+    fetched = resources.each(lambda pair: fetch_manifest(store, *pair), pairs)
     needed = ordered({"path", *columns})
     tables = decode_entries_together([container for _, container in fetched], needed, resources.splitters)
     parts = []
@@ -101,7 +101,7 @@ def read_manifest(
     if known is not None and not missing:
         return ManifestPart(known.select(list(columns)), 0, True)
     # Every manifest has paths: fields that this writer doesn't know can't be read for themselves.
-    fetched, container = _fetch(store, key, num_entries)
+    fetched, container = fetch_manifest(store, key, num_entries)
     table = _decoded(resources, container, ordered({"path", *missing}), None, split=split).select(missing)
     if resources.disk is not None:
         resources.disk.put(store.uri, key, table)
@@ -145,7 +145,7 @@ def _joined(left: pa.Table, right: pa.Table) -> pa.Table:
     return left
 
 
-def _fetch(store: Store, key: str, num_entries: int | None) -> tuple[int, Container]:
+def fetch_manifest(store: Store, key: str, num_entries: int | None) -> tuple[int, Container]:
     """The size of a manifest, and the manifest, which must have as many entries as its state says."""
     try:
         data = store.get(key, max_bytes=MAX_MANIFEST_BYTES)

@@ -1,6 +1,7 @@
 """New manifests: entries encoded by the writer profile, put under a fresh name, and described for a state."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,22 +23,41 @@ _SCHEMA_A = tuple(field for field in ENTRY_FIELDS if field.in_schema_a)
 _ONLY_B = tuple(field.column for field in ENTRY_FIELDS if not field.in_schema_a)
 
 
+@dataclass(frozen=True, slots=True)
+class NewName:
+    """What is drawn for a new manifest: its path, and the mark between its blocks."""
+
+    path: str
+    sync: bytes
+
+
+def new_name(ambient: Ambient) -> NewName:
+    return NewName(manifest_path(ambient.new_id()[:16]), bytes.fromhex(ambient.new_id()))
+
+
 def write_manifest(
     store: Store, ambient: Ambient, options: TableOptions, entries: pa.Table, metadata: Metadata
 ) -> NewManifest:
     """Put one manifest with these entries into the log. Nothing refers to it yet."""
-    name, fields = schema_for(entries)
-    path = manifest_path(ambient.new_id()[:16])
+    data, manifest = encode_named(new_name(ambient), options, entries, metadata)
+    store.put(log_key(manifest.path), data)
+    return manifest
+
+
+def encode_named(
+    name: NewName, options: TableOptions, entries: pa.Table, metadata: Metadata
+) -> tuple[bytes, NewManifest]:
+    """The bytes of a manifest with these entries, and what a state says of it."""
+    schema, fields = schema_for(entries)
     data = encode_manifest(
         entries,
         fields,
-        schema_text(name),
-        bytes.fromhex(ambient.new_id()),
+        schema_text(schema),
+        name.sync,
         codec=options.codec,
         level=options.state_compression_level,
     )
-    store.put(log_key(path), data)
-    return describe_manifest(path, entries, metadata)
+    return data, describe_manifest(name.path, entries, metadata)
 
 
 def describe_manifest(path: str, entries: pa.Table, metadata: Metadata) -> NewManifest:

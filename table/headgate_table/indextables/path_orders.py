@@ -24,6 +24,17 @@ def path_hashes(paths: Sequence[str]) -> Hashes:
     return np.fromiter(map(hash, paths), np.int64, len(paths))
 
 
+def hashes_of(paths: pa.ChunkedArray) -> Hashes:
+    """The hash of each path; within this process only."""
+    # In slices: the texts of a whole manifest as Python objects would take more than the manifest itself.
+    parts = [
+        path_hashes(chunk.slice(start, _SLICE).to_pylist())
+        for chunk in paths.chunks
+        for start in range(0, len(chunk), _SLICE)
+    ]
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+
 @dataclass(frozen=True, slots=True)
 class PathOrder:
     """The hashes of one manifest's paths, ascending, and the rows they stand in. Two paths may share a hash."""
@@ -33,13 +44,7 @@ class PathOrder:
 
     @classmethod
     def of(cls, paths: pa.ChunkedArray) -> "PathOrder":
-        # In slices: the texts of a whole manifest as Python objects would take more than the manifest itself.
-        parts = [
-            path_hashes(chunk.slice(start, _SLICE).to_pylist())
-            for chunk in paths.chunks
-            for start in range(0, len(chunk), _SLICE)
-        ]
-        hashes = np.concatenate(parts) if parts else np.empty(0, np.int64)
+        hashes = hashes_of(paths)
         rows = np.argsort(hashes, kind="stable").astype(np.int32)
         return cls(hashes[rows], rows)
 

@@ -1,32 +1,30 @@
 """REPAIR: a new log from whatever an old one still says, with the files that still exist. The old log is only read.
 
-What can be made out of a damaged log is `salvage`'s.
+What can be made out of a damaged log is `salvage`'s; where nothing of it is left, see `rebuild`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from headgate_schemas.actions import Action, AddFile, Metadata, Protocol
+from headgate_schemas.actions import AddFile, Metadata
 from headgate_schemas.ambient import Ambient, SystemAmbient
 from headgate_schemas.doc_mapping import registry_key
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.logs import get_logger
-from headgate_table.errors import CorruptTable, OutcomeUnknown, TableExists
+from headgate_table.errors import CorruptTable, TableNotFound
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.named_files import file_keys
-from headgate_table.indextables.names import LOG, version_key
+from headgate_table.indextables.names import LOG
+from headgate_table.indextables.new_log import ADDS_PER_VERSION, check_empty, first_version, write_new_log
 from headgate_table.indextables.options import table_options
 from headgate_table.indextables.resources import ReadResources, process_resources
-from headgate_table.indextables.salvage import Salvaged, salvage
+from headgate_table.indextables.salvage import Salvaged, readable_piece, salvage
 from headgate_table.indextables.statistics import truncate_statistics
 from headgate_table.indextables.version_file import encode_actions
-from headgate_table.store.interface import AlreadyExists, Created, Store, Unknown
+from headgate_table.store.interface import Store
 from headgate_table.store.open import StoreSettings, open_store
 
-ADDS_PER_VERSION = 100_000
-"""A table with more files gets more versions than one, so that none is too large to be read."""
 _SHOWN_MISSING = 100
-_ATTEMPTS = 5
 
 _log = get_logger("headgate.repair")
 
@@ -66,7 +64,7 @@ def repair_log(
     """
     chosen = ambient or SystemAmbient()
     settings = storage if isinstance(storage, StoreSettings) else StoreSettings.from_mapping(dict(storage or {}))
-    root, name = _split(source_log)
+    root, name = split_log(source_log)
     if name != LOG:
         raise InvalidInput(f"{source_log!r} is no table's log: give the path of a folder called {LOG}")
     source = open_store(root, settings, chosen)
@@ -78,10 +76,19 @@ def repair_log(
 
 def repair_into(reader: LogReader, source: Store, target: Store, metadata: Metadata | None = None) -> RepairResult:
     """The same, from the log of an open table to a store whose root is the new log."""
-    occupied = next(iter(target.list()), None)
-    if occupied is not None:
-        raise TableExists(f"{target.uri} is not empty: it holds {occupied.key}. Repair into an empty folder")
-    found = salvage(reader)
+    check_empty(target)
+    try:
+        found = salvage(reader)
+    except TableNotFound as error:
+        raise TableNotFound(
+            f"nothing of a log is left at {source.uri}/{LOG}, so there is nothing to repair. If files are left, "
+            f"`headgate table repair --from-files` makes a new log of them"
+        ) from error
+    if not found.is_complete and not found.files and readable_piece(reader) is None:
+        raise CorruptTable(
+            f"nothing in {source.uri}/{LOG} can be read any more, so it doesn't say which files the table has. "
+            f"`headgate table repair --from-files` makes a new log of all files that are left"
+        )
     known = found.metadata or metadata
     if known is None:
         raise CorruptTable(
@@ -133,7 +140,6 @@ def _complete(metadata: Metadata, found: Salvaged) -> Metadata:
 
 
 def _write(target: Store, metadata: Metadata, adds: list[AddFile]) -> None:
-    """Version 0 last: until then nothing at the target looks like a table, least of all like an empty one."""
     options = table_options(metadata.configuration)
     short = [
         replace(
@@ -144,31 +150,12 @@ def _write(target: Store, metadata: Metadata, adds: list[AddFile]) -> None:
         )
         for add in adds
     ]
-    chunks = [short[start : start + ADDS_PER_VERSION] for start in range(0, len(short), ADDS_PER_VERSION)]
-    for version, chunk in reversed(list(enumerate(chunks or [[]], start=1))):
-        _create(target, version, chunk)
-    _create(target, 0, [Protocol(), metadata])
+    starts = range(0, len(short), ADDS_PER_VERSION) or range(1)
+    versions = (encode_actions(short[start : start + ADDS_PER_VERSION], compressed=False) for start in starts)
+    write_new_log(target, first_version(metadata, compressed=False), versions)
 
 
-def _create(target: Store, version: int, actions: Sequence[Action]) -> None:
-    key = version_key(version).removeprefix(f"{LOG}/")
-    data = encode_actions(actions, compressed=False)
-    reason = ""
-    for _ in range(_ATTEMPTS):
-        match target.create(key, data):
-            case Created():
-                return
-            case AlreadyExists():
-                if target.get(key) == data:
-                    return  # ours, of an attempt whose answer was lost
-                raise TableExists(f"another program has just written {target.uri}/{key}; repair into an empty folder")
-            case Unknown(reason):
-                continue
-    raise OutcomeUnknown(
-        f"the store never said whether {target.uri}/{key} was written ({reason}); empty the folder and try again"
-    )
-
-
-def _split(log: str) -> tuple[str, str]:
+def split_log(log: str) -> tuple[str, str]:
+    """The address of a table and the name of its log's folder."""
     root, _, name = log.rstrip("/").rpartition("/")
     return root or ("." if not log.startswith("/") else "/"), name

@@ -59,6 +59,39 @@ def salvage(reader: LogReader) -> Salvaged:
         return _Salvage(reader, take_inventory(reader.store), str(error)).run()
 
 
+def readable_piece(reader: LogReader) -> str | None:
+    """The key of a piece of the log that still says something of the table, newest first; None where none does.
+
+    Manifests alone don't: they don't tell which of them, and of their entries, are live. What needs a newer Headgate counts
+    as readable, since somebody can read it. Raises `StoreError` where the store can't be asked.
+    """
+    inventory = take_inventory(reader.store)
+    pieces: list[tuple[int, ObjectInfo, int, Callable[[], object]]] = []
+    for number, info in inventory.versions.items():
+        pieces.append((number, info, MAX_VERSION_FILE_BYTES, partial(reader.actions, number)))
+    for number, folder in inventory.states.items():
+        if folder.manifest is not None:
+            pieces.append((number, folder.manifest, MAX_STATE_BYTES, partial(reader.state, number)))
+    for number, info in inventory.checkpoints.items():
+        read = partial(reader.store.get, max_bytes=MAX_VERSION_FILE_BYTES)
+        pieces.append((number, info, MAX_VERSION_FILE_BYTES, partial(read_checkpoint, number, read)))
+    for _, info, limit, work in sorted(pieces, key=lambda piece: piece[0], reverse=True):
+        if info.size <= limit and _says_something(work):
+            return info.key
+    return None
+
+
+def _says_something(work: Callable[[], object]) -> bool:
+    try:
+        found = work()
+    except UnsupportedTable:
+        return True
+    except (CorruptTable, ObjectMissing, InvalidInput, MalformedAction):
+        return False
+    # A version file may be sound and empty.
+    return found != []
+
+
 @dataclass(slots=True)
 class _Attempt:
     """The way from one start to the newest version."""

@@ -8,6 +8,8 @@ from headgate_schemas.actions import SkipFile
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
 from headgate_table.indextables.replay import commit_time
 
+FIRST_COOLDOWN_MS = 24 * 3_600_000
+"""Long enough that a damaged file costs one attempt a day, short enough that a restored one is not forgotten."""
 MAX_COOLDOWN_MS = 7 * 24 * 3_600_000
 """No skip outlasts this, so that versions from before needn't be read."""
 MEMORY_MS = 2 * MAX_COOLDOWN_MS
@@ -18,7 +20,7 @@ _BATCH = 16
 
 
 def skips(reader: LogReader, log: LoadedLog, now_ms: int) -> dict[str, SkipFile]:
-    """The newest skip of each path that still holds: one without `retryAfter`, or whose `retryAfter` is to come."""
+    """The newest skip of each path that still holds: its end is to come."""
     newest = _newest(reader, log, now_ms - MAX_COOLDOWN_MS)
     return {path: skip for path, skip in newest.items() if holds(skip, now_ms)}
 
@@ -45,8 +47,15 @@ def _newest(reader: LogReader, log: LoadedLog, since_ms: int) -> dict[str, SkipF
     return found
 
 
+def cooldown_ms(count: int) -> int:
+    """How long a file is left alone after its `count`th failure: a day, doubled with each, a week at most."""
+    doublings = min(max(count, 1) - 1, 10)
+    return min(FIRST_COOLDOWN_MS << doublings, MAX_COOLDOWN_MS)
+
+
 def holds(skip: SkipFile, now_ms: int) -> bool:
-    """Whether its file is to be left alone still."""
+    """Whether its file is to be left alone still. A skip without an end of its own has that of our cooldowns."""
     if skip.skip_timestamp < now_ms - MAX_COOLDOWN_MS:
         return False
-    return skip.retry_after is None or skip.retry_after > now_ms
+    end = skip.retry_after
+    return now_ms < (skip.skip_timestamp + cooldown_ms(skip.skip_count) if end is None else end)

@@ -1,6 +1,6 @@
 """Checking and applying a swap of manifests: what `compact_state` does to a state."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -9,46 +9,84 @@ import pyarrow.compute as pc
 from headgate_schemas.operations import CompactState, NewManifest
 from headgate_table.errors import CorruptTable, StoreError
 from headgate_table.indextables.bounds import Bounds
+from headgate_table.indextables.distinct_texts import same_texts
 from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.manifest_reader import read_manifest
+from headgate_table.indextables.manifest_runs import ManifestRuns, Run
 from headgate_table.indextables.names import carried_path, resolve_manifest
+from headgate_table.indextables.path_index import find_entries
 from headgate_table.indextables.state_manifest import ManifestInfo, StateManifest
+from headgate_table.store.interface import Store
 
-_COLUMNS = ("path", "size")
+LOOKED_UP_AT_ONCE = 50_000
+"""Paths that are looked up in other manifests at a time, for the memory that they take."""
+MAX_UNPROPOSED_MS = 10 * 60_000
+"""Between writing a manifest and the bus taking the proposal that names it: half of the age below which cleaning keeps every
+manifest. A cleaner that looked at the bus before that knows nothing of the proposal, and may delete older ones at any time."""
 
 
 def swap_difference(reader: LogReader, state: StateManifest, operation: CompactState) -> str | None:
     """What differs between the new manifests and the live entries of those they replace; None when nothing does."""
-    replaced = [info for info in state.manifests if carried_path(info.path, state.version) in set(operation.removes)]
-    try:
-        old = _paths(reader, state.version, replaced)
-        new = _paths(reader, state.version, [manifest_info(manifest) for manifest in operation.adds])
-    except (CorruptTable, StoreError) as error:
-        return str(error)
-    dropped = pa.array(operation.tombstones, pa.string())
     unknown = set(operation.tombstones) - set(state.tombstones)
     if unknown:
         return f"{min(unknown)} is no tombstone of state {state.version}"
-    old_live = old.filter(pc.invert(pc.is_in(old, value_set=dropped))).unique()
-    if len(old_live) != len(new):
-        return f"{len(old_live)} live entries became {len(new)}"
-    missing = old_live.filter(pc.invert(pc.is_in(old_live, value_set=new)))
+    removes = set(operation.removes)
+    replaced = [info for info in state.manifests if carried_path(info.path, state.version) in removes]
+    dropped = pa.array(operation.tombstones, pa.string())
+    try:
+        old = _paths(reader, state.version, replaced, dropped)
+        new = _paths(reader, state.version, [manifest_info(manifest) for manifest in operation.adds])
+        difference = None if same_texts(old, new) else _difference(old, new)
+        if difference is not None or len(replaced) == len(state.manifests):
+            return difference
+        # The entry of such a path in a manifest that stays would come to life, or come to count.
+        kept = [info for info in state.manifests if carried_path(info.path, state.version) not in removes]
+        paths = pa.chunked_array([new, dropped.cast(pa.large_string())])
+        elsewhere = listed_in(reader, state, kept, paths)
+    except (CorruptTable, StoreError) as error:
+        return str(error)
+    return None if elsewhere is None else f"{elsewhere} is listed in another manifest, too; compact the whole state"
+
+
+def unsafe_manifest(store: Store, operation: CompactState, taken_ms: int) -> str | None:
+    """A new manifest that somebody may be about to delete, since the bus took its proposal so late; None when there is none."""
+    for manifest in operation.adds:
+        info = store.head(resolve_manifest(manifest.path, operation.base, store.uri))
+        if info is None:
+            return f"{manifest.path} is not there"
+        if taken_ms - info.modified_ms > MAX_UNPROPOSED_MS:
+            minutes = (taken_ms - info.modified_ms) // 60_000
+            return f"{manifest.path} was proposed {minutes} minutes after it was written, and may be cleaned up by now"
+    return None
+
+
+def listed_in(
+    reader: LogReader,
+    state: StateManifest,
+    manifests: Sequence[ManifestInfo],
+    paths: pa.ChunkedArray,
+    partitions: Mapping[str, Mapping[str, str]] | None = None,
+) -> str | None:
+    """One of the paths that one of these manifests of the state lists, dead or alive; None when there is none."""
+    part = replace(state, manifests=tuple(manifests))
+    for start in range(0, len(paths), LOOKED_UP_AT_ONCE):
+        wanted = paths.slice(start, LOOKED_UP_AT_ONCE).to_pylist()
+        found = find_entries(reader.store, reader.resources, part, wanted, partitions)
+        if found:
+            return next(iter(found))
+    return None
+
+
+def _difference(old: pa.LargeStringArray, new: pa.LargeStringArray) -> str | None:
+    """The same, by hash tables, which tell what it is."""
+    old = old.unique()
+    if len(old) != len(new):
+        return f"{len(old)} live entries became {len(new)}"
+    missing = old.filter(pc.invert(pc.is_in(old, value_set=new)))
     if len(missing):
         return f"{missing[0].as_py()} is missing"
     if pc.count_distinct(new).as_py() != len(new):
         return "a path is listed twice"
-    if len(replaced) < len(state.manifests):
-        return _listed_elsewhere(reader, state, operation, pa.concat_arrays([new, dropped]))
     return None
-
-
-def _listed_elsewhere(reader: LogReader, state: StateManifest, operation: CompactState, paths: pa.Array) -> str | None:
-    """A path that a manifest which stays lists as well: its entry there would come to life, or come to count."""
-    removes = set(operation.removes)
-    kept = [info for info in state.manifests if carried_path(info.path, state.version) not in removes]
-    others = _paths(reader, state.version, kept)
-    both = others.filter(pc.is_in(others, value_set=paths))
-    return f"{both[0].as_py()} is listed in another manifest, too; compact the whole state" if len(both) else None
 
 
 def apply_swap(state: StateManifest, operation: CompactState) -> StateManifest:
@@ -88,10 +126,27 @@ def manifest_info(manifest: NewManifest) -> ManifestInfo:
     )
 
 
-def _paths(reader: LogReader, state_version: int, infos: Sequence[ManifestInfo]) -> pa.Array:
-    def paths(info: ManifestInfo) -> pa.ChunkedArray:
-        key = resolve_manifest(info.path, state_version, reader.store.uri)
-        return read_manifest(reader.store, reader.resources, key, info.num_entries, _COLUMNS).table.column("path")
+def _paths(
+    reader: LogReader, state_version: int, infos: Sequence[ManifestInfo], without: pa.Array | None = None
+) -> pa.LargeStringArray:
+    """The paths that these manifests list, in any order."""
+    store, resources = reader.store, reader.resources
+    columns: list[pa.ChunkedArray] = []
+    unread: list[ManifestInfo] = []
+    for info in infos:
+        known = resources.cache.get(store.uri, resolve_manifest(info.path, state_version, store.uri))
+        if known is not None and "path" in known.column_names:
+            columns.append(known.column("path"))
+        else:
+            unread.append(info)
 
-    chunks = [chunk for column in reader.resources.each(paths, infos) for chunk in column.chunks]
-    return pa.chunked_array(chunks, type=pa.string()).combine_chunks() if chunks else pa.array([], pa.string())
+    def read(run: Run, tables: Iterator[pa.Table]) -> list[pa.ChunkedArray]:
+        return [table.column("path") for table in tables]
+
+    for found in ManifestRuns(reader, state_version, unread).each(read, ("path",)):
+        columns.extend(found)
+    if without is not None and len(without):
+        columns = [column.filter(pc.invert(pc.is_in(column, value_set=without))) for column in columns]
+    # Together they may take more than the offsets of plain strings can tell.
+    chunks = [chunk.cast(pa.large_string()) for column in columns for chunk in column.chunks]
+    return pa.concat_arrays(chunks) if chunks else pa.array([], pa.large_string())

@@ -11,14 +11,16 @@ from headgate_schemas.logs import get_logger
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.cleaning import (
     MIN_MANIFEST_AGE_MS,
+    MINUTE_MS,
     Category,
     CleaningPlan,
+    Deletion,
     Limits,
     Protected,
     StateFacts,
     plan_cleaning,
 )
-from headgate_table.indextables.deleting import Deleted, count_states, delete_all
+from headgate_table.indextables.deleting import Deleted, Deleter, count_states
 from headgate_table.indextables.entry_reader import read_entries
 from headgate_table.indextables.log_inventory import LogInventory, StateFolder
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
@@ -48,6 +50,8 @@ class TruncateReport:
     checkpoints_deleted: int
     files_preserved: int
     message: str
+    deletions: tuple[Deletion, ...] = ()
+    """What was deleted, or in a dry run what would be, object by object with the reason."""
 
 
 class Truncation:
@@ -82,10 +86,11 @@ class Truncation:
             self._assert_pointer(log)
             survey = survey_log(self._reader, self._protected)
         # The store's clock may be ahead of ours: age plays no part here, except for manifests.
-        plan = plan_cleaning(_aged(survey.inventory), survey.roots, _NO_AGE, self._ambient.now_ms())
+        limits = replace(_NO_AGE, skew_ms=self._options.purge_clock_skew_minutes * MINUTE_MS)
+        plan = plan_cleaning(_aged(survey.inventory), survey.roots, limits, self._ambient.now_ms())
         deleted = Deleted(problems=list(plan.problems))
         if not dry_run:
-            delete_all(self._reader.store, plan.deletions, deleted)
+            Deleter(self._reader.store, self._ambient, self._options).delete_all(plan.deletions, deleted)
         return self._report(log.version, files, plan, deleted, dry_run)
 
     def _live_files(self, log: LoadedLog) -> int:
@@ -121,6 +126,7 @@ class Truncation:
             checkpoints_deleted=states + counts[Category.CHECKPOINT],
             files_preserved=files,
             message="; ".join([done, *deleted.problems, *plan.notes]),
+            deletions=listed,
         )
         _log.info(
             "history_truncated",

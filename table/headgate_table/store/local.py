@@ -169,25 +169,39 @@ class LocalStore:
         return Folder(tuple(objects), tuple(folders))
 
     def delete(self, keys: Iterable[str]) -> None:
+        """Nothing is reached through a symbolic link, not even one that stays inside; a link itself can be deleted."""
         changed: set[str] = set()
         for key in keys:
-            path = self._path(key)
-            folder = os.path.dirname(path)
+            folder, _, name = check_key(key).rpartition("/")
+            place = self._folder(folder)
+            if folder and place != self._below_root + folder:
+                raise StoreError(
+                    f"could not delete {self._uri}/{key}: a part of its path is a symbolic link. Delete it under the name "
+                    f"that it really has, or delete the link"
+                )
             try:
-                with local_files.locked(folder, self._ambient):
-                    local_files.remove_stale_checksum(path)
-                    if local_files.remove(path):
-                        changed.add(folder)
+                # From here on by open folders, so that no link can get in between.
+                with (
+                    local_files.opened_below(self._root, folder) as opened,
+                    local_files.locked_open(opened, self._ambient),
+                ):
+                    local_files.remove_stale_checksum(name, opened)
+                    if local_files.remove(name, opened):
+                        changed.add(place)
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except OSError as error:
                 raise self._failure("delete", key, error) from error
         if self._durable:
-            for folder in sorted(changed):
+            for changed_folder in sorted(changed):
                 try:
-                    local_files.sync_folder(folder)
+                    local_files.sync_folder(changed_folder)
+                except FileNotFoundError:
+                    continue  # somebody has removed the whole folder since
                 except OSError as error:
-                    raise self._failure("delete files of", os.path.relpath(folder, self._root), error) from error
+                    raise self._failure(
+                        "delete files of", os.path.relpath(changed_folder, self._root), error
+                    ) from error
 
     def local_path(self, key: str) -> str | None:
         return self._path(key)

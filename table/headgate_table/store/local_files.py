@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -70,29 +71,49 @@ def _rename_if_absent(temporary: str, path: str) -> None:
         raise OSError(code, os.strerror(code), path)
 
 
-def remove(path: str) -> bool:
-    """Remove the file; False when there was none. A folder of that name is left alone."""
+def remove(path: str, folder: int | None = None) -> bool:
+    """Remove the file; False when there was none. A folder of that name is left alone. `folder` is an open one to look in."""
     try:
-        os.unlink(path)
+        os.unlink(path, dir_fd=folder)
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:
         # unlink of a folder is EISDIR on Linux and EPERM elsewhere
-        if os.path.isdir(path) and not os.path.islink(path):
+        if _is_folder(path, folder):
             return False
         raise
     return True
 
 
-def remove_stale_checksum(path: str) -> None:
-    """Remove the sidecar that Hadoop keeps beside a local file: it would call our new bytes corrupt (section 1)."""
-    folder, name = os.path.split(path)
+def _is_folder(path: str, folder: int | None) -> bool:
     try:
-        remove(os.path.join(folder, f".{name}.crc"))
+        return stat.S_ISDIR(os.stat(path, dir_fd=folder, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def remove_stale_checksum(path: str, folder: int | None = None) -> None:
+    """Remove the sidecar that Hadoop keeps beside a local file: it would call our new bytes corrupt (section 1)."""
+    place, name = os.path.split(path)
+    try:
+        remove(os.path.join(place, f".{name}.crc"), folder)
     except OSError as error:
         # No sidecar can have a name that is too long for the file system.
         if error.errno != errno.ENAMETOOLONG:
             raise
+
+
+@contextlib.contextmanager
+def opened_below(root: str, folder: str) -> Iterator[int]:
+    """The folder below `root`, open. No part of its path is followed where it is a link: that is `NotADirectoryError`."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    with contextlib.ExitStack() as held:
+        descriptor = os.open(root, flags)
+        held.callback(os.close, descriptor)
+        for part in filter(None, folder.split("/")):
+            descriptor = os.open(part, flags | os.O_NOFOLLOW, dir_fd=descriptor)
+            held.callback(os.close, descriptor)
+        yield descriptor
 
 
 def sync_folder(folder: str) -> None:
@@ -106,21 +127,29 @@ def sync_folder(folder: str) -> None:
 
 @contextlib.contextmanager
 def locked(folder: str, ambient: Ambient) -> Iterator[None]:
-    """Hold the folder's lock against all threads and processes; `BlockingIOError` after about half a minute.
+    """Hold the folder's lock against all threads and processes; `BlockingIOError` after about half a minute."""
+    with contextlib.ExitStack() as held:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        held.callback(os.close, descriptor)
+        held.enter_context(locked_open(descriptor, ambient))
+        yield
+
+
+@contextlib.contextmanager
+def locked_open(folder: int, ambient: Ambient) -> Iterator[None]:
+    """The same for an open folder, which is to be closed right afterwards: that lets go of the lock.
 
     The lock is on the folder itself; where the file system can't do that (NFS), on a file in it. All processes on one
     file system meet the same answer, so they use the same lock.
     """
     with contextlib.ExitStack() as held:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        held.callback(os.close, descriptor)
         try:
-            _lock(descriptor, ambient)
+            _lock(folder, ambient)
         except OSError as error:
             if error.errno not in _FOLDER_LOCKS_UNSUPPORTED:
                 raise
             flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-            descriptor = os.open(os.path.join(folder, LOCK_FILE), flags, 0o666)
+            descriptor = os.open(LOCK_FILE, flags, 0o666, dir_fd=folder)
             held.callback(os.close, descriptor)
             _lock(descriptor, ambient)
         yield

@@ -1,12 +1,15 @@
-"""What the workload has asked for: whose file is whose, and which proposal may do what. The model judges versions by it."""
+"""What was asked for: whose file is whose, and which proposal may do what. The model judges versions by it."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from headgate_schemas.operations import (
     Append,
+    CompactState,
     Delete,
     Operation,
     Overwrite,
+    Purge,
     Restore,
     Rewrite,
     Writer,
@@ -26,11 +29,27 @@ class Ask:
     may_remove: bool = False
     may_add_anything: bool = False
     writer: Writer | None = None
+    manifests: frozenset[str] = frozenset()
+    """Those that a swap brings in."""
+    purges: frozenset[str] = frozenset()
+    of_worker: bool = False
+    is_new_data: bool = False
+    """An append of new files, well described, that depends on nothing: nobody may refuse it."""
 
 
-def ask_of(proposal_id: str, table: str, operation: Operation, writer: Writer | None = None) -> Ask:
+def ask_of(
+    proposal_id: str,
+    table: str,
+    operation: Operation,
+    writer: Writer | None = None,
+    *,
+    of_worker: bool = False,
+    is_new_data: bool = False,
+) -> Ask:
     adds: frozenset[str] = frozenset()
     removes: frozenset[str] = frozenset()
+    manifests: frozenset[str] = frozenset()
+    purges: frozenset[str] = frozenset()
     match operation:
         case Append(files):
             adds = frozenset(file.path for file in files)
@@ -40,6 +59,10 @@ def ask_of(proposal_id: str, table: str, operation: Operation, writer: Writer | 
             removes = frozenset(paths)
         case Rewrite(sources, files):
             removes, adds = frozenset(sources), frozenset(file.path for file in files)
+        case CompactState():
+            manifests = frozenset(manifest.path for manifest in operation.adds)
+        case Purge(paths):
+            purges = frozenset(paths)
         case _:
             pass
     return Ask(
@@ -51,6 +74,10 @@ def ask_of(proposal_id: str, table: str, operation: Operation, writer: Writer | 
         may_remove=isinstance(operation, Overwrite | Delete | Rewrite | Restore),
         may_add_anything=isinstance(operation, Restore),
         writer=writer,
+        manifests=manifests,
+        purges=purges,
+        of_worker=of_worker,
+        is_new_data=is_new_data,
     )
 
 
@@ -67,3 +94,7 @@ class Asks:
         assert known == ask, f"the workload used the id {ask.id} for two different proposals"
         for path in ask.adds:
             self.owners.setdefault(path, set()).add(ask.id)
+
+    def wanting(self, path: str) -> Iterator[Ask]:
+        """The proposals that want to add the path."""
+        return (self.by_id[identity] for identity in sorted(self.owners.get(path, ())))

@@ -1,4 +1,4 @@
-"""The real committer as a simulated process, and who starts it again when it dies."""
+"""The real committer as a simulated process."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,13 +12,13 @@ from headgate_schemas.errors import HeadgateError
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.options import TableOptions, table_options
 from headgate_table.indextables.resources import ReadResources
+from support.simulation.ambient import SimulatedAmbient
 from support.simulation.executors import Beside, resources_of
 from support.simulation.scheduler import Process
+from support.simulation.seats import Seat
 from support.simulation.simulated_bus import SimulatedBus
 from support.simulation.world import GROUP, World
 
-SESSION_MS = 10_000
-"""After it, the cluster takes a silent committer for dead."""
 SETTINGS = {"checkpoint.interval": "4"}
 
 
@@ -41,74 +41,25 @@ class SimulatedTables:
 
 
 @dataclass
-class CommitterSeat:
-    """A place for a committer process. `start` begins a life; `keep_alive` begins the next after each death."""
+class CommitterSeat(Seat):
+    """A place for a committer."""
 
-    world: World
-    name: str
     group: str = GROUP
     limits: CommitterLimits = field(default_factory=CommitterLimits)
     settings: Mapping[str, str] = field(default_factory=lambda: dict(SETTINGS))
-    skew_ms: int = 0
-    process: Process | None = None
-    bus: SimulatedBus | None = None
-    stopping: bool = False
-    """Whether it is told to stop for good."""
-    retiring: Process | None = None
-    """The life that is told to stop, as by SIGTERM; the next one begins after it."""
-    endings: list[str] = field(default_factory=list)
-    """Why its lives ended, by the name of the error."""
 
-    def start(self) -> Process:
-        world = self.world
-        process = world.process(self.name)
-        world.ambient(process, self.skew_ms)
-        self.process = process
-        self.bus = bus = world.bus(process)
-        process.start(lambda: self._live(process, bus))
-        return process
+    def serve(self, process: Process, bus: SimulatedBus, ambient: SimulatedAmbient) -> None:
+        tables = SimulatedTables(self.world, process, resources_of(ambient), self.settings)
+        committer = Committer(
+            bus,
+            tables,
+            ambient,
+            self.limits,
+            identity=f"{process.name}-{ambient.new_id()[:4]}",
+            group=self.group,
+            executor=Beside(process),
+        )
+        committer.run(lambda: self.is_told_to_stop(process))
 
-    def keep_alive(self) -> None:
-        """Look every second whether it needs a new life."""
-        scheduler = self.world.scheduler
-        if self.process is None or self.process.is_over:
-            if self.process is not None:
-                self.expire_later()
-            if not self.stopping:
-                self.start()
-        scheduler.at(scheduler.now_ms + 1_000, self.keep_alive)
-
-    def retire(self) -> None:
-        self.retiring = self.process
-
-    def expire_later(self) -> None:
-        """What the dead one held is given away when its session ends."""
-        bus = self.bus
-        scheduler = self.world.scheduler
-        if bus is not None:
-            after = round(SESSION_MS * self.world.random.random())
-            scheduler.at(scheduler.now_ms + after, bus.inner.expire)
-
-    def _live(self, process: Process, bus: SimulatedBus) -> None:
-        world = self.world
-        ambient = world.ambient(process)
-        resources = resources_of(ambient)
-        tables = SimulatedTables(world, process, resources, self.settings)
-        try:
-            committer = Committer(
-                bus,
-                tables,
-                ambient,
-                self.limits,
-                identity=f"{process.name}-{ambient.new_id()[:4]}",
-                group=self.group,
-                executor=Beside(process),
-            )
-            committer.run(lambda: self.stopping or self.retiring is process)
-            self.endings.append("stopped")
-        except HeadgateError as error:
-            expected = isinstance(error, Overtaken | Fenced | BusError)
-            world.scheduler.note(process.name, f"ends: {type(error).__name__} {error}")
-            self.endings.append(type(error).__name__ if expected else f"unexpected {type(error).__name__}")
-        # A process that ends leaves nothing running.
-        process.kill()
+    def is_expected(self, error: HeadgateError) -> bool:
+        return isinstance(error, Overtaken | Fenced | BusError)

@@ -15,6 +15,8 @@ _LOOK_AGAIN_S = 60.0
 
 
 def _run_into(future: "Future[Any]", fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
     try:
         result = fn(*args, **kwargs)
     except Died:

@@ -1,21 +1,28 @@
-"""One table as its store tells it: every version replayed from its JSON, every state decoded by fastavro, every delete judged.
+"""One table as its store tells it: every version replayed from its JSON, every state decoded by fastavro.
 
 It knows nothing of Headgate's own replay. It is told of each effect on the store, and raises `InvariantBroken` at once.
+Deletes are judged in `deletes`.
 """
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from support.raw_log import LOG, read_avro, read_lines
 from support.simulation.asked import Ask, Asks
 from support.simulation.broken import must
+from support.simulation.data_files import rows_in
 from support.stores.memory import MemoryStore
 
 OURS = ("headgate.", "docMappingSchema.")
 """Configuration keys that belong to the committer, or that a state adds by itself."""
+HOUR_MS = 3_600_000
+PURGED_FOR_MS = (7 * 24 - 1) * HOUR_MS
+"""A purged path is refused for at least the dedupe window; the last hour is left for clocks that differ."""
+CLOCKS_DIFFER_MS = 2 * 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +35,16 @@ class Decided:
     offset: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Floors:
+    """Ages under which maintenance leaves everything alone, by its settings."""
+
+    version_ms: int
+    state_ms: int
+    manifest_ms: int
+    file_ms: int
+
+
 @dataclass(slots=True)
 class Version:
     number: int
@@ -38,6 +55,9 @@ class Version:
     is_foreign: bool
     purged: tuple[str, ...] = ()
     swap_adds: tuple[str, ...] = ()
+    source: tuple[str, str, int] | None = None
+    next_offset: int = 0
+    """Behind the last proposal of its source that it settles."""
 
 
 @dataclass(slots=True)
@@ -67,7 +87,26 @@ class TableModel:
     deleted_files: set[str] = field(default_factory=set)
     record_at: dict[tuple[str, str, int, int], str] = field(default_factory=dict)
     """By cluster, topic, partition and offset, the id of the proposal that the bus holds there."""
+    proposed_ms: dict[str, int] = field(default_factory=dict)
+    """By proposal, when the bus took it first."""
+    announced: set[str] = field(default_factory=set)
+    """The world's: proposals that have a receipt on the bus."""
+    rows: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """By path, what a data file holds or held."""
+    purged_ms: dict[str, int] = field(default_factory=dict)
+    """By path, when a version forbade it last."""
+    floors: Floors | None = None
+    """None where somebody cleans who is in a hurry."""
+    now_ms: Callable[[], int] = field(default=lambda: 0)
+    committed_offset: Callable[[], int] = field(default=lambda: 0)
+    """Up to where proposals of `place` are settled and announced."""
+    place: Callable[[], tuple[str, str]] = field(default=lambda: ("", ""))
     changes: int = 0
+    merges: int = 0
+    swaps: int = 0
+    cleaned: int = 0
+    """Objects that were deleted."""
+    _decoded: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     @property
     def newest(self) -> int:
@@ -82,8 +121,10 @@ class TableModel:
         name = key.removeprefix(f"{LOG}/")
         if name == key:
             self.deleted_files.discard(key)
+            self.rows[key] = rows_in(data)
             return
         self.changes += 1
+        self._decoded.pop(key, None)
         if len(name) == 25 and name.endswith(".json"):
             self._version(int(name[:20]), data)
         elif name.endswith("/_manifest.avro"):
@@ -110,7 +151,7 @@ class TableModel:
             version.is_foreign = True
             self.added_in |= dict.fromkeys(_paths(actions, "add"), number)
             return
-        self._judge(number, info, _paths(actions, "remove"), _paths(actions, "add"), before)
+        self._judge(number, info, actions, before)
 
     def _replayed(self, number: int, actions: list[dict[str, Any]], live: dict[str, dict[str, Any]]) -> Version:
         metadata = self.versions[number - 1].metadata if number else {}
@@ -127,6 +168,7 @@ class TableModel:
                 case {"commitInfo": body}:
                     info = body
         swap = info.get("swap") or {}
+        source = info.get("source")
         return Version(
             number,
             "",
@@ -135,11 +177,14 @@ class TableModel:
             is_foreign=False,
             purged=tuple(info.get("purged", ())),
             swap_adds=tuple(item["path"] for item in swap.get("adds", ())),
+            source=None if source is None else (source["cluster"], source["topic"], source["partition"]),
+            next_offset=0 if source is None else source["next"],
         )
 
     def _judge(
-        self, number: int, info: dict[str, Any], removes: list[str], adds: list[str], before: Mapping[str, object]
+        self, number: int, info: dict[str, Any], actions: list[dict[str, Any]], before: Mapping[str, Any]
     ) -> None:
+        removes, adds = _paths(actions, "remove"), _paths(actions, "add")
         where = f"{self.uri} version {number}"
         must(not set(removes) & set(adds), f"{where} removes and adds {set(removes) & set(adds)}")
         must(len(set(adds)) == len(adds), f"{where} adds a path twice")
@@ -165,6 +210,43 @@ class TableModel:
                 path not in self.deleted_files,
                 f"{where} adds {path}, whose file was deleted: purging didn't forbid it (rule 3, invariant 7)",
             )
+            must(
+                self.purged_ms.get(path, -PURGED_FOR_MS) + PURGED_FOR_MS <= self.now_ms(),
+                f"{where} adds {path}, which was purged within the window (rule 3)",
+            )
+        if not restored:
+            moved = [
+                _paths([action for action in actions if _keeps_data(action, kind)], kind) for kind in ("remove", "add")
+            ]
+            self._judge_rows(where, *moved)
+        for ask in asks:
+            if ask.kind == "Rewrite":
+                self._judge_rows(where, ask.removes, ask.adds)
+                self.merges += ask.of_worker
+        version = self.versions[number]
+        self._judge_purge(where, version, any(ask.of_worker for ask in asks))
+        self.swaps += bool(version.swap_adds)
+        lost = [path for path in version.swap_adds if self.store.head(f"{LOG}/{path}") is None]
+        must(not lost, f"{where} swaps {lost[:3]} in, which are not there (rule 8)")
+
+    def _judge_rows(self, where: str, removes: Iterable[str], adds: Iterable[str]) -> None:
+        gone, come = self.rows_of(removes), self.rows_of(adds)
+        must(
+            gone == come,
+            f"{where} rewrites files with other rows (invariant 6): {list((gone - come).elements())[:5]} are lost, "
+            f"{list((come - gone).elements())[:5]} came out of nowhere",
+        )
+
+    def _judge_purge(self, where: str, version: Version, by_worker: bool) -> None:
+        for path in version.purged:
+            info = self.store.head(path)
+            if by_worker and self.floors is not None and info is not None:
+                age_ms = self.now_ms() - info.modified_ms
+                must(
+                    age_ms + CLOCKS_DIFFER_MS > self.floors.file_ms,
+                    f"{where} purges {path}, which is {age_ms / 1000:.0f} s old (invariant 7: a job may be about to commit it)",
+                )
+            self.purged_ms[path] = self.now_ms()
 
     def _decisions(self, number: int, info: dict[str, Any]) -> list[str]:
         """Note what the version decides; the ids of what it accepts."""
@@ -188,6 +270,7 @@ class TableModel:
                 )
                 self.newest_offset[place] = offset
             if not item["accepted"]:
+                self._judge_refusal(where, identity, item.get("code"))
                 continue
             accepted.append(identity)
             if writer is not None:
@@ -198,6 +281,16 @@ class TableModel:
                 )
                 history.append((writer["seq"], number))
         return accepted
+
+    def _judge_refusal(self, where: str, identity: str, code: str | None) -> None:
+        """New data may only be refused when its author was away for as long as orphans and ids are kept."""
+        ask = self.asks.by_id.get(identity)
+        if ask is None or not ask.is_new_data or code == "expired":
+            return
+        must(
+            code == "path_in_use" and any(path in self.purged_ms for path in ask.adds),
+            f"{where} refuses {identity}, which appends new files: {code} (maintenance never makes an append fail)",
+        )
 
     def _judge_actions(self, where: str, asks: list[Ask], removes: set[str], adds: set[str]) -> None:
         """Every action is an accepted proposal's, and every accepted proposal is there whole."""
@@ -229,6 +322,10 @@ class TableModel:
             must(self.store.head(key) is not None, f"{self.uri}: state {number} names {path}, which isn't there")
             manifests.add(key)
             for entry in self._entries(key):
+                must(
+                    entry["path"] not in listed or entry["path"] in gone or self._is_disturbed,
+                    f"{self.uri}: state {number} lists {entry['path']} twice (invariant 6)",
+                )
                 listed[entry["path"]] = entry
         there = {path: entry["size"] for path, entry in listed.items() if path not in gone}
         meant = {path: add["size"] for path, add in self.versions[number].live.items()}
@@ -247,7 +344,10 @@ class TableModel:
         self.states[number] = State(frozenset(manifests))
 
     def _entries(self, key: str) -> list[dict[str, Any]]:
-        return read_avro(self.store.get(key)).records
+        """Manifests never change."""
+        if key not in self._decoded:
+            self._decoded[key] = read_avro(self.store.get(key)).records
+        return self._decoded[key]
 
     def _pointer(self, data: bytes) -> None:
         version = json.loads(data)["version"]
@@ -255,51 +355,7 @@ class TableModel:
         must(version in self.states, f"{self.uri}: the pointer leads to state {version}, which isn't there (rule 7)")
         self.pointer = version
 
-    # -- what is deleted ---------------------------------------------------------------------------------------------
-
-    def deleted(self, key: str) -> None:
-        self.changes += 1
-        name = key.removeprefix(f"{LOG}/")
-        if name == key:
-            self._file_deleted(key)
-        elif len(name) == 25 and name.endswith(".json"):
-            self._version_deleted(int(name[:20]))
-        elif name.endswith("/_manifest.avro"):
-            number = int(name[7:27])
-            must(
-                number < self.pointer,
-                f"{self.uri}: state {number} was deleted under the pointer {self.pointer} (rule 7)",
-            )
-            self.states.pop(number, None)
-            self._must_be_readable(f"after state {number} was deleted")
-        elif name.startswith("manifests/"):
-            users = [number for number, state in self.states.items() if key in state.manifests]
-            must(not users, f"{self.uri}: {name} was deleted, which state {users} names (rule 8)")
-            after = [
-                number
-                for number in self.present
-                if name in self.versions[number].swap_adds and number > max(self.states, default=-1)
-            ]
-            must(not after, f"{self.uri}: {name} was deleted, which the swap in version {after} names (rule 8)")
-
-    def _version_deleted(self, number: int) -> None:
-        if number in self.ghosts:
-            self.ghosts.discard(number)
-            return
-        if number not in self.present:
-            return
-        lowest = min(self.present)
-        must(number == lowest, f"{self.uri}: version {number} was deleted before {lowest} (rule 1)")
-        must(number < self.newest, f"{self.uri}: the newest version file, {number}, was deleted (rule 1)")
-        must(
-            number < self.pointer, f"{self.uri}: version {number} was deleted over the pointer {self.pointer} (rule 7)"
-        )
-        self.present.discard(number)
-        self._must_be_readable(f"after version {number} was deleted")
-
-    def _must_be_readable(self, when: str) -> None:
-        newest = self.newest
-        must(self.base_of(newest) is not None, f"{self.uri}: version {newest} can't be rebuilt {when} (invariant 7)")
+    # -- what can be read ---------------------------------------------------------------------------------------------
 
     def base_of(self, version: int) -> int | None:
         """The state, or -1 for the beginning, from which a version can be rebuilt; None when it can't be."""
@@ -314,15 +370,22 @@ class TableModel:
     def readable(self) -> list[int]:
         return [version for version in self.versions if self.base_of(version) is not None]
 
-    def _file_deleted(self, key: str) -> None:
-        for version in self.readable():
-            must(
-                key not in self.versions[version].live,
-                f"{self.uri}: {key} was deleted, which version {version} needs (invariant 7)",
-            )
-        purged = any(key in version.purged for version in self.versions.values())
-        must(purged, f"{self.uri}: {key} was deleted before a purge was accepted (rule 3)")
-        self.deleted_files.add(key)
+    @property
+    def _is_disturbed(self) -> bool:
+        """Whether another program has written here: such may add what is live already."""
+        return any(version.is_foreign for version in self.versions.values())
+
+    def rows_of(self, paths: Iterable[str]) -> Counter[str]:
+        """What these files hold; one that nobody wrote counts for itself."""
+        return Counter(row for path in paths for row in self.rows.get(path, (path,)))
+
+    def undecided(self) -> Iterator[Ask]:
+        """Proposals on the bus that nobody has been told about, and no version tells of."""
+        for identity in self.proposed_ms:
+            if identity not in self.decided and identity not in self.announced:
+                ask = self.asks.by_id.get(identity)
+                if ask is not None:
+                    yield ask
 
     def forget_below(self, number: int) -> list[str]:
         """Expect no version file and no state below this number any more; the keys of those that are to go."""
@@ -347,6 +410,10 @@ class TableModel:
 
 def _paths(actions: list[dict[str, Any]], kind: str) -> list[str]:
     return [action[kind]["path"] for action in actions if kind in action]
+
+
+def _keeps_data(action: dict[str, Any], kind: str) -> bool:
+    return kind in action and action[kind].get("dataChange") is False
 
 
 def _plain(metadata: Mapping[str, Any]) -> dict[str, Any]:

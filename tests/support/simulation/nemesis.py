@@ -2,18 +2,21 @@
 
 import random
 from collections.abc import Sequence
+from functools import partial
 
-from support.simulation.committers import CommitterSeat
+from headgate_bus.interface import Topic
 from support.simulation.scheduler import Process
+from support.simulation.seats import Seat
 from support.simulation.world import World
 
 
 class Nemesis:
     """Strikes every few seconds until it is told to stop."""
 
-    def __init__(self, world: World, committers: Sequence[CommitterSeat]) -> None:
+    def __init__(self, world: World, committers: Sequence[Seat], workers: Sequence[Seat] = ()) -> None:
         self._world = world
         self._committers = committers
+        self._workers = workers
         self._random = random.Random(f"nemesis/{world.seed}")
         self._stopped = False
         self.others: list[Process] = []
@@ -35,41 +38,43 @@ class Nemesis:
     def _strike(self) -> None:
         if self._stopped:
             return
+        seats = self._workers if self._workers and self._random.random() < 0.5 else self._committers
         strike = self._random.choice(
             (
-                self._kill_committer,
-                self._freeze_committer,
-                self._freeze_committer,
-                self._take_place_away,
+                partial(self._kill, seats),
+                partial(self._freeze, seats),
+                partial(self._freeze, seats),
+                partial(self._take_place_away, seats),
                 self._store_outage,
                 self._bus_outage,
                 self._kill_other,
                 self._freeze_other,
-                self._slow_down,
-                self._retire_committer,
+                partial(self._slow_down, seats),
+                partial(self._retire, seats),
+                self._lose_events,
             )
         )
         strike()
         self._plan()
 
-    def _committer(self) -> CommitterSeat | None:
-        alive = [seat for seat in self._committers if seat.process is not None and not seat.process.is_over]
+    def _one_of(self, seats: Sequence[Seat]) -> Seat | None:
+        alive = [seat for seat in seats if seat.is_running]
         return self._random.choice(alive) if alive else None
 
-    def _kill_committer(self) -> None:
-        seat = self._committer()
+    def _kill(self, seats: Sequence[Seat]) -> None:
+        seat = self._one_of(seats)
         if seat is not None and seat.process is not None:
             seat.process.kill()
 
-    def _retire_committer(self) -> None:
-        seat = self._committer()
+    def _retire(self, seats: Sequence[Seat]) -> None:
+        seat = self._one_of(seats)
         if seat is not None:
             self._world.scheduler.note("nemesis", f"{seat.name} is told to stop")
             seat.retire()
 
-    def _freeze_committer(self) -> None:
+    def _freeze(self, seats: Sequence[Seat]) -> None:
         """Some pauses are shorter than the session, others make a zombie."""
-        seat = self._committer()
+        seat = self._one_of(seats)
         if seat is None or seat.process is None or seat.process.frozen:
             return
         seconds = self._random.choice((1, 5, 15, 40))
@@ -77,8 +82,8 @@ class Nemesis:
         if seconds > 10:
             seat.expire_later()
 
-    def _take_place_away(self) -> None:
-        seat = self._committer()
+    def _take_place_away(self, seats: Sequence[Seat]) -> None:
+        seat = self._one_of(seats)
         if seat is not None and seat.bus is not None:
             self._world.scheduler.note("nemesis", f"{seat.name} loses its place in the group")
             seat.bus.inner.expire()
@@ -117,7 +122,16 @@ class Nemesis:
         if process is not None and not process.frozen:
             process.freeze(self._random.choice((1_000, 10_000, 30_000)))
 
-    def _slow_down(self) -> None:
-        seat = self._committer()
+    def _lose_events(self) -> None:
+        """As a retention does that is shorter than somebody's absence."""
+        cluster = self._world.cluster
+        if not self._workers or not cluster.available:
+            return
+        self._world.scheduler.note("nemesis", "events are lost")
+        for number, log in enumerate(cluster.topic(Topic.EVENTS)):
+            cluster.truncate(Topic.EVENTS, number, log.next_offset)
+
+    def _slow_down(self, seats: Sequence[Seat]) -> None:
+        seat = self._one_of(seats)
         if seat is not None and seat.process is not None:
             seat.process.slowness = self._random.choice((1.0, 1.0, 10.0, 100.0))

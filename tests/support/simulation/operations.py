@@ -2,6 +2,8 @@
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
+from enum import Enum
 
 from headgate_schemas.actions import AddFile, SkipFile
 from headgate_schemas.operations import (
@@ -16,24 +18,36 @@ from headgate_schemas.operations import (
     Rewrite,
     Skip,
 )
-from support.simulation.model import TableModel
+from support.simulation.data_files import RECORDS, content_of
+from support.simulation.world import World
 
 REGIONS = ("eu", "us", "asia")
-RECORDS = 10
 
 Make = Callable[[], Operation]
+
+
+class Bent(Enum):
+    """What a run's jobs mostly do."""
+
+    MIXED = "a little of everything"
+    STORM = "appends, one upon the other"
+    PARTITIONS = "partitions that are written anew"
+
+
+_APPENDS = {Bent.MIXED: 50, Bent.STORM: 500, Bent.PARTITIONS: 50}
+_OVERWRITES = {Bent.MIXED: 7, Bent.STORM: 7, Bent.PARTITIONS: 50}
 
 
 class Operations:
     """Draws operations for one table."""
 
-    def __init__(self, drawn: random.Random, model: TableModel, new_file: Callable[[str], str]) -> None:
+    def __init__(self, drawn: random.Random, world: World, table: str, bent: Bent = Bent.MIXED) -> None:
         self._random = drawn
-        self._model = model
-        self._new_file = new_file
+        self._world = world
+        self._model = world.models[table]
         self._weights: list[tuple[int, Make]] = [
-            (50, self.append),
-            (7, self._overwrite_partition),
+            (_APPENDS[bent], self.append),
+            (_OVERWRITES[bent], self._overwrite_partition),
             (2, self._overwrite_all),
             (5, self._delete_paths),
             (4, self._delete_partition),
@@ -52,6 +66,15 @@ class Operations:
     def draw(self) -> Operation:
         (make,) = self._random.choices([make for _, make in self._weights], [weight for weight, _ in self._weights])
         return make()
+
+    def is_new_data(self, operation: Operation) -> bool:
+        """Whether it only appends files that nobody has seen, to partitions of the table."""
+        return isinstance(operation, Append) and all(
+            file.path not in self._model.added_in
+            and file.path not in self._model.asks.owners
+            and file.partition_values.keys() == {"region"}
+            for file in operation.files
+        )
 
     def append(self) -> Operation:
         return Append(tuple(self._file(self._region()) for _ in range(self._random.choice((1, 1, 2)))))
@@ -77,7 +100,10 @@ class Operations:
         live = self._model.live()
         records = sum(live[path].get("numRecords", 0) for path in sources)
         wrong = 1 if self._random.random() < 0.05 else 0
-        return Rewrite(tuple(sources), (self._file(region, records + wrong),))
+        file = self._file(region, records + wrong)
+        rows = tuple(self._model.rows_of(sources).elements())
+        self._world.rows_of_rewrites[file.path] = rows
+        return Rewrite(tuple(sources), (replace(file, size=len(content_of(rows))),))
 
     def _restore(self) -> Operation:
         newest = self._model.newest
@@ -118,7 +144,7 @@ class Operations:
         return Create('{"type":"struct","fields":[]}')
 
     def _file(self, region: str, records: int = RECORDS) -> AddFile:
-        path = self._new_file(region)
+        path = self._world.file_name(region)
         return _add(path, region, records, 10 + self._random.randrange(90))
 
     def _live(self, count: int) -> list[str]:

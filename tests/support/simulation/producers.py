@@ -13,7 +13,7 @@ from headgate_table.errors import OutcomeUnknown
 from headgate_table.indextables.log_reader import LogReader
 from support.simulation.asked import ask_of
 from support.simulation.executors import resources_of
-from support.simulation.operations import Operations
+from support.simulation.operations import Bent, Operations
 from support.simulation.scheduler import Process
 from support.simulation.workloads import Note
 from support.simulation.world import World
@@ -28,13 +28,14 @@ class Job:
     table: str
     count: int
     app: str | None = None
+    bent: Bent = Bent.MIXED
     drawn: random.Random = field(init=False)
     notes: deque[Note] = field(default_factory=deque)
     made: int = 0
 
     def __post_init__(self) -> None:
         self.drawn = random.Random(f"job/{self.world.seed}/{self.name}")
-        self._operations = Operations(self.drawn, self.world.models[self.table], self.world.file_name)
+        self._operations = Operations(self.drawn, self.world, self.table, self.bent)
 
     @property
     def is_done(self) -> bool:
@@ -97,7 +98,8 @@ class Job:
         writer = None if self.app is None else Writer(self.app, self.made)
         operation = self._operations.append() if writer is not None else self._operations.draw()
         note = Note(f"{self.name}-{self.made}", operation, writer)
-        self.world.asks.add(ask_of(note.id, self.table, operation, writer))
+        is_new_data = self._operations.is_new_data(operation)
+        self.world.asks.add(ask_of(note.id, self.table, operation, writer, is_new_data=is_new_data))
         return note
 
 

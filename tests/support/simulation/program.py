@@ -26,9 +26,12 @@ COLUMNS = (
     "proposals",
     "rejected",
     "receipts",
+    "merges",
+    "swaps",
+    "deleted",
     "trace",
 )
-WIDTH = 110
+WIDTH = 130
 """Of a terminal, at least: the table has to fit."""
 ROWS_SHOWN = 40
 """Of many runs, the slowest; failures always."""
@@ -102,6 +105,9 @@ def _table(results: Sequence[Result]) -> Table:
             str(outcome.proposals),
             str(outcome.rejected),
             str(outcome.receipts),
+            str(outcome.merges),
+            str(outcome.swaps),
+            str(outcome.cleaned),
             outcome.digest[:8],
         )
     return table

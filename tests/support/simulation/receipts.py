@@ -6,13 +6,18 @@ from dataclasses import dataclass, field
 
 from headgate_bus.interface import Record, Topic
 from headgate_schemas.cloud_events import RECEIPT, kind_of, subject_of
+from headgate_schemas.message_shape import UnreadableMessage
+from headgate_schemas.operation_bodies import operation_of
 from headgate_schemas.operations import Committed, Duplicate, Receipt, RejectCode, Rejected
-from support.simulation.asked import Asks
+from headgate_schemas.proposals import decode_proposal
+from support.simulation.asked import Asks, ask_of
 from support.simulation.broken import must
 from support.simulation.model import TableModel
 
 UNDECIDED = frozenset({RejectCode.UNREADABLE, RejectCode.UNKNOWN_TABLE, RejectCode.OVER_BOUND})
 """Dead letters are no decisions."""
+WORKER = "headgate-worker/"
+"""What workers begin with when they say who proposes."""
 
 
 @dataclass(slots=True)
@@ -50,6 +55,18 @@ class Receipts:
         model = self.tables.get(record.key)
         if model is not None:
             model.record_at[(*self.source, record.partition, record.offset)] = identity
+            model.proposed_ms.setdefault(identity, record.time_ms)
+            if identity not in self.asks.by_id:
+                self._learn(identity, record)
+
+    def _learn(self, identity: str, record: Record) -> None:
+        """What a worker asks for, nobody has told the workload of."""
+        try:
+            proposal = decode_proposal(record.body)
+        except UnreadableMessage:
+            return  # rubbish
+        if proposal.operation is not None and proposal.author.startswith(WORKER):
+            self.asks.add(ask_of(identity, record.key, operation_of(proposal.operation), of_worker=True))
 
     def _announced(self, record: Record) -> None:
         if kind_of(record.headers) != RECEIPT:

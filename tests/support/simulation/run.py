@@ -14,14 +14,15 @@ from headgate_schemas.table_schema import schema_string_of
 from headgate_table.indextables.cleaner import Cleaner
 from headgate_table.indextables.cleaning import Protected
 from headgate_table.indextables.truncate import Truncation
-from headgate_table.table import Table
 from support.simulation.asked import ask_of
 from support.simulation.broken import InvariantBroken, must
 from support.simulation.committers import SETTINGS, CommitterSeat
 from support.simulation.faults import CALM, Rates
+from support.simulation.maintenance import Maintenance, check_reads
 from support.simulation.nemesis import Nemesis
 from support.simulation.producers import Job
 from support.simulation.scheduler import Process
+from support.simulation.seats import Seat
 from support.simulation.workloads import (
     Author,
     Note,
@@ -29,6 +30,7 @@ from support.simulation.workloads import (
     direct_writer,
     foreign_writer,
     message_of,
+    reader,
     rubbish_writer,
 )
 from support.simulation.world import COLUMNS, PARTITION_BY, World
@@ -66,6 +68,9 @@ class Outcome:
     proposals: int
     receipts: int
     rejected: int
+    merges: int
+    swaps: int
+    cleaned: int
     simulated_s: float
 
 
@@ -105,23 +110,40 @@ class _Run:
     uris: list[str] = field(default_factory=list)
     work: list[_Work] = field(default_factory=list)
     committers: list[CommitterSeat] = field(default_factory=list)
+    maintenance: Maintenance = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.maintenance = Maintenance(self.world)
 
     def outcome(self) -> Outcome:
         world = self.world
         drawn = random.Random(f"run/{world.seed}")
         self._prepare(drawn)
-        nemesis = Nemesis(world, self.committers)
-        for seat in self.committers:
+        nemesis = Nemesis(world, self.committers, self.maintenance.seats)
+        for seat in self._seats:
             seat.keep_alive()
         world.faults.rates = drawn.choice(WEATHER)
         nemesis.start()
         self._tend(nemesis)
-        world.scheduler.run(self._is_done, world.scheduler.now_ms + WORK_S * 1000, every=LOOK_EVERY)
+        for seconds, hours in self.maintenance.pauses:
+            self._work(seconds)
+            world.let_pass(hours)
+        self._work(WORK_S)
         nemesis.stop()
         self._calm()
         self._settle()
+        self.maintenance.look_after()
+        self._settle()
         self._check_end(drawn)
         return self._told()
+
+    @property
+    def _seats(self) -> list[Seat]:
+        return [*self.committers, *self.maintenance.seats]
+
+    def _work(self, seconds: float) -> None:
+        world = self.world
+        world.scheduler.run(self._is_done, world.scheduler.now_ms + round(seconds * 1000), every=LOOK_EVERY)
 
     def _prepare(self, drawn: random.Random) -> None:
         world = self.world
@@ -139,17 +161,22 @@ class _Run:
             )
             for number in range(drawn.choice((1, 2, 2, 3)))
         ]
+        self.maintenance.prepare(drawn, self.uris)
+        bent = self.maintenance.bent
         for uri in self.uris:
             place = uri.rpartition("/")[2]
             for number in range(drawn.choice((1, 2, 3))):
-                self._add_author(Author(world, f"author-{place}-{number}", uri, drawn.randrange(3, 10)))
+                self._add_author(Author(world, f"author-{place}-{number}", uri, drawn.randrange(3, 10), bent=bent))
             self._add_author(Author(world, f"counter-{place}", uri, drawn.randrange(2, 8), app=f"app-{place}"))
             job = Job(world, f"job-{place}", uri, drawn.randrange(2, 7), app=drawn.choice((None, f"job-{place}")))
             self._add_job(job)
             self._maybe(drawn, 0.4, f"direct-{place}", partial(direct_writer, world, table=uri, count=6))
             self._maybe(drawn, 0.35, f"foreign-{place}", partial(foreign_writer, world, table=uri, count=4))
             self._maybe(drawn, 0.4, f"compactor-{place}", partial(compactor, world, table=uri, count=4))
-            self._maybe(drawn, 0.5, f"cleaner-{place}", partial(self._clean, uri=uri))
+            hurry = 0.2 if self.maintenance.is_there else 0.5
+            if not self._maybe(drawn, hurry, f"cleaner-{place}", partial(self._clean, uri=uri)):
+                self.maintenance.set_floors(uri)
+            self._maybe(drawn, 0.3, f"reader-{place}", partial(reader, world, table=uri, count=4))
             self._maybe(drawn, 0.3, f"rubbish-{place}", partial(rubbish_writer, world, table=uri, count=4))
 
     def _create_by_proposal(self, uri: str) -> None:
@@ -170,10 +197,10 @@ class _Run:
     def _add_job(self, job: Job) -> None:
         self.work.append(_Work(job.name, job.live, lambda: job.is_done))
 
-    def _maybe(self, drawn: random.Random, chance: float, name: str, live: Callable[[Process], None]) -> None:
-        """Work that may be left undone, if its process dies."""
+    def _maybe(self, drawn: random.Random, chance: float, name: str, live: Callable[[Process], None]) -> bool:
+        """Work that may be left undone, if its process dies; whether there is any."""
         if drawn.random() >= chance:
-            return
+            return False
         begun: list[Process] = []
 
         def once(process: Process) -> None:
@@ -181,6 +208,7 @@ class _Run:
             live(process)
 
         self.work.append(_Work(name, once, lambda: bool(begun) and begun[0].is_over))
+        return True
 
     def _clean(self, process: Process, *, uri: str) -> None:
         """Truncates history, and purges, as an operator who is in a hurry does; what may have to be announced again stays."""
@@ -256,34 +284,29 @@ class _Run:
 
     def _check_end(self, drawn: random.Random) -> None:
         world = self.world
-        for seat in self.committers:
+        for seat in self._seats:
             bad = [ending for ending in seat.endings if ending.startswith("unexpected")]
             must(not bad, f"{seat.name} ended by {bad}")
         self._ask_again(drawn)
-        self._stop_committers()
         for uri in self.uris:
-            model = world.models[uri]
-            model.check_files()
-            process = world.process("reader")
-            table = world.table(process, uri)
-            paths = world.complete(process, partial(_paths, table))
-            must(
-                sorted(paths) == sorted(model.live()),
-                f"{uri} reads as {sorted(paths)[:5]}…, but its log says {sorted(model.live())[:5]}… (invariant 4)",
-            )
+            self.maintenance.check_left(world.models[uri])
+        self._stop_seats()
+        for uri in self.uris:
+            world.models[uri].check_files()
+            check_reads(world, uri, drawn)
 
-    def _stop_committers(self) -> None:
+    def _stop_seats(self) -> None:
         """Told to stop, each one leaves by itself, soon."""
         world = self.world
-        running = [seat for seat in self.committers if seat.process is not None and not seat.process.is_over]
-        for seat in self.committers:
+        running = [seat for seat in self._seats if seat.is_running]
+        for seat in self._seats:
             seat.stopping = True
         deadline_ms = world.scheduler.now_ms + STOP_S * 1000
         world.scheduler.run(lambda: all(seat.process.is_over for seat in running if seat.process), deadline_ms)
         ended = [seat.endings[-1:] for seat in running]
         must(
             ended == [["stopped"]] * len(running),
-            f"committers that were told to stop ended by {ended} within {STOP_S} s",
+            f"committers and workers that were told to stop ended by {ended} within {STOP_S} s",
         )
 
     def _ask_again(self, drawn: random.Random) -> None:
@@ -313,12 +336,11 @@ class _Run:
             len(world.receipts.proposals),
             world.receipts.count,
             sum(not decided.accepted for model in models for decided in model.decided.values()),
+            sum(model.merges for model in models),
+            sum(model.swaps for model in models),
+            sum(model.cleaned for model in models),
             (world.scheduler.now_ms - 1_780_000_000_000) / 1000,
         )
-
-
-def _paths(table: Table) -> list[str]:
-    return table.snapshot().paths()
 
 
 def _live(work: _Work, process: Process) -> None:

@@ -10,6 +10,8 @@ from headgate_schemas.operations import Append, Operation, Receipt, Writer
 from support.simulation.asked import ask_of
 from support.simulation.committers import SETTINGS, CommitterSeat
 from support.simulation.scheduler import Match, Process, Step
+from support.simulation.seats import Seat
+from support.simulation.workers import SMALL_RETENTION, WorkerSeat
 from support.simulation.workloads import Note, message_of
 from support.simulation.world import GROUP, World
 
@@ -43,6 +45,14 @@ class Scenario(World):
         given = {**SETTINGS, "checkpoint.interval": str(interval)}
         given |= {key.replace("__", "."): text for key, text in settings.items()}
         seat = CommitterSeat(self, name, group=group, limits=limits or CommitterLimits(), settings=given)
+        seat.start()
+        return seat
+
+    def worker(self, name: str, *roles: str, watches: bool = True, **settings: str) -> WorkerSeat:
+        """A worker that runs. It sweeps the table without any event, unless told otherwise."""
+        given = {**SMALL_RETENTION, "checkpoint.interval": "100"}
+        given |= {key.replace("__", "."): text for key, text in settings.items()}
+        seat = WorkerSeat(self, name, roles=roles, settings=given, watched=(TABLE,) if watches else ())
         seat.start()
         return seat
 
@@ -122,8 +132,23 @@ class Scenario(World):
         process.halt_at = step_of(operation, key, done=after)
         self.until(lambda: process.halted_at is not None, f"{operation} {key} of {process.name}")
 
-    def lose_place(self, seat: CommitterSeat) -> None:
-        """The group takes the committer for dead."""
+    def logged(self, event: str, seat: Seat | None = None, count: int = 1) -> None:
+        """Let the world go on until the process (or anybody) has logged it so often from now on."""
+        before = self.trace.counted(event, "" if seat is None else seat.name)
+        self.until(
+            lambda: self.trace.counted(event, "" if seat is None else seat.name) >= before + count,
+            f"{event} by {'anybody' if seat is None else seat.name}",
+        )
+
+    def ended(self, seat: Seat) -> None:
+        """Kill it, and let its group know."""
+        assert seat.process is not None
+        seat.process.kill()
+        self.lose_place(seat)
+        self.run_for(1)
+
+    def lose_place(self, seat: Seat) -> None:
+        """The group takes the process for dead."""
         assert seat.bus is not None
         seat.bus.inner.expire()
 
@@ -134,7 +159,7 @@ class Scenario(World):
 
     def days(self, count: float) -> None:
         """Let time pass. Whoever runs does what it does while nothing comes; better nobody does."""
-        self.scheduler.now_ms += round(count * 24 * 3_600_000)
+        self.let_pass(count * 24)
 
     def cleaned_by_another_program(self) -> None:
         """All but the newest version and its state is gone; other programs clean by other rules than ours."""

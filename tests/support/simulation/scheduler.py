@@ -310,21 +310,22 @@ class Scheduler:
 
     def _next(self, deadline_ms: int | None) -> Fiber | None:
         """Who goes on; None when the time is over, or nobody can."""
+        queue, timers = self._queue, self._timers
         while True:
-            planned_ms = self._queue[0][0] if self._queue else None
-            timer_ms = self._timers[0][0] if self._timers else None
-            times = [time for time in (planned_ms, timer_ms) if time is not None]
-            if not times:
+            planned_ms = queue[0][0] if queue else None
+            if planned_ms is None and not timers:
                 return None
-            soonest = min(times)
-            if deadline_ms is not None and soonest > max(deadline_ms, self.now_ms):
-                self.now_ms = max(self.now_ms, deadline_ms)
-                return None
-            self.now_ms = max(self.now_ms, soonest)
-            if timer_ms is not None and timer_ms == soonest:
-                heapq.heappop(self._timers)[2]()
+            is_timer = bool(timers) and (planned_ms is None or timers[0][0] <= planned_ms)
+            soonest = timers[0][0] if is_timer else queue[0][0]
+            if soonest > self.now_ms:
+                if deadline_ms is not None and soonest > deadline_ms:
+                    self.now_ms = max(self.now_ms, deadline_ms)
+                    return None
+                self.now_ms = soonest
+            if is_timer:
+                heapq.heappop(timers)[2]()
                 continue
-            _, _, stamp, fiber = heapq.heappop(self._queue)
+            _, _, stamp, fiber = heapq.heappop(queue)
             if stamp != fiber.stamp or fiber.is_over:
                 continue
             if fiber.process.frozen:

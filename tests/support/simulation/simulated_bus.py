@@ -26,7 +26,8 @@ class WitnessedCluster(MemoryCluster):
     """Tells its witness of all that is appended, and wakes whoever waits for records."""
 
     def __init__(self, ambient: Ambient, partitions: int, wake: Callable[[], None]) -> None:
-        super().__init__(ambient, {Topic.PROPOSALS: partitions})
+        # Events in two, so that workers have something to share.
+        super().__init__(ambient, {Topic.PROPOSALS: partitions, Topic.EVENTS: 2})
         self.witness: BusWitness | None = None
         self._wake = wake
 

@@ -20,7 +20,7 @@ class Witness(Protocol):
 
     def written(self, key: str, data: bytes) -> None: ...
 
-    def deleted(self, key: str) -> None: ...
+    def deleted(self, key: str, modified_ms: int) -> None: ...
 
 
 class WitnessedStore:
@@ -41,11 +41,12 @@ class WitnessedStore:
         return self._outcome(self.inner.swap(key, data, etag), key, data)
 
     def delete(self, key: str) -> None:
-        if self.inner.head(key) is None:
+        info = self.inner.head(key)
+        if info is None:
             return
         self.inner.delete([key])
         if self.witness is not None:
-            self.witness.deleted(key)
+            self.witness.deleted(key, info.modified_ms)
 
     def _outcome(self, outcome: CreateOutcome, key: str, data: bytes) -> CreateOutcome:
         match outcome:

@@ -19,6 +19,10 @@ class Trace:
         self._hash.update(f"{now_ms} {who} {what}\n".encode("utf-8", "surrogatepass"))
         self.count += 1
 
+    def counted(self, what: str, who: str = "") -> int:
+        """How many of the kept lines are about this, by processes whose names begin so."""
+        return sum(what in line and name.startswith(who) for _, name, line in self._last)
+
     def digest(self) -> str:
         return self._hash.hexdigest()
 

@@ -1,4 +1,4 @@
-"""What simulated processes do: authors with and without a counter, direct and foreign writers, cleaners, writers of rubbish.
+"""What simulated processes do: authors with and without a counter, direct and foreign writers, compactors, writers of rubbish.
 
 An author's notes survive its death, as a job's input does; everything else in a process is lost with it.
 """
@@ -14,10 +14,13 @@ from headgate_schemas.cloud_events import PROPOSAL, attributes
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.operations import Append, Isolation, Operation, Overwrite, Receipt, Restore, Rewrite, Writer
 from headgate_schemas.proposals import encode_proposal, new_proposal
+from headgate_table.errors import CorruptTable, VersionNotRetained
 from headgate_table.indextables.compactor import Compactor
 from support.simulation import foreign
 from support.simulation.asked import ask_of
-from support.simulation.operations import RECORDS, REGIONS, Operations
+from support.simulation.broken import must
+from support.simulation.data_files import RECORDS
+from support.simulation.operations import REGIONS, Bent, Operations
 from support.simulation.scheduler import Process
 from support.simulation.simulated_bus import SimulatedBus
 from support.simulation.world import World
@@ -62,6 +65,7 @@ class Author:
     table: str
     count: int
     app: str | None = None
+    bent: Bent = Bent.MIXED
     drawn: random.Random = field(init=False)
     notes: deque[Note] = field(default_factory=deque)
     """Begun, and not known to be settled."""
@@ -71,7 +75,7 @@ class Author:
 
     def __post_init__(self) -> None:
         self.drawn = random.Random(f"author/{self.world.seed}/{self.name}")
-        self._operations = Operations(self.drawn, self.world.models[self.table], self.world.file_name)
+        self._operations = Operations(self.drawn, self.world, self.table, self.bent)
 
     @property
     def is_done(self) -> bool:
@@ -112,7 +116,8 @@ class Author:
             isolation=Isolation.SERIALIZABLE if serializable else Isolation.SNAPSHOT,
             created_ms=self.world.scheduler.now_ms,
         )
-        self.world.asks.add(ask_of(note.id, self.table, operation, writer))
+        is_new_data = not serializable and self._operations.is_new_data(operation)
+        self.world.asks.add(ask_of(note.id, self.table, operation, writer, is_new_data=is_new_data))
         return note
 
     def _repetition(self) -> Note:
@@ -165,11 +170,11 @@ class Author:
 def direct_writer(world: World, process: Process, *, table: str, count: int) -> None:
     """A tool that commits by itself, by the same rules."""
     drawn = random.Random(f"direct/{world.seed}/{process.name}")
-    operations = Operations(drawn, world.models[table], world.file_name)
+    operations = Operations(drawn, world, table)
     for _ in range(count):
         process.sleep(drawn.random() * 6)
         operation = operations.draw()
-        for file in getattr(operation, "files", ()):
+        for file in getattr(operation, "files", ()) or getattr(operation, "adds", ()):
             if world.models[table].store.head(file.path) is None:
                 world.put_file(table, file.path, file.size)
         try:
@@ -198,11 +203,17 @@ def foreign_writer(world: World, process: Process, *, table: str, count: int) ->
             continue  # the table isn't there yet
         region = drawn.choice(REGIONS)
         live = sorted(model.live())
-        path = drawn.choice(live) if live and drawn.random() < 0.15 else world.file_name(region)
+        # Now and then it adds what is there already, as it is.
+        again = model.live()[drawn.choice(live)] if live and drawn.random() < 0.15 else None
+        path = world.file_name(region) if again is None else str(again["path"])
         region = path.partition("/")[0].removeprefix("region=")
         removes = [item for item in drawn.sample(live, min(1, len(live))) if item != path]
-        world.put_file(table, path, 7)
-        adds = [foreign.add(path, 7, region, ambient.now_ms()) | {"numRecords": RECORDS}]
+        size, records = 7, RECORDS
+        if again is None:
+            world.put_file(table, path, size)
+        else:
+            size, records = again["size"], again.get("numRecords", RECORDS)
+        adds = [foreign.add(path, size, region, ambient.now_ms()) | {"numRecords": records}]
         try:
             number = foreign.commit(store, adds, removes if drawn.random() < 0.3 else [], ambient.now_ms())
             if number is not None and drawn.random() < 0.6:
@@ -238,6 +249,36 @@ def compactor(world: World, process: Process, *, table: str, count: int) -> None
             world.bus(process).append(Topic.PROPOSALS, [message_of(note, table, process.name)])
         except HeadgateError as error:
             world.scheduler.note(process.name, f"{type(error).__name__}: {error}")
+
+
+def reader(world: World, process: Process, *, table: str, count: int) -> None:
+    """Reads whole versions, the newest and earlier ones, slowly: what it began, it must be able to end."""
+    drawn = random.Random(f"reader/{world.seed}/{process.name}")
+    model = world.models[table]
+    for _ in range(count):
+        process.sleep(drawn.random() * 8)
+        earlier = model.readable()
+        if not earlier:
+            continue  # the table isn't there yet
+        version = drawn.choice((None, drawn.choice(earlier)))
+        try:
+            snapshot = world.table(process, table).snapshot(version)
+            version = snapshot.version
+            process.sleep(drawn.random() ** 2 * 4)
+            paths = snapshot.paths()
+        except HeadgateError as error:
+            world.scheduler.note(process.name, f"{type(error).__name__}: {error}")
+            if isinstance(error, CorruptTable | VersionNotRetained):
+                must(
+                    version is not None and model.base_of(version) is None,
+                    f"{table}: version {version} can't be read though all of it is there: {error} (invariant 7)",
+                )
+            continue
+        meant = model.versions[version].live
+        must(
+            sorted(paths) == sorted(meant),
+            f"{table}: version {version} reads as {sorted(paths)[:5]}…, but it holds {sorted(meant)[:5]}… (invariant 4)",
+        )
 
 
 def rubbish_writer(world: World, process: Process, *, table: str, count: int) -> None:

@@ -19,6 +19,8 @@ from support.bus.memory import MemoryBus
 from support.simulation.ambient import SimulatedAmbient
 from support.simulation.asked import Asks
 from support.simulation.broken import InvariantBroken
+from support.simulation.data_files import content_of, own_row
+from support.simulation.deletes import judge_delete
 from support.simulation.executors import resources_of
 from support.simulation.faults import Faults
 from support.simulation.model import TableModel
@@ -87,8 +89,8 @@ class _TableWitness(_Judging):
     def written(self, key: str, data: bytes) -> None:
         self.judged(lambda: self._model.written(key, data))
 
-    def deleted(self, key: str) -> None:
-        self.judged(lambda: self._model.deleted(key))
+    def deleted(self, key: str, modified_ms: int) -> None:
+        self.judged(lambda: judge_delete(self._model, key, modified_ms))
 
 
 class _BusWitness(_Judging):
@@ -133,6 +135,8 @@ class World:
         self._ambients: dict[str, SimulatedAmbient] = {}
         self._checked_offset = 0
         self._made_files = 0
+        self.rows_of_rewrites: dict[str, tuple[str, ...]] = {}
+        """By path, what a rewrite by a job is going to write there: the rows of its sources."""
         self._unreal = nothing_real()
         self._log = logging.getLogger("headgate")
         self._logged = self._log.level, self._log.propagate, self._log.handlers[:]
@@ -162,7 +166,15 @@ class World:
     def add_store(self, uri: str) -> TableModel:
         objects = MemoryStore(self.clock, uri=uri)
         shared = WitnessedStore(objects)
-        model = TableModel(uri, objects, self.asks)
+        model = TableModel(
+            uri,
+            objects,
+            self.asks,
+            announced=self.receipts.announced,
+            now_ms=self.clock.now_ms,
+            committed_offset=self.committed_offset,
+            place=self.place,
+        )
         shared.witness = _TableWitness(self.scheduler, model)
         self.stores[uri], self.models[uri] = shared, model
         return model
@@ -225,6 +237,11 @@ class World:
     def run_for(self, seconds: float) -> None:
         self.scheduler.run(lambda: False, self.scheduler.now_ms + round(seconds * 1000))
 
+    def let_pass(self, hours: float) -> None:
+        """Everybody stands still for so long, and so does whatever is under way."""
+        self.scheduler.now_ms += round(hours * 3_600_000)
+        self.scheduler.note("world", f"{hours:g} hours later")
+
     # -- files -------------------------------------------------------------------------------------------------------
 
     def file_name(self, region: str) -> str:
@@ -233,7 +250,7 @@ class World:
 
     def put_file(self, uri: str, path: str, size: int) -> None:
         """A data file, as a job writes it before it proposes it."""
-        self.stores[uri].put(path, bytes(size))
+        self.stores[uri].put(path, content_of(self.rows_of_rewrites.get(path, (own_row(path),)), size))
 
     # -- judging -----------------------------------------------------------------------------------------------------
 

@@ -14,8 +14,9 @@ from headgate_table.store.paths import check_folder, check_key, check_prefix
 @dataclass(frozen=True, slots=True)
 class _Held:
     data: bytes
-    modified_ms: int
     etag: str
+    seen: ObjectInfo
+    """As a look from outside shows it."""
 
 
 class MemoryStore:
@@ -72,23 +73,22 @@ class MemoryStore:
     def head(self, key: str) -> ObjectInfo | None:
         with self._lock:
             held = self._held.get(check_key(key))
-        return None if held is None else _info(key, held)
+        return None if held is None else held.seen
 
     def list(self, prefix: str = "", *, after: str = "") -> Iterator[ObjectInfo]:
         check_prefix(prefix)
-        return iter([info for info in self._infos() if info.key.startswith(prefix) and info.key > after])
+        return iter([info for info in self._infos(prefix) if info.key > after])
 
     def list_folder(self, prefix: str = "", *, after: str = "") -> Folder:
         check_folder(prefix)
         objects: list[ObjectInfo] = []
         folders: set[str] = set()
-        for info in self._infos():
-            if info.key.startswith(prefix):
-                name, slash, _ = info.key[len(prefix) :].partition("/")
-                if slash:
-                    folders.add(f"{prefix}{name}/")
-                elif info.key > after:
-                    objects.append(info)
+        for info in self._infos(prefix):
+            name, slash, _ = info.key[len(prefix) :].partition("/")
+            if slash:
+                folders.add(f"{prefix}{name}/")
+            elif info.key > after:
+                objects.append(info)
         return Folder(tuple(objects), tuple(sorted(folder for folder in folders if folder > after)))
 
     def delete(self, keys: Iterable[str]) -> None:
@@ -124,20 +124,16 @@ class MemoryStore:
                 self._folders[folder] = self._folders.get(folder, 0) + 1
         modified_ms = self._ambient.now_ms() if self._ambient else self._writes
         etag = f"etag-{self._writes}"
-        self._held[key] = _Held(bytes(data), modified_ms, etag)
+        # A look from outside has another etag than the one that `swap` takes, as in a local store.
+        self._held[key] = _Held(bytes(data), etag, ObjectInfo(key, len(data), modified_ms, f"seen-{etag}"))
         return etag
 
-    def _infos(self) -> Iterable[ObjectInfo]:
+    def _infos(self, prefix: str) -> Iterable[ObjectInfo]:
         with self._lock:
-            held = sorted(self._held.items())
-        return [_info(key, value) for key, value in held]
+            keys = sorted(key for key in self._held if key.startswith(prefix))
+            return [self._held[key].seen for key in keys]
 
 
 def _folders_above(key: str) -> tuple[str, ...]:
     parts = key.split("/")
     return tuple("/".join(parts[:count]) for count in range(1, len(parts)))
-
-
-def _info(key: str, held: _Held) -> ObjectInfo:
-    # A look from outside has another etag than the one that `swap` takes, as in a local store.
-    return ObjectInfo(key, len(held.data), held.modified_ms, f"seen-{held.etag}")

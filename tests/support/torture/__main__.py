@@ -1,21 +1,30 @@
-"""`python -m support.torture --minutes N | --kills N [--seed S] [--on kafka|sqlite] [--keep DIR]`: exit 1 when a promise was broken."""
+"""`python -m support.torture --minutes N | --kills N [--play proposals|maintenance] [--seed S] [--on kafka|sqlite] [--keep DIR]`.
+
+Exit 1 when a promise was broken.
+"""
 
 import argparse
 import shutil
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 from random import SystemRandom
 from typing import NoReturn
 
 from rich.console import Console
 
+from support.torture.maintenance_play import MaintenancePlay
+from support.torture.outcome import Limit, Outcome
+from support.torture.play import NewPlay
+from support.torture.proposals_play import ProposalsPlay
 from support.torture.report import report
-from support.torture.run import Limit, Outcome, torture
+from support.torture.run import torture
 from support.torture.scenes import kafka_and_s3, one_machine
 
 PRODUCERS = 4
 SHORT_KILLS = 50
+PLAYS: dict[str, NewPlay] = {"proposals": partial(ProposalsPlay, producers=PRODUCERS), "maintenance": MaintenancePlay}
 
 
 def main(arguments: list[str]) -> int:
@@ -24,6 +33,7 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--minutes", type=float, help="how long blows fall")
     parser.add_argument("--kills", type=int, help=f"how many blows fall; {SHORT_KILLS} where nothing is said")
+    parser.add_argument("--play", choices=tuple(PLAYS), default="proposals", help="what is done meanwhile")
     parser.add_argument("--seed", type=int, default=SystemRandom().randrange(1_000_000))
     parser.add_argument("--on", choices=("kafka", "sqlite"), default="kafka", help="Kafka and S3, or one machine")
     parser.add_argument("--keep", type=Path, help="a folder that is made for logs, journals and tables of a bad run")
@@ -31,18 +41,18 @@ def main(arguments: list[str]) -> int:
     kills = given.kills if given.kills is not None or given.minutes is not None else SHORT_KILLS
     limit = Limit(kills, None if given.minutes is None else given.minutes * 60)
     console = Console(highlight=False)
-    repeat = f"make torture {_asked(given.minutes, kills)}SEED={given.seed} ON={given.on}"
+    repeat = f"make torture PLAY={given.play} {_asked(given.minutes, kills)}SEED={given.seed} ON={given.on}"
     console.print(f"to repeat: {repeat}")
     # So that whoever ends this program also ends what it started.
     signal.signal(signal.SIGTERM, _leave)
-    outcome = run_once(given.on, given.seed, limit, given.keep, console)
+    outcome = run_once(PLAYS[given.play], given.on, given.seed, limit, given.keep, console)
     console.print(report(outcome, repeat))
     return 1 if outcome.violations else 0
 
 
-def run_once(on: str, seed: int, limit: Limit, keep: Path | None, console: Console) -> Outcome:
+def run_once(play: NewPlay, on: str, seed: int, limit: Limit, keep: Path | None, console: Console) -> Outcome:
     with kafka_and_s3() if on == "kafka" else one_machine() as scene:
-        outcome = torture(scene, seed, limit, PRODUCERS, console.print)
+        outcome = torture(play, scene, seed, limit, console.print)
         if outcome.violations and keep is not None:
             shutil.copytree(scene.folder, keep)
         return outcome

@@ -146,18 +146,16 @@ def clean_environment() -> dict[str, str]:
 
 
 def committer_command(bus: str, root: str, *, name: str = "committer", group: str | None = None) -> list[str]:
-    command = [
-        sys.executable,
-        "-m",
-        "headgate",
-        "committer",
-        "--bus",
-        bus,
-        "--root",
-        root,
-        "--id",
-        name,
-        "--log",
-        "json",
-    ]
+    command = _command("committer", bus, root, name)
     return command if group is None else [*command, "--group", group]
+
+
+def worker_command(bus: str, root: str, name: str, limits: Mapping[str, int]) -> list[str]:
+    """One of all roles."""
+    told = [argument for key, value in limits.items() for argument in ("--limit", f"{key}={value}")]
+    return [*_command("worker", bus, root, name), *told]
+
+
+def _command(kind: str, bus: str, root: str, name: str) -> list[str]:
+    where = ["--bus", bus, "--root", root]
+    return [sys.executable, "-m", "headgate", kind, *where, "--id", name, "--log", "json"]

@@ -3,6 +3,7 @@
 Read by the standard library, except that the bus delivers its messages; what they mean is told by their JSON.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -57,42 +58,56 @@ class Evidence:
 
 
 class VersionWatch:
-    """Remembers the hash of every version file from when it was first seen."""
+    """Remembers every version file from when it was first seen, since cleaning may take it away."""
 
     def __init__(self, tables: Mapping[str, Path]) -> None:
         self._folders = {uri: root / LOG for uri, root in tables.items()}
         self._hashes: dict[Path, str] = {}
+        self._versions: dict[str, dict[int, list[dict[str, Any]]]] = {uri: {} for uri in tables}
+        self.added_names: set[str] = set()
+        """Of all files that any version added, without their folders."""
 
     def look(self) -> None:
-        for folder in self._folders.values():
-            for path in _version_files(folder):
-                if path not in self._hashes:
-                    self._hashes[path] = _hash(path)
+        for uri, folder in self._folders.items():
+            for path in version_files(folder):
+                if path in self._hashes:
+                    continue
+                with contextlib.suppress(FileNotFoundError):
+                    data = path.read_bytes()
+                    self._hashes[path] = hashlib.sha256(data).hexdigest()
+                    actions = self._versions[uri][version_of(path)] = read_lines(data)
+                    self.added_names |= {
+                        action["add"]["path"].rpartition("/")[2] for action in actions if "add" in action
+                    }
 
-    @property
-    def seen(self) -> int:
-        return len(self._hashes)
+    def newest(self, uri: str) -> int:
+        """The highest number seen; -1 before there is one."""
+        return max(self._versions[uri], default=-1)
 
-    def changed(self) -> list[str]:
+    def changed(self, *, may_be_gone: bool = False) -> list[str]:
         """Version files that aren't any more what they were when they were first seen."""
-        return [str(path) for path, digest in self._hashes.items() if not path.exists() or _hash(path) != digest]
+        return [
+            str(path)
+            for path, digest in self._hashes.items()
+            if (not may_be_gone if not path.exists() else hashlib.sha256(path.read_bytes()).hexdigest() != digest)
+        ]
 
     def versions(self) -> dict[str, dict[int, list[dict[str, Any]]]]:
-        return {
-            uri: {int(path.name[:20]): read_lines(path.read_bytes()) for path in _version_files(folder)}
-            for uri, folder in self._folders.items()
-        }
+        """The actions of every version, also of those that are gone by now."""
+        self.look()
+        return self._versions
 
 
-def _version_files(folder: Path) -> list[Path]:
+def version_files(folder: Path) -> list[Path]:
+    """The version files of a log, in order."""
     if not folder.is_dir():
         return []
     names = (entry.name for entry in os.scandir(folder))
     return [folder / name for name in sorted(names) if len(name) == 25 and name.endswith(".json")]
 
 
-def _hash(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def version_of(path: Path) -> int:
+    return int(path.name[:20])
 
 
 def everything(bus: Bus, topic: Topic) -> list[Record]:

@@ -1,6 +1,6 @@
-"""The faults that a run injects, and which comes when: a function of the seed and of what the scene can lose."""
+"""The faults that a run injects, and which comes when: a function of the seed and of what the play can lose."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from random import Random
@@ -13,17 +13,7 @@ class Fault(Enum):
     STORE = "store killed"
     ZOMBIE = "committer frozen until another took over"
     RIVAL = "committer of another group at the same time"
-
-
-WEIGHTS = {
-    Fault.COMMITTER: 6,
-    Fault.PRODUCER: 5,
-    Fault.STORE: 4,
-    Fault.BROKER: 2,
-    Fault.ZOMBIE: 3,
-    Fault.RIVAL: 1,
-}
-"""A broker takes seconds to come back, and a rival costs every other committer its place."""
+    WORKER = "worker killed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +31,13 @@ class Blow:
     """Else the next fault meets a system that may still be mending this one."""
 
 
-def blows(seed: int, possible: Sequence[Fault]) -> Iterator[Blow]:
-    """Without end. The first ones are one of each kind."""
+def blows(seed: int, weights: Mapping[Fault, int], pause_s: tuple[float, float]) -> Iterator[Blow]:
+    """Without end. The first ones are one of each kind; between any two lies a pause of at least and at most so long."""
     draw = Random(f"blows/{seed}")
-    first = draw.sample(list(possible), len(possible))
+    possible = [fault for fault in Fault if fault in weights]
+    first = draw.sample(possible, len(possible))
     while True:
-        fault = first.pop() if first else draw.choices(possible, [WEIGHTS[each] for each in possible])[0]
+        fault = first.pop() if first else draw.choices(possible, [weights[each] for each in possible])[0]
         yield Blow(
-            fault, draw.uniform(0, 0.8), draw.choice((0.0, draw.uniform(0, 1.5))), draw.random(), draw.random() < 0.8
+            fault, draw.uniform(*pause_s), draw.choice((0.0, draw.uniform(0, 1.5))), draw.random(), draw.random() < 0.8
         )

@@ -19,7 +19,7 @@ from headgate_schemas.errors import HeadgateError
 from headgate_schemas.operations import Committed, Duplicate, Receipt, Rejected
 from headgate_table.errors import OutcomeUnknown
 from support.torture.journal import Journal, Told, read_journal
-from support.torture.workload import Planned, planned
+from support.torture.workload import Names, Work
 
 REPEATED_AT_START = 3
 """Proposals with a receipt that are proposed again after a kill, as if the receipt had never been noted."""
@@ -43,6 +43,8 @@ class Proposing:
     """Between two proposals: the load, not a wait for anything."""
     steps: int | None = None
     """It ends by itself after so many."""
+    writes_rows: bool = False
+    """Whether it writes the files that it proposes, or only names some."""
     finish_within_s: float = 120.0
 
     def write(self, path: Path) -> Path:
@@ -51,8 +53,9 @@ class Proposing:
 
 
 class Proposer:
-    def __init__(self, told: Proposing, producer: Producer, journal: Journal) -> None:
+    def __init__(self, told: Proposing, work: Work, producer: Producer, journal: Journal) -> None:
         self._told = told
+        self._work = work
         self._producer = producer
         self._journal = journal
         self._pending: dict[str, tuple[int, Ticket]] = {}
@@ -60,6 +63,8 @@ class Proposer:
         """To be proposed as soon as possible, in order."""
         self._answered: list[tuple[str, int, Told]] = []
         diary = read_journal(Path(told.journal))
+        self._done = {diary.intents[identity] for identity in diary.receipts if identity in diary.intents}
+        """Steps that are answered. Their files may be merged and deleted by now, so they are not made again."""
         self._step = diary.next_step
         open_steps = sorted((diary.intents[identity], identity) for identity in diary.unanswered)
         last = list(diary.receipts)[-REPEATED_AT_START:]
@@ -111,17 +116,16 @@ class Proposer:
         if not recent or draw.random() >= 0.12:
             return None
         identity, step, told = draw.choice(recent)
-        if draw.random() < 0.5 and told[0] != "rejected" and self._plan(step).writer is not None:
+        if draw.random() < 0.5 and told[0] != "rejected" and self._work.planned(step).writer is not None:
             identity = f"{self._told.name}-{step}-again-{draw.getrandbits(32):08x}"
         return None if identity in self._pending else (identity, step)
 
-    def _plan(self, step: int) -> Planned:
-        return planned(self._told.seed, self._told.name, step)
-
     def _propose(self, identity: str, step: int) -> None:
         """The intent is written first: should the process be killed now, the same id is proposed again."""
-        plan = self._plan(step)
+        plan = self._work.planned(step)
         self._journal.intend(identity, step)
+        if step not in self._done:
+            self._work.provide(step)
         try:
             ticket = (
                 self._producer.propose(plan.operation, proposal_id=identity)
@@ -144,6 +148,7 @@ class Proposer:
                 self._again.append((identity, step))
                 continue
             self._journal.note(identity, told)
+            self._done.add(step)
             self._answered.append((identity, step, told))
 
 
@@ -163,6 +168,14 @@ def say(event: str) -> None:
     sys.stderr.flush()
 
 
+def _work(told: Proposing, producer: Producer) -> Work:
+    if not told.writes_rows:
+        return Names(told.seed, told.name)
+    from support.torture.rows import Rows  # imports pyarrow, which those who only name files do without
+
+    return Rows(told.seed, told.name, producer.store)
+
+
 def main(arguments: list[str]) -> int:
     told = Proposing(**json.loads(Path(arguments[0]).read_text()))
     stopping = threading.Event()
@@ -170,7 +183,7 @@ def main(arguments: list[str]) -> int:
     journal = Journal(Path(told.journal))
     try:
         with Producer(told.bus, told.table, author=told.name, storage=told.storage) as producer:
-            has_all = Proposer(told, producer, journal).run(stopping)
+            has_all = Proposer(told, _work(told, producer), producer, journal).run(stopping)
     except HeadgateError as error:
         sys.stderr.write(f"Error: {error}\n")
         return 1

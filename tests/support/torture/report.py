@@ -4,7 +4,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from support.torture.run import Outcome
+from support.torture.outcome import Outcome
 
 SHOWN = 30
 
@@ -17,6 +17,8 @@ def report(outcome: Outcome, repeat: str) -> RenderableType:
     faults.add_row("together", str(sum(outcome.blows.values())), style="bold")
     for what, count in outcome.ended_by_themselves.most_common():
         faults.add_row(f"ended by itself: {what}", str(count), style="dim")
+    for deed, count in sorted(outcome.deeds.items()):
+        faults.add_row(deed, str(count), style="dim")
     facts = (
         f"{outcome.took_s:.0f} s; {outcome.proposals} proposals ({outcome.accepted} accepted, {outcome.rejected} rejected), "
         f"{outcome.repeated} sent again; {outcome.versions} versions"

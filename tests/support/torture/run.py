@@ -1,189 +1,108 @@
-"""A run: real processes at work, blows that fall on them, a quiet end, and the evidence of it all."""
+"""A run: the processes of a play at work, blows that fall on them, a quiet end, and the verdict."""
 
 import contextlib
 import subprocess
-import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field
-from pathlib import Path
 
-from headgate_bus.interface import Topic
-from headgate_bus.open import open_bus
-from headgate_committer.committer import DEFAULT_GROUP
-from headgate_schemas.ambient import SystemAmbient
-from headgate_table.table import Table
-from support.raw_log import LOG
-from support.torture.children import Child, committer_command
-from support.torture.evidence import (
-    Evidence,
-    VersionWatch,
-    asked_by_table,
-    commits_of,
-    everything,
-    receipts_of,
-    unsettled_partitions,
-)
+from support.torture.children import Child
 from support.torture.faults import Blow, Fault, blows
-from support.torture.journal import read_journal
-from support.torture.proposing import Proposing
+from support.torture.outcome import Limit, Outcome
+from support.torture.play import NewPlay, Play
 from support.torture.scenes import Scene
-from support.torture.verdict import judge, wrong
 from support.torture.waiting import LOOK_S, Overdue
-from support.torture.workload import COLUMNS
 
-COMMITTERS = 2
-TABLES = 3
 RECOVERY_LIMIT_S = 90.0
-"""How long the system may take to commit again after a blow."""
+"""How long the system may take to be at work again after a blow."""
 TAKE_OVER_LIMIT_S = 30.0
 RIVAL_LIMIT_S = 15.0
 FROZEN_S = 1.0
 """Where nobody takes over from a committer that is frozen."""
 QUIET_LIMIT_S = 180.0
+OVERTIME_LIMIT_S = 240.0
 RESTART_PAUSE_S = 0.3
 WATCH_EVERY_S = 0.25
-AMBIENT = SystemAmbient()
-_READY = {"committer": "committer_started", "producer": "proposing"}
+_READY = {
+    "committer": "committer_started",
+    "producer": "proposing",
+    "writer": "proposing",
+    "overwriter": "proposing",
+    "worker": "worker_started",
+}
 """What a process says when it has begun, and knows what to do when it is told to stop."""
 
 
-@dataclass(slots=True)
-class Outcome:
-    """What a run did, and what it broke."""
-
-    blows: Counter[Fault] = field(default_factory=Counter)
-    ended_by_themselves: Counter[str] = field(default_factory=Counter)
-    """By the first words of what they said."""
-    slowest_recovery_s: dict[Fault, float] = field(default_factory=dict)
-    """From the blow until every table was committed to again; of those that were waited for."""
-    took_s: float = 0.0
-    proposals: int = 0
-    accepted: int = 0
-    rejected: int = 0
-    repeated: int = 0
-    versions: int = 0
-    violations: list[str] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class Limit:
-    """Until so many blows have fallen, or the time is over."""
-
-    kills: int | None = None
-    seconds: float | None = None
-
-
-def torture(scene: Scene, seed: int, limit: Limit, producers: int, tell: Callable[[str], None]) -> Outcome:
+def torture(new_play: NewPlay, scene: Scene, seed: int, limit: Limit, tell: Callable[[str], None]) -> Outcome:
     began = time.monotonic()
+    outcome = Outcome()
     with contextlib.ExitStack() as stack:
-        run = Run(scene, seed, producers, tell, stack)
+        run = Run(new_play(scene, seed, stack), scene, outcome, tell)
         try:
             run.begin()
-            for blow in blows(seed, run.possible):
-                if run.is_over(limit, time.monotonic() - began):
-                    break
-                run.strike(blow)
+            run.suffer(seed, limit)
             run.end_quietly()
             run.judge()
         except (Overdue, subprocess.TimeoutExpired) as error:
-            run.outcome.violations.append(str(error))
-            run.outcome.violations += run.last_words()
-    run.outcome.took_s = time.monotonic() - began
-    return run.outcome
+            outcome.violations.append(str(error))
+            outcome.violations += run.last_words()
+    outcome.took_s = time.monotonic() - began
+    return outcome
 
 
 class Run:
-    def __init__(
-        self, scene: Scene, seed: int, producers: int, tell: Callable[[str], None], stack: contextlib.ExitStack
-    ) -> None:
-        self.outcome = Outcome()
+    def __init__(self, play: Play, scene: Scene, outcome: Outcome, tell: Callable[[str], None]) -> None:
+        self._play = play
+        self._cast = play.cast
         self._scene = scene
+        self._outcome = outcome
         self._tell = tell
-        self._tables = self._new_tables()
-        self._watch = VersionWatch({uri: scene.root_folder / Path(uri).name for uri in self._tables})
         self._watched_s = 0.0
-        self._counted = dict.fromkeys(self._tables, 0)
-        self._committers = [
-            self._child(f"committer-{each}", committer_command(scene.bus, scene.root, name=f"committer-{each}"), stack)
-            for each in range(COMMITTERS)
-        ]
-        rival = committer_command(scene.bus, scene.root, name="rival", group="rivals")
-        self._rival = self._child("rival", rival, stack)
-        self._journals = [scene.folder / f"producer-{each}.journal" for each in range(producers)]
-        self._producers = [self._producer(each, seed, stack) for each in range(producers)]
         self._down: dict[Child, float] = {}
         """Until when a child that was killed, or ended, stays away."""
-        self._is_stopping = False
-
-    @property
-    def possible(self) -> list[Fault]:
-        missing = {Fault.BROKER: "broker", Fault.STORE: "store"}
-        return [fault for fault in Fault if fault not in missing or missing[fault] in self._scene.servers]
-
-    def is_over(self, limit: Limit, elapsed_s: float) -> bool:
-        if limit.kills is not None and sum(self.outcome.blows.values()) >= limit.kills:
-            return True
-        return limit.seconds is not None and elapsed_s >= limit.seconds
-
-    # ---- the parts
-
-    def _child(self, name: str, command: list[str], stack: contextlib.ExitStack) -> Child:
-        child = Child(name, command, self._scene.folder, self._scene.environment)
-        stack.callback(child.end)
-        return child
-
-    def _producer(self, number: int, seed: int, stack: contextlib.ExitStack) -> Child:
-        scene = self._scene
-        told = Proposing(
-            bus=scene.bus,
-            table=self._tables[number % len(self._tables)],
-            name=f"producer-{number}",
-            seed=seed,
-            journal=str(self._journals[number]),
-            storage=dict(scene.storage),
-        )
-        config = told.write(scene.folder / f"producer-{number}.json")
-        return self._child(told.name, [sys.executable, "-m", "support.torture.proposing", str(config)], stack)
-
-    def _new_tables(self) -> list[str]:
-        """So many that every partition of proposals has one."""
-        with closing(open_bus(self._scene.bus, AMBIENT)) as bus:
-            bus.prepare()
-            left = set(range(bus.partitions(Topic.PROPOSALS)))
-            tables: list[str] = []
-            number = 0
-            while len(tables) < TABLES:
-                uri = f"{self._scene.root}/table-{number}"
-                number += 1
-                partition = bus.partition_of(uri)
-                if partition in left or len(tables) + len(left) < TABLES:
-                    left.discard(partition)
-                    tables.append(uri)
-        for uri in tables:
-            Table.create(uri, COLUMNS, ["part"], storage=self._scene.stores)
-        return tables
+        self._left: list[Child] = []
+        """Those that were told to stop, and need not run any more."""
 
     # ---- at work
 
     def begin(self) -> None:
-        for child in [*self._committers, *self._producers]:
+        for child in self._cast.children:
             child.start()
-        self._wait(lambda: all(self._versions_of(uri) > 2 for uri in self._tables), "every table has versions")
+        self._wait(
+            lambda: all(self._play.versions_of(uri) > 2 for uri in self._cast.tables), "every table has versions"
+        )
 
-    def strike(self, blow: Blow) -> None:
+    def suffer(self, seed: int, limit: Limit) -> None:
+        """Blow after blow, until the limit is reached; and beyond it while there is too little to judge."""
+        began_s, reached_s = time.monotonic(), 0.0
+        for blow in blows(seed, self._play.weights, self._play.pause_s):
+            now_s = time.monotonic()
+            if self._is_reached(limit, now_s - began_s):
+                reached_s = reached_s or now_s
+                if self._play.has_shown_enough(self._outcome):
+                    return
+                if now_s - reached_s > OVERTIME_LIMIT_S:
+                    raise Overdue(f"too little was done to judge, {OVERTIME_LIMIT_S:g} s after the run was to end")
+            self._strike(blow)
+
+    def _is_reached(self, limit: Limit, elapsed_s: float) -> bool:
+        if limit.kills is not None and sum(self._outcome.blows.values()) >= limit.kills:
+            return True
+        return limit.seconds is not None and elapsed_s >= limit.seconds
+
+    def _strike(self, blow: Blow) -> None:
         until_s = time.monotonic() + blow.after_s
         self._wait(lambda: time.monotonic() >= until_s, "the moment of the next blow")
-        self.outcome.blows[blow.fault] += 1
-        self._tell(f"{sum(self.outcome.blows.values())}. {blow.fault.value}")
+        self._outcome.blows[blow.fault] += 1
+        self._tell(f"{sum(self._outcome.blows.values())}. {blow.fault.value}")
         struck_s = time.monotonic()
+        tasks_before = self._tasks_done
         match blow.fault:
             case Fault.COMMITTER:
-                self._kill_child(self._committers, blow)
+                self._kill_child(self._cast.committers, blow)
             case Fault.PRODUCER:
-                self._kill_child(self._producers, blow)
+                self._kill_child(self._cast.producers, blow)
+            case Fault.WORKER:
+                self._kill_child(self._cast.workers, blow)
             case Fault.BROKER:
                 self._kill_server("broker", blow)
             case Fault.STORE:
@@ -193,8 +112,11 @@ class Run:
             case Fault.RIVAL:
                 self._let_rival_work()
         if blow.waits_for_recovery:
-            self._wait_for_recovery()
-            slowest = self.outcome.slowest_recovery_s
+            if blow.fault is Fault.WORKER:
+                self._wait(lambda: self._tasks_done > tasks_before, "a worker has done a task again")
+            else:
+                self._wait_for_recovery()
+            slowest = self._outcome.slowest_recovery_s
             slowest[blow.fault] = max(slowest.get(blow.fault, 0.0), time.monotonic() - struck_s)
 
     def _kill_child(self, children: list[Child], blow: Blow) -> None:
@@ -212,10 +134,10 @@ class Run:
 
     def _freeze(self, blow: Blow) -> None:
         """Long enough that another takes over what the frozen one held, so that it wakes up as a zombie."""
-        self._wait(lambda: any(self._holds(child) for child in self._committers), "a committer holds a partition")
-        holders = [child for child in self._committers if self._holds(child)]
+        self._wait(lambda: any(self._holds(child) for child in self._cast.committers), "a committer holds a partition")
+        holders = [child for child in self._cast.committers if self._holds(child)]
         victim = holders[int(blow.victim * len(holders))]
-        others = [child for child in self._committers if child is not victim]
+        others = [child for child in self._cast.committers if child is not victim]
         before = sum(child.heard["partition_taken"] for child in others)
         began_s = time.monotonic()
         victim.freeze()
@@ -235,31 +157,32 @@ class Run:
 
     def _let_rival_work(self) -> None:
         """A committer of another group decides the same proposals: a mistake that must do no harm."""
-        before = self._gave_way
-        self._rival.start()
+        before, rival = self._gave_way, self._cast.rival
+        assert rival is not None, "a play with this fault has a rival"
+        rival.start()
         # It begins with all that was ever decided, so the longer the run, the later it meets the others.
         until_s = time.monotonic() + RIVAL_LIMIT_S
         self._wait(
-            lambda: not self._rival.is_running or self._gave_way > before or time.monotonic() > until_s,
+            lambda: not rival.is_running or self._gave_way > before or time.monotonic() > until_s,
             "the rival has its time",
         )
-        if self._rival.is_running:
-            self._rival.kill()
+        if rival.is_running:
+            rival.kill()
         else:
-            self._note_end(self._rival)
+            self._note_end(rival)
 
     @property
     def _gave_way(self) -> int:
         """How often a committer ended by itself."""
-        return sum(count for what, count in self.outcome.ended_by_themselves.items() if what.startswith("committer"))
+        return sum(count for what, count in self._outcome.ended_by_themselves.items() if what.startswith("committer"))
 
     def _wait_for_recovery(self) -> None:
         """Until every table has a version that none of the processes that were hit has written before."""
-        before = {uri: self._versions_of(uri) for uri in self._tables}
+        before = {uri: self._play.versions_of(uri) for uri in self._cast.tables}
         waiting = list(before)
 
         def is_over() -> bool:
-            waiting[:] = [uri for uri in waiting if self._versions_of(uri) <= before[uri]]
+            waiting[:] = [uri for uri in waiting if self._play.versions_of(uri) <= before[uri]]
             return not waiting
 
         try:
@@ -267,12 +190,9 @@ class Run:
         except Overdue as error:
             raise Overdue(f"{error}; these are not: {', '.join(waiting)}") from None
 
-    def _versions_of(self, uri: str) -> int:
-        """How many there are; asked often, so only for the next ones."""
-        folder = self._scene.root_folder / Path(uri).name / LOG
-        while (folder / f"{self._counted[uri]:020d}.json").exists():
-            self._counted[uri] += 1
-        return self._counted[uri]
+    @property
+    def _tasks_done(self) -> int:
+        return sum(child.heard["task_done"] for child in self._cast.workers)
 
     # ---- meanwhile
 
@@ -285,12 +205,12 @@ class Run:
             time.sleep(LOOK_S)
 
     def _tend(self) -> None:
-        """Start again what was killed or ended by itself, as a deployment does, and look at the new versions."""
+        """Start again what was killed or ended by itself, as a deployment does, and let the play look."""
         now_s = time.monotonic()
-        for child in self._committers:
+        for child in [*self._cast.committers, *self._cast.workers]:
             child.listen()
-        for child in [*self._committers, *self._producers]:
-            if child.is_running or self._is_stopping:
+        for child in self._cast.children:
+            if child.is_running or child in self._left:
                 continue
             if child not in self._down:
                 self._note_end(child)
@@ -300,41 +220,39 @@ class Run:
                 child.start()
         if now_s - self._watched_s >= WATCH_EVERY_S:
             self._watched_s = now_s
-            self._watch.look()
+            self._play.look()
 
     def _note_end(self, child: Child) -> None:
         """It may give up its place, or find no bus or store; it must say so in one line and end with 1."""
         last, kind = child.last_line(), child.name.partition("-")[0]
         if child.code() == 1 and last.startswith("Error: ") and "should not happen" not in last:
-            self.outcome.ended_by_themselves[f"{kind}: {_reason(last)}"] += 1
+            self._outcome.ended_by_themselves[f"{kind}: {_reason(last)}"] += 1
         else:
-            self.outcome.violations.append(f"{child.name} ended with {child.code()} and said {last[:500]!r}")
+            self._outcome.violations.append(f"{child.name} ended with {child.code()} and said {last[:500]!r}")
 
     # ---- the end
 
     def end_quietly(self) -> None:
-        """No more blows: everything that was proposed is answered, then everybody leaves when told to."""
-        self._tell("quiet: waiting until everything is answered")
-        children = [*self._committers, *self._producers]
-        self._wait_until_at_work(children)
+        """No more blows: all that was proposed is answered and all that is left is done; each leaves when told to."""
+        self._tell("quiet: waiting until everything is answered and done")
+        cast = self._cast
+        self._wait_until_at_work(cast.children)
         self._wait_for_recovery()
-        for child in self._producers:
+        self._send_away(cast.producers, "every producer has its receipts")
+        self._wait(self._play.is_settled, "nothing is left to be done", QUIET_LIMIT_S)
+        self._wait_until_at_work(cast.workers)
+        self._send_away(cast.workers, "every worker leaves")
+        self._wait_until_at_work(cast.committers)
+        self._send_away(cast.committers, "every committer leaves")
+
+    def _send_away(self, children: Sequence[Child], what: str) -> None:
+        self._left += children
+        for child in children:
             child.tell_to_stop()
-        producers = self._producers
-        self._producers = []
-        self._wait(
-            lambda: not any(child.is_running for child in producers), "every producer has its receipts", QUIET_LIMIT_S
-        )
-        self._producers = producers
-        self._wait_until_at_work(self._committers)
-        self._is_stopping = True
-        for child in self._committers:
-            child.tell_to_stop()
-        for child in self._committers:
-            child.ended()
+        self._wait(lambda: not any(child.is_running for child in children), what, QUIET_LIMIT_S)
         for child in children:
             if child.code() != 0:
-                self.outcome.violations.append(
+                self._outcome.violations.append(
                     f"{child.name} ended with {child.code()} when it was told to stop, and said {child.last_line()[:500]!r}"
                 )
 
@@ -348,40 +266,11 @@ class Run:
         )
 
     def judge(self) -> None:
-        self._watch.look()
-        evidence = self._gathered()
-        outcome = self.outcome
-        outcome.violations += judge(evidence)
-        asked = [item for items in evidence.asked.values() for item in items]
-        ids = {item.id for item in asked}
-        told = [evidence.receipts[each][0][0] for each in ids if each in evidence.receipts]
-        outcome.proposals, outcome.repeated = len(ids), len(asked) - len(ids)
-        outcome.accepted, outcome.rejected = len(told) - told.count("rejected"), told.count("rejected")
-        outcome.versions = sum(map(len, evidence.versions.values()))
-
-    def _gathered(self) -> Evidence:
-        with closing(open_bus(self._scene.bus, AMBIENT)) as bus:
-            events = everything(bus, Topic.EVENTS)
-            asked = asked_by_table(everything(bus, Topic.PROPOSALS))
-            letters = len(everything(bus, Topic.DEAD_LETTERS))
-            unsettled = unsettled_partitions(bus, DEFAULT_GROUP)
-        tables = {uri: Table.open(uri, self._scene.stores) for uri in self._tables}
-        return Evidence(
-            asked=asked,
-            receipts=receipts_of(events),
-            commits=commits_of(events),
-            versions=self._watch.versions(),
-            changed_files=self._watch.changed(),
-            diaries=[read_journal(path) for path in self._journals],
-            live={uri: set(table.snapshot().paths()) for uri, table in tables.items()},
-            verified={uri: wrong(table.verify(data_files=False)) for uri, table in tables.items()},
-            had_rivals=self.outcome.blows[Fault.RIVAL] > 0,
-            unsettled=unsettled,
-            dead_letters=letters,
-        )
+        self._play.look()
+        self._play.judge(self._outcome)
 
     def last_words(self) -> Iterator[str]:
-        for child in [*self._committers, *self._producers]:
+        for child in self._cast.children:
             yield f"{child.name} (code {child.code()}) said last: {child.last_line()[:500]}"
 
 

@@ -128,7 +128,7 @@ def _judge_table(table: str, asked: Sequence[Asked], evidence: Evidence, outcome
     missing = sorted(set(range(max(versions) + 1)) - versions.keys())
     if missing:
         yield f"versions are missing: {missing[:SHOWN]}"
-    told = list(_decisions(versions))
+    told = list(decisions_of(versions))
     for earlier, later in itertools.pairwise(told):
         if later.offset <= earlier.offset:
             yield f"{later.id} at offset {later.offset} is decided after {earlier.id} at {earlier.offset}: not the bus's order"
@@ -137,15 +137,15 @@ def _judge_table(table: str, asked: Sequence[Asked], evidence: Evidence, outcome
     outcomes |= _outcomes(want, told)
     live = yield from _replay(versions, asked, told)
     if live != want.live.keys():
-        yield f"its files are not those that were asked for: {_shown(live ^ want.live.keys())}"
+        yield f"its files are not those that were asked for: {shown(live ^ want.live.keys())}"
     if evidence.live[table] != want.live.keys():
-        yield f"it is read otherwise than its log tells: {_shown(evidence.live[table] ^ want.live.keys())}"
+        yield f"it is read otherwise than its log tells: {shown(evidence.live[table] ^ want.live.keys())}"
     for problem in evidence.verified[table]:
         yield f"verify finds: {problem}"
-    yield from _judge_commits(table, versions, evidence)
+    yield from judge_commits(versions, evidence.commits.get(table, {}))
 
 
-def _decisions(versions: Mapping[int, list[dict[str, Any]]]) -> Iterator[Decision]:
+def decisions_of(versions: Mapping[int, list[dict[str, Any]]]) -> Iterator[Decision]:
     """In the order of the log."""
     for version in sorted(versions):
         for info in (action["commitInfo"] for action in versions[version] if "commitInfo" in action):
@@ -191,7 +191,7 @@ def _compare_decisions(want: Expected, told: Sequence[Decision]) -> Iterator[str
             yield f"version {each.version} decides {each.id} as {each}, and not as {wanted}"
     lost = want.decisions.keys() - seen.keys()
     if lost:
-        yield f"{len(lost)} proposals were never decided: {_shown(lost)}"
+        yield f"{len(lost)} proposals were never decided: {shown(lost)}"
 
 
 def _replay(
@@ -209,11 +209,11 @@ def _replay(
         adds = [action["add"]["path"] for action in versions[version] if "add" in action]
         removes = {action["remove"]["path"] for action in versions[version] if "remove" in action}
         if not removes <= live:
-            yield f"version {version} removes what isn't live: {_shown(removes - live)}"
+            yield f"version {version} removes what isn't live: {shown(removes - live)}"
         if len(set(adds)) != len(adds):
             yield f"version {version} adds a file twice"
         if set(adds) != wanted.get(version, set()):
-            yield f"version {version} doesn't add what it accepts: {_shown(set(adds) ^ wanted.get(version, set()))}"
+            yield f"version {version} doesn't add what it accepts: {shown(set(adds) ^ wanted.get(version, set()))}"
         for path in adds:
             if added_in.setdefault(path, version) != version:
                 yield f"{path} is added by version {added_in[path]} and again by {version}"
@@ -221,17 +221,19 @@ def _replay(
     return live
 
 
-def _judge_commits(table: str, versions: Mapping[int, list[dict[str, Any]]], evidence: Evidence) -> Iterator[str]:
-    announced = evidence.commits.get(table, {})
+def judge_commits(
+    versions: Mapping[int, list[dict[str, Any]]], announced: Mapping[int, list[Mapping[str, Any]]]
+) -> Iterator[str]:
+    """Every version of a committer is announced, and nothing else, always in the same words."""
     settled = {
         version
         for version, actions in versions.items()
         if any("commitInfo" in action and "committer" in action["commitInfo"] for action in actions)
     }
     if settled - announced.keys():
-        yield f"versions were never announced: {_shown(settled - announced.keys())}"
+        yield f"versions were never announced: {shown(settled - announced.keys())}"
     if announced.keys() - versions.keys():
-        yield f"versions were announced that aren't there: {_shown(announced.keys() - versions.keys())}"
+        yield f"versions were announced that aren't there: {shown(announced.keys() - versions.keys())}"
     for version, events in announced.items():
         if any(event != events[0] for event in events):
             yield f"the announcements of version {version} differ"
@@ -246,15 +248,16 @@ def _judge_receipts(evidence: Evidence, outcomes: Mapping[str, Outcome]) -> Iter
         outcome = outcomes.get(identity)
         allowed = set() if outcome is None else outcome.answers(evidence.had_rivals)
         if not answers <= allowed:
-            yield f"{identity} was told {_shown(answers)}, but its table allows {_shown(allowed)}"
+            yield f"{identity} was told {shown(answers)}, but its table allows {shown(allowed)}"
     silent = outcomes.keys() - evidence.receipts.keys()
     if silent:
-        yield f"{len(silent)} proposals have no receipt: {_shown(silent)}"
+        yield f"{len(silent)} proposals have no receipt: {shown(silent)}"
     for diary in evidence.diaries:
         if diary.unanswered:
-            yield f"{len(diary.unanswered)} proposals were never answered: {_shown(diary.unanswered)}"
+            yield f"{len(diary.unanswered)} proposals were never answered: {shown(diary.unanswered)}"
 
 
-def _shown(items: Any) -> str:
+def shown(items: Any) -> str:
+    """The first few."""
     found = sorted(map(str, items))
     return ", ".join(found[:SHOWN]) + (", …" if len(found) > SHOWN else "")

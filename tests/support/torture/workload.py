@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from random import Random
+from typing import Protocol
 
 from headgate_schemas.actions import AddFile
 from headgate_schemas.operations import Append, Delete, Operation, Overwrite, Writer
@@ -14,6 +15,32 @@ COLUMNS = "id BIGINT, part STRING"
 class Planned:
     operation: Operation
     writer: Writer | None = None
+
+
+class Work(Protocol):
+    """What one producer does."""
+
+    def planned(self, step: int) -> Planned:
+        """The same whenever it is asked."""
+        ...
+
+    def provide(self, step: int) -> None:
+        """Make what the step's proposal names. Safe to repeat."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Proposals that name files which nobody has written."""
+
+    seed: int
+    name: str
+
+    def planned(self, step: int) -> Planned:
+        return planned(self.seed, self.name, step)
+
+    def provide(self, step: int) -> None:
+        """Nothing: nobody reads these files."""
 
 
 def planned(seed: int, name: str, step: int) -> Planned:

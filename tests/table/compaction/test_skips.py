@@ -58,12 +58,13 @@ def test_a_newer_skip_that_is_over_hides_an_older_one() -> None:
     assert found(table) == {}
 
 
-def test_a_skip_without_an_end_is_over_after_a_week() -> None:
+@pytest.mark.parametrize(("count", "days"), [(1, 1), (2, 2), (3, 4), (4, 7), (99, 7)])
+def test_a_skip_without_an_end_is_over_after_the_cooldown_of_its_count(count: int, days: int) -> None:
     """Break: `holds` lets a skip without `retryAfter` hold for ever, beyond the versions that are looked at."""
     table = new_table()
-    table.commit(Skip((skip("a.parquet", retry_after=None),)))
-    assert sorted(found(table, START_MS + MAX_COOLDOWN_MS)) == ["a.parquet"]
-    assert found(table, START_MS + MAX_COOLDOWN_MS + 1) == {}
+    table.commit(Skip((skip("a.parquet", retry_after=None, count=count),)))
+    assert sorted(found(table, START_MS + days * 24 * HOUR_MS - 1)) == ["a.parquet"]
+    assert found(table, START_MS + days * 24 * HOUR_MS + 1) == {}
 
 
 def test_a_skip_that_is_over_is_still_known_for_its_count() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from headgate_schemas.actions import AddFile
+from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.operations import Append, Committed, Purge, ReadSet, RejectCode, Rejected
 from headgate_table.indextables.cache import ObjectCache
 from headgate_table.indextables.decide import Blocked, Evidence, LiveFile, Refusal, decide, questions
@@ -16,6 +17,7 @@ from headgate_table.indextables.names import version_key
 from headgate_table.indextables.path_orders import PathOrder, PathOrders, path_hashes
 from headgate_table.indextables.resources import new_resources
 from headgate_table.store.interface import Store
+from headgate_table.store.local import LocalStore
 from support.cleaning import World
 from support.decided_logs import fresh_reader
 from support.foreign_log import build_on, even_runs, large_path, large_table
@@ -179,6 +181,27 @@ def test_a_purge_counts_only_what_is_retained_now() -> None:
     world.table.purge(log_retention_hours=1)
     world.store.put(file.path, b"again")
     assert isinstance(world.table.commit(Purge((file.path,))), Committed)
+
+
+def test_a_state_that_is_gone_speaks_against_no_purge_although_it_is_remembered(tmp_path: Path) -> None:
+    """Break: what was read of a state once counts for as long as its folder is there, which on a local disk is for ever."""
+    store = LocalStore(str(tmp_path), SystemAmbient(), durable=False)
+    table, path = new_table(store, interval=1), add_file("a").path
+    table.append([add_file("a"), add_file("b")])
+    table.delete(paths=[path])
+    table.compact()
+    asked, purge = Asked(store), Purge((path,))
+
+    def blocked() -> set[str]:
+        evidence = asked.evidence.gather(
+            asked.log, asked.memory, purge, questions(purge, asked.metadata), asked.metadata
+        )
+        return set(evidence.blocked)
+
+    assert blocked() == {path}
+    table.append([add_file("c")])
+    opened(store, interval=1).truncate_history()
+    assert blocked() == set()
 
 
 def test_a_purge_of_what_a_retained_version_removed_is_refused() -> None:

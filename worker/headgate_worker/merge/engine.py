@@ -16,7 +16,10 @@ class MergeOrder:
     sources: tuple[AddFile, ...]
     """Of one partition, in the order in which their rows are to be written. Paths are keys of the table's store."""
     output: str
-    """The key of the file to write. Nobody else has ever used it, so whatever lies there may be replaced or deleted."""
+    """The key of the file to write. Nobody else has ever used it, so whatever lies there may be replaced or deleted.
+
+    An engine that attempts an order more than once gives each further attempt a name of its own beside this one.
+    """
     schema_string: str
     partition_columns: tuple[str, ...]
     partition_values: Mapping[str, str]
@@ -44,7 +47,8 @@ class Gone:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The output is written, durable and complete. `add` says so to the log; nothing has been proposed."""
+    """The output is written, durable and complete, and nobody touches it any more. `add` says so to the log, and where it
+    lies; nothing has been proposed."""
 
     add: AddFile
 

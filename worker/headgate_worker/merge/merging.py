@@ -166,6 +166,8 @@ class Merging:
                 return GroupFailed(str(error))
             match outcome:
                 case Merged(add):
+                    if add.path != order.output:
+                        self._discard(order.output)  # what an attempt has left that the engine gave up
                     return self._propose(order, add)
                 case NotMerged(problems):
                     self._discard(order.output)
@@ -209,12 +211,12 @@ class Merging:
         try:
             receipt = self._table.commit(Rewrite(paths, (add,)))
         except CommitConflict as error:
-            self._discard(order.output)
+            self._discard(add.path)
             return GroupLost(str(error))
         except HeadgateError as error:
             # It may be committed, or be committed yet: the output must stay. If it isn't, cleaning finds it.
-            _log.warning("merge_outcome_unknown", table=self._table.uri, output=order.output, reason=str(error))
-            return GroupPending(order.output, str(error))
+            _log.warning("merge_outcome_unknown", table=self._table.uri, output=add.path, reason=str(error))
+            return GroupPending(add.path, str(error))
         match receipt:
             case Committed(version) | Duplicate(version):
                 original = sum(source.size for source in order.sources)
@@ -223,14 +225,14 @@ class Merging:
                     table=self._table.uri,
                     version=version,
                     sources=len(paths),
-                    output=order.output,
+                    output=add.path,
                     original_bytes=original,
                     merged_bytes=add.size,
                 )
-                return GroupDone(paths, order.output, version, original, add.size)
+                return GroupDone(paths, add.path, version, original, add.size)
             case Rejected(code, reason):
                 if code not in _MAY_BE_LIVE:
-                    self._discard(order.output)
+                    self._discard(add.path)
                 return GroupLost(reason) if code in _PLAN_AGAIN else GroupFailed(f"{code.value}: {reason}")
             case _:
                 assert_never(receipt)

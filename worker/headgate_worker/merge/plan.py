@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from headgate_schemas.actions import NULL_PARTITION, AddFile, SkipFile
 from headgate_schemas.column_kinds import parse_decimal
 from headgate_schemas.errors import InvalidInput
+from headgate_table.indextables.skips import holds
 from headgate_table.store.paths import is_key
-from headgate_worker.merge.skips import is_cooling
 
 MIN_TARGET_BYTES = 1 << 20
 """Below a mebibyte, requests cost more than bytes."""
@@ -100,6 +100,8 @@ class MergePlan:
     """Files that are no Parquet files by their names, or lie outside of the table."""
     put_off: int = 0
     """Groups beyond `max_outputs`."""
+    waiting: tuple[int, ...] = ()
+    """By partition, most first: small files that wait for others, once these groups are merged."""
 
     @property
     def size_bytes(self) -> int:
@@ -141,7 +143,7 @@ def plan_merges(files: pa.Table, limits: MergeLimits, skips: Mapping[str, SkipFi
     path = files.column("path")
     splits = pc.ends_with(path, ".split")
     parquet = pc.and_not(pc.match_substring_regex(path, _PARQUET), splits)
-    cooling = sorted(name for name, skip in skips.items() if is_cooling(skip, now_ms))
+    cooling = sorted(name for name, skip in skips.items() if holds(skip, now_ms))
     cool = pc.is_in(path, value_set=pa.array(cooling, pa.string()))
     is_candidate = pc.and_(
         pc.and_not(parquet, cool), pc.less(files.column("size"), pa.scalar(limits.stays_from_bytes, pa.int64()))
@@ -157,7 +159,15 @@ def plan_merges(files: pa.Table, limits: MergeLimits, skips: Mapping[str, SkipFi
             foreign += 1
             continue
         partitions.setdefault(partition_key(row.file.partition_values), []).append(row)
-    groups = [group for rows in partitions.values() for group in _groups(rows, limits)]
+    groups: list[MergeGroup] = []
+    waiting: list[int] = []
+    for rows in partitions.values():
+        found = list(_groups(rows, limits))
+        groups += found
+        left = sum(row.part is _Part.CANDIDATE for row in rows) - sum(len(group.sources) for group in found)
+        left += sum(group.size_bytes < limits.stays_from_bytes for group in found)
+        if left:
+            waiting.append(left)
     # Sorting is stable: among equals, the order of the partitions and of the files in them.
     groups.sort(key=lambda group: (-group.files_saved, group.size_bytes))
     kept = groups if limits.max_outputs is None else groups[: limits.max_outputs]
@@ -167,6 +177,7 @@ def plan_merges(files: pa.Table, limits: MergeLimits, skips: Mapping[str, SkipFi
         splits=_count(splits),
         others=files.num_rows - _count(parquet) - _count(splits) + foreign,
         put_off=len(groups) - len(kept),
+        waiting=tuple(sorted(waiting, reverse=True)),
     )
 
 

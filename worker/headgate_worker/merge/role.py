@@ -11,12 +11,10 @@ from headgate_worker.merge.engine import MergeEngine
 from headgate_worker.merge.merging import Merging
 from headgate_worker.merge.plan import MergeGroup, MergeLimits
 from headgate_worker.merge.report import GroupDone, GroupFailed, GroupLost, GroupNothing, GroupPending
-from headgate_worker.roles import OpenTable, Report
+from headgate_worker.merge.table_settings import codec_of, files_until_due, on_write_limits, unasked_limits
+from headgate_worker.roles import OpenTable, Outlook, Report
 from headgate_worker.tasks import MergeTask, Task
-
-UNASKED_MIN_SOURCES = 5
-"""A group that doesn't fill its output waits until it saves at least four files: who appends one small file at a time must
-not have everything before it written again each time."""
+from headgate_worker.triggers import Trigger
 
 _log = get_logger("headgate.merge")
 
@@ -26,7 +24,10 @@ class MergeFailed(HeadgateError):
 
 
 class MergeRole:
-    """Merges small files as they come. `engine_for` makes the engine that writes into a table's store."""
+    """Merges small files as they come, by the table's own settings unless `limits` says otherwise.
+
+    `engine_for` makes the engine that writes into a table's store.
+    """
 
     def __init__(
         self,
@@ -34,24 +35,32 @@ class MergeRole:
         engine_for: Callable[[Table], MergeEngine],
         ambient: Ambient,
         limits: Callable[[Table], MergeLimits] | None = None,
-        *,
-        codec: str | None = None,
     ) -> None:
         self._open_table = open_table
         self._engine_for = engine_for
         self._ambient = ambient
-        self._limits = limits or (lambda table: MergeLimits(min_sources=UNASKED_MIN_SOURCES))
-        self._codec = codec
+        self._limits = limits or limits_for
 
     @property
     def name(self) -> str:
         return "merge"
 
-    def plan(self, table: Table, now_ms: int) -> Sequence[Task]:
-        plan = self._merging(table).plan(self._limits(table))
+    def look(self, table: Table, now_ms: int) -> Outlook:
+        """What `plan` says; and what merge-on-write waits for, as many new files as could make its groups."""
+        limits = self._limits(table)
+        plan = self._merging(table).plan(limits)
         for note in plan.notes():
             _log.info("merge_planned", table=table.uri, groups=len(plan.groups), note=note)
-        return [MergeTask(table.uri, group.sources) for group in plan.groups]
+        tasks = [MergeTask(table.uri, group.sources) for group in plan.groups]
+        options = table.options
+        if not options.merge_on_write:
+            return Outlook(tasks)
+        missing = files_until_due(plan.waiting, limits.min_sources, options.merge_on_write_min_groups)
+        return Outlook(tasks, Trigger(added_files=missing))
+
+    def plan(self, table: Table, now_ms: int) -> Sequence[Task]:
+        """The groups of small files that are worth a merge, those first that save most."""
+        return self.look(table, now_ms).tasks
 
     def run(self, task: Task) -> Report:
         """Raises `MergeFailed` where trying again at once would be of no use."""
@@ -75,4 +84,10 @@ class MergeRole:
                 assert_never(report.result)
 
     def _merging(self, table: Table) -> Merging:
-        return Merging(table, self._engine_for(table), self._ambient, codec=self._codec)
+        return Merging(table, self._engine_for(table), self._ambient, codec=codec_of(table.options))
+
+
+def limits_for(table: Table) -> MergeLimits:
+    """What the table's settings say."""
+    options, metadata = table.options, table.metadata
+    return on_write_limits(options, metadata) if options.merge_on_write else unasked_limits(options, metadata)

@@ -1,0 +1,34 @@
+"""`Table` as users import it: the table room's own, which after a direct commit also does what its settings ask for on writes."""
+
+from collections.abc import Callable, Mapping
+
+from headgate_schemas.ambient import Ambient
+from headgate_schemas.operations import Operation, Receipt
+from headgate_table.indextables.options import table_options
+from headgate_table.indextables.resources import ReadResources
+from headgate_table.store.interface import Store
+from headgate_table.table import Table as StoredTable
+
+
+class Table(StoredTable):
+    """One table. Cheap to open; every reading of the newest version looks at the store again.
+
+    Changes are committed directly, unless it was opened with a `commit` of its own. With `mergeOnWrite.async.enabled` or
+    `purgeOnWrite.async.enabled` false, a direct commit returns when that is done, too.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        ambient: Ambient,
+        resources: ReadResources,
+        settings: Mapping[str, str] | None = None,
+        commit: Callable[[Operation], Receipt] | None = None,
+    ) -> None:
+        super().__init__(store, ambient, resources, settings, commit)
+        self._scratch_folder = table_options(settings or {}).merge_temp_folder
+
+    def _after_direct_commit(self, operation: Operation, receipt: Receipt) -> None:
+        from headgate.on_write import after_commit
+
+        after_commit(self, operation, receipt, self._seen_options, self._ambient, self._scratch_folder)

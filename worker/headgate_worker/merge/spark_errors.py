@@ -1,0 +1,34 @@
+"""What Spark raises, and how Headgate says it."""
+
+from headgate_schemas.errors import HeadgateError
+
+MAX_REASON_CHARS = 800
+"""Of what Spark says: the stack traces of two machines follow."""
+_NOT_INSTALLED = ("ModuleNotFoundError", "PACKAGE_NOT_INSTALLED")
+
+
+class SparkFailed(HeadgateError):
+    """The Spark cluster could not be reached, or didn't run a merge to its end. The message says what Spark said."""
+
+
+def spark_errors() -> tuple[type[Exception], ...]:
+    """All that its public functions raise: its own, those of the way to its JVM, and those of a broken connection."""
+    from pyspark.errors import PySparkException
+
+    try:
+        from py4j.protocol import Py4JError
+    except ModuleNotFoundError:  # the client of Spark Connect alone
+        return PySparkException, ConnectionError
+    return PySparkException, Py4JError, ConnectionError
+
+
+def spark_failed(what: str, error: BaseException) -> SparkFailed:
+    said = " ".join(str(error).split())
+    shown = said if len(said) <= MAX_REASON_CHARS else said[: MAX_REASON_CHARS - 1] + "…"
+    advice = (
+        "install headgate[spark], and the extras for the tables' stores, for the Python of the worker and of the executors "
+        "(PYSPARK_PYTHON)"
+        if any(sign in said for sign in _NOT_INSTALLED)
+        else "see the cluster's own logs"
+    )
+    return SparkFailed(f"{what}: {shown or type(error).__name__}. To mend it, {advice}")

@@ -99,6 +99,8 @@ class StateWriter:
             raise OutcomeUnknown(
                 f"{key} of {self._store.uri} could not be written: {unanswered}. The version itself is committed"
             ) from None
+        if is_ours and self._is_late(planned):
+            self._check_manifests(key, state)
         newest = self.advance_pointer(
             state_pointer(state.version, state.num_files, state.total_bytes, state.created_at)
         )
@@ -134,6 +136,17 @@ class StateWriter:
     def _is_late(self, planned: _Planned) -> bool:
         """Whether cleaning may take its new manifests for orphans before the state refers to them."""
         return self._ambient.monotonic_s() - planned.began_s > MAX_ATTEMPT_S
+
+    def _check_manifests(self, key: str, state: StateManifest) -> None:
+        """The state is there now, so nobody collects its manifests any more; whether somebody did before, they tell."""
+        for info in state.manifests:
+            manifest = resolve_manifest(info.path, state.version, self._store.uri)
+            if self._store.head(manifest) is None:
+                self._store.delete([key])
+                raise StoreError(
+                    f"{manifest} of {self._store.uri} was cleaned up before the state of version {state.version} referred to it, "
+                    f"because that took more than {MAX_ATTEMPT_S} s; the state was taken back. The version itself is committed"
+                )
 
     def _create(self, key: str, data: bytes) -> bool:
         """Whether the state is ours now; False when one is there already (maybe ours, its answer lost)."""

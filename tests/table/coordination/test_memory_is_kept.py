@@ -136,5 +136,44 @@ def test_a_state_whose_manifests_always_take_too_long_is_given_up() -> None:
         state_of(world)
 
 
+class Stopped(MemoryStore):
+    """The process stands still right before it creates a state; meanwhile, or not, its new manifest is cleaned up."""
+
+    def __init__(self, clock: FakeAmbient, *, cleaned: bool) -> None:
+        super().__init__(clock)
+        self._clock = clock
+        self._cleaned = cleaned
+
+    def create(self, key: str, data: bytes) -> CreateOutcome:
+        if key.endswith("_manifest.avro"):
+            self._clock.advance(seconds=MAX_ATTEMPT_S + 1)
+            if self._cleaned:
+                self.delete([info.key for info in self.list() if "/manifests/" in info.key])
+        return super().create(key, data)
+
+
+def a_stopped_world(*, cleaned: bool) -> World:
+    world = World(interval=100)
+    stopped = Stopped(world.clock, cleaned=cleaned)
+    for info in world.store.list():
+        stopped.put(info.key, world.store.get(info.key))
+    world.store = stopped
+    world.table = world.reopened()
+    world.append(hours=0)
+    return world
+
+
+def test_a_state_whose_manifest_was_cleaned_up_before_it_is_taken_back() -> None:
+    world = a_stopped_world(cleaned=True)
+    with pytest.raises(StoreError, match="taken back"):
+        state_of(world)
+    assert [name for name in world.names() if name.endswith("_manifest.avro")] == []
+
+
+def test_a_state_that_came_late_stands_if_its_manifests_do() -> None:
+    world = a_stopped_world(cleaned=False)
+    assert [state_of(world)] == manifests(world)
+
+
 def test_an_attempt_ends_well_before_cleaning_takes_its_manifests() -> None:
     assert MAX_ATTEMPT_S * 1000 * 2 <= MIN_MANIFEST_AGE_MS

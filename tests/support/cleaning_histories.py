@@ -279,7 +279,9 @@ class CleanedTable:
             for first, last in table.reader.retained(table.reader.full_listing())
             for version in range(first, last + 1)
         }
-        promised = {newest, *states, *range(states[-2] if len(states) > 1 else versions[0], newest + 1)}
+        # Versions below the only state can be rebuilt from the very first alone, which may have had its time.
+        first = states[-2] if len(states) > 1 else states[0] if states and versions[0] > 0 else versions[0]
+        promised = {newest, *states, *range(first, newest + 1)}
         assert promised <= readable, "a retained version can't be read any more"
         for version in sorted(readable):
             paths = table.snapshot(version).paths()

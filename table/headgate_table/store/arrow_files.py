@@ -3,7 +3,6 @@
 Local files are opened natively; all else is read by ranges through the store, with its credentials and its errors.
 """
 
-import io
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +11,7 @@ from pyarrow import fs
 from headgate_table.errors import ObjectMissing
 from headgate_table.store.interface import ObjectInfo, Store
 from headgate_table.store.paths import is_key
+from headgate_table.store.ranged_file import RangedFile
 
 
 def arrow_file_system(store: Store) -> fs.PyFileSystem:
@@ -57,7 +57,7 @@ class StoreFiles(fs.FileSystemHandler):  # type: ignore[misc]  # pyarrow ships n
         info = self._store.head(path)
         if info is None:
             raise FileNotFoundError(f"there is no file {self._store.uri}/{path}")
-        return pa.PythonFile(_RangedFile(self._store, path, info.size), mode="r")
+        return pa.PythonFile(_PyArrowsFile(self._store, path, info.size), mode="r")
 
     def open_input_stream(self, path: str) -> pa.NativeFile:
         return self.open_input_file(path)
@@ -94,38 +94,11 @@ def _file(info: ObjectInfo) -> fs.FileInfo:
     return fs.FileInfo(info.key, fs.FileType.File, size=info.size, mtime_ns=info.modified_ms * 1_000_000)
 
 
-class _RangedFile(io.RawIOBase):
-    """One object, read by ranges. PyArrow asks for whole column chunks, so there is nothing to buffer."""
-
-    def __init__(self, store: Store, key: str, size: int) -> None:
-        super().__init__()
-        self._store = store
-        self._key = key
-        self._size = size
-        self._position = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._position
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
-        self._position = max(0, start + offset)
-        return self._position
+class _PyArrowsFile(RangedFile):
+    """PyArrow asks for whole column chunks, so there is nothing to buffer; it knows missing files by its own error."""
 
     def read(self, size: int | None = -1) -> bytes:
-        left = max(0, self._size - self._position)
-        length = left if size is None or size < 0 else min(size, left)
-        if length == 0:
-            return b""
         try:
-            data = self._store.get_range(self._key, self._position, length)
+            return super().read(size)
         except ObjectMissing as error:
             raise FileNotFoundError(str(error)) from error
-        self._position += len(data)
-        return data

@@ -33,11 +33,11 @@ demo: $(READY) ## writers, a committer that is killed half way, workers that tid
 	@$(PY) -m headgate demo
 
 .PHONY: test
-test: $(READY) ## the whole suite, then the coverage of the test plan (PYTEST_ARGS= adds options)
+test: $(READY) ## the whole suite in several processes, then the coverage of the test plan (PYTEST_ARGS= adds options)
 	@echo "suites: everything in the tree"
 	@if test -n "$$HEADGATE_REAL_TABLES"; then echo "suites: real tables, from $$HEADGATE_REAL_TABLES"; \
 	else echo "suites: not the real tables (HEADGATE_REAL_TABLES names no folder)"; fi
-	$(PY) -m pytest --durations=15 $(PYTEST_ARGS)
+	$(PY) -m pytest -n auto --dist loadfile --durations=15 $(PYTEST_ARGS)
 	@$(PY) tests/tooling/spec_coverage.py --brief
 
 .PHONY: lint
@@ -57,8 +57,12 @@ kafka: $(READY) ## a local Kafka broker to play with, until Ctrl-C
 	@PYTHONPATH="tests$${PYTHONPATH:+:$$PYTHONPATH}" $(PY) tests/tooling/kafka_playground.py
 
 .PHONY: simulate
-simulate: $(READY) ## random histories of the real code over simulated parts (SEEDS=n how many, FIRST=seed the first)
-	@$(PY) tests/tooling/simulate.py $(addprefix --seeds=,$(SEEDS)) $(addprefix --first=,$(FIRST))
+simulate: $(READY) ## random histories of the real code over simulated parts (SEEDS=n how many, FIRST=seed the first, KIND=milvus manifests)
+	@$(PY) tests/tooling/simulate.py $(addprefix --seeds=,$(SEEDS)) $(addprefix --first=,$(FIRST)) $(addprefix --kind=,$(KIND))
+
+.PHONY: fuzz
+fuzz: $(READY) ## mutated Milvus manifests: read or refused cleanly, in bounded time and memory (FILES=n how many, SEED=n the first)
+	@$(PY) tests/tooling/fuzz_manifests.py $(addprefix --files=,$(FILES)) $(addprefix --seed=,$(SEED))
 
 .PHONY: torture
 torture: $(READY) ## kill -9 of every part at random moments, over real processes (PLAY=maintenance, MINUTES=n or KILLS=n, SEED=n, ON=sqlite, KEEP=DIR)

@@ -1,9 +1,18 @@
-"""The plugins of the suite: which optional suites run, and the servers and builders that tests share."""
+"""The plugins of the suite: which optional suites run, what runs side by side, and the servers and builders that tests share."""
 
 import hypothesis
 
-pytest_plugins = ["support.suites", "support.servers.fixtures", "support.kafka.fixtures", "support.spark.fixtures"]
+pytest_plugins = [
+    "support.suites",
+    "support.side_by_side",
+    "support.command_line",
+    "support.servers.fixtures",
+    "support.kafka.fixtures",
+    "support.spark.fixtures",
+]
 
 # Machines that run tests are slow at times; a property is never wrong because of the clock.
-hypothesis.settings.register_profile("headgate", deadline=None, print_blob=True)
+hypothesis.settings.register_profile(
+    "headgate", deadline=None, print_blob=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("headgate")

@@ -139,6 +139,10 @@ class Follower(Protocol):
 
     def held(self) -> frozenset[int]: ...
 
+    def position(self, partition: int) -> int | None:
+        """The offset that is read next in a held partition; None of another. At the end of the extent all has been read."""
+        ...
+
     def missed(self) -> frozenset[int]:
         """Held partitions of which events were let go of before they were read here, since this was last asked.
 

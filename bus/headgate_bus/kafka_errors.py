@@ -69,4 +69,6 @@ def translated(error: BaseException, doing: str, address: KafkaAddress) -> BusEr
 
 def brief(error: BaseException) -> str:
     """The error's own words, on one bounded line."""
-    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    name, words = type(error).__name__, str(error)
+    # Those of the client say their own names.
+    return " ".join((words if words.startswith(f"{name}: ") else f"{name}: {words}").split())[:300]

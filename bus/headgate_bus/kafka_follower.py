@@ -70,6 +70,12 @@ class KafkaFollower:
     def held(self) -> frozenset[int]:
         return frozenset(self._held)
 
+    def position(self, partition: int) -> int | None:
+        if self._closed or partition not in self._held:
+            return None
+        position = self._consumer.position(self._place(partition), timeout_ms=0)
+        return None if position is None else int(position)
+
     def missed(self) -> frozenset[int]:
         missed, self._missed = self._missed, set()
         return frozenset(missed & self._held.keys())

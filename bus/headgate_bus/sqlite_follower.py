@@ -84,6 +84,9 @@ class SqliteFollower:
     def held(self) -> frozenset[int]:
         return frozenset(self._offsets)
 
+    def position(self, partition: int) -> int | None:
+        return self._offsets.get(partition)
+
     def missed(self) -> frozenset[int]:
         missed, self._missed = self._missed, set()
         return frozenset(missed & self._offsets.keys())

@@ -44,12 +44,17 @@ def offset_in(place: int) -> int:
 def is_ours(connection: sqlite3.Connection, path: str) -> bool:
     """Whether the file is a bus; False for an empty file. Raises `BusError` for what must not be touched."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (schema,) = connection.execute("PRAGMA user_version").fetchone()
+    tables = 0
     if application != APPLICATION_ID:
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if tables and not application:
+            # Another process may have made the bus between the two looks, in one transaction.
+            (application,) = connection.execute("PRAGMA application_id").fetchone()
+    if application != APPLICATION_ID:
         if tables or application:
             raise BusError(f"{path} is a SQLite file of another program, no bus: give another path")
         return False
+    (schema,) = connection.execute("PRAGMA user_version").fetchone()
     if schema > SCHEMA:
         raise BusError(
             f"the bus {path} was made by a newer Headgate (schema {schema}; this one knows {SCHEMA}): upgrade this process"

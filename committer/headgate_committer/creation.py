@@ -1,4 +1,6 @@
-"""Proposals for a table that isn't there: a create makes its first version, everything else is set aside. Pure but for ids."""
+"""Proposals for a table that isn't there: a create makes its first version, a Milvus transaction its first manifest, and
+everything else is set aside. Pure but for ids.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +10,7 @@ from headgate_committer.intake import Undecidable, Undecided
 from headgate_schemas.actions import Protocol
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.operations import Committed, Create, Operation, RejectCode
+from headgate_schemas.operations import Committed, Create, Milvus, Operation, RejectCode
 from headgate_schemas.sources import Source
 from headgate_table.indextables.commit_info import Decision, Settled, Term
 from headgate_table.indextables.create import metadata_of
@@ -35,18 +37,23 @@ def begin_table(
     term: Term,
     ambient: Ambient,
     options_for: Callable[[Mapping[str, str]], TableOptions],
-) -> Settlement | FirstVersion:
-    """What becomes of the first proposals, up to a create; or that create's version, if it comes first."""
+) -> Settlement | FirstVersion | None:
+    """What becomes of the first proposals, up to a create or transaction; or that create's version, if it comes first.
+
+    None where a transaction comes first: it is decided like every other.
+    """
     answers: list[Answer] = []
     for item in batch:
         opened = open_operation(item)
         if isinstance(opened, Undecidable):
             answers.append(set_aside(opened))
-        elif not isinstance(opened, Create):
+        elif not isinstance(opened, Create | Milvus):
             reason = f"there is no table at {uri}: create it first, or check the address"
             answers.append(set_aside(Undecidable(item.record, RejectCode.UNKNOWN_TABLE, reason, item.proposal.id, uri)))
         elif answers:
             break
+        elif isinstance(opened, Milvus):
+            return None
         else:
             try:
                 return _first_version(item, opened, source, term, ambient, options_for)

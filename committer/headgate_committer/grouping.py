@@ -7,7 +7,8 @@ group ends before a proposal that would remove what the group itself added.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from headgate_committer.answers import Answer, set_aside
+from headgate_committer.answers import Answer
+from headgate_committer.group_so_far import GroupSoFar
 from headgate_committer.intake import Undecidable, Undecided
 from headgate_committer.sorting import Known
 from headgate_schemas.actions import Metadata
@@ -15,26 +16,19 @@ from headgate_schemas.column_kinds import kinds_of
 from headgate_schemas.errors import PredicateError
 from headgate_schemas.operations import (
     Alter,
-    Committed,
     CompactState,
     Create,
     Delete,
-    Duplicate,
     Operation,
     Overwrite,
     Purge,
-    Receipt,
-    RejectCode,
-    Rejected,
     Restore,
     Rewrite,
-    Writer,
 )
 from headgate_schemas.partition_text import covers
 from headgate_schemas.predicate_text import parse_predicate
 from headgate_schemas.predicates import columns
 from headgate_schemas.table_schema import column_kinds
-from headgate_table.indextables.commit_info import Decision
 from headgate_table.indextables.decide import Blocked, Effect, Evidence, LiveFile, Refusal, decide
 from headgate_table.indextables.memory import TableMemory
 from headgate_table.indextables.version_body import Decided
@@ -93,14 +87,12 @@ def plan_group(
     group = _Group(version, metadata, memory, facts, now_ms)
     for item in items:
         match item:
-            case Known(answer):
-                group.answers.append(answer)
-            case Undecidable():
-                group.answers.append(set_aside(item))
+            case Known() | Undecidable():
+                group.so_far.answer(item)
             case Asked():
                 if not group.take(item):
                     break
-    return GroupPlan(tuple(group.decided), tuple(group.answers))
+    return GroupPlan(tuple(group.decided), tuple(group.so_far.answers))
 
 
 class _Group:
@@ -108,60 +100,28 @@ class _Group:
 
     def __init__(self, version: int, metadata: Metadata, memory: TableMemory, facts: Facts, now_ms: int) -> None:
         self.decided: list[Decided] = []
-        self.answers: list[Answer] = []
-        self._version = version
+        self.so_far = GroupSoFar(version, memory)
         self._metadata = metadata
         self._kinds = kinds_of(column_kinds(metadata.schema_string))
-        self._memory = memory
         self._facts = facts
         self._now_ms = now_ms
         self._added: dict[str, LiveFile] = {}
         self._removed: set[str] = set()
-        self._receipts: dict[str, Receipt] = {}
-        self._seqs: dict[str, int] = {}
         self._is_closed = False
 
     def take(self, asked: Asked) -> bool:
         """Decide one more; False when it has to wait for the next group."""
-        proposal = asked.undecided.proposal
-        repeated = self._repeated(proposal.id, proposal.written_by)
-        if repeated is not None:
-            self.answers.append(Answer(asked.undecided.offset, repeated))
+        if self.so_far.came_twice(asked.undecided):
             return True
         if self._is_closed or (self.decided and self._must_wait(asked)):
             return False
         result = self._decide(asked)
-        decision = Decision(
-            id=proposal.id,
-            accepted=isinstance(result, Effect),
-            offset=asked.undecided.offset,
-            writer=proposal.written_by,
-            code=result.code if isinstance(result, Refusal) else None,
-            reason=result.reason if isinstance(result, Refusal) else None,
-        )
+        decision = self.so_far.decided(asked.undecided, result if isinstance(result, Refusal) else None)
         effect = result if isinstance(result, Effect) else Effect()
-        receipt: Receipt = (
-            Committed(self._version, proposal.id)
-            if isinstance(result, Effect)
-            else Rejected(result.code, result.reason, proposal.id)
-        )
         self._apply(effect)
-        self._receipts[proposal.id] = receipt
-        if isinstance(result, Effect) and proposal.writer is not None:
-            self._seqs[proposal.writer.app] = proposal.writer.seq
         self.decided.append(Decided(asked.operation, effect, decision))
-        self.answers.append(Answer(asked.undecided.offset, receipt))
         self._is_closed = commits_alone(asked.operation)
         return True
-
-    def _repeated(self, proposal_id: str, writer: Writer | None) -> Receipt | None:
-        """The answer to a proposal that came twice in this group."""
-        first = self._receipts.get(proposal_id)
-        if isinstance(first, Rejected):
-            return first
-        if first is not None or (writer is not None and writer.seq <= self._seqs.get(writer.app, -1)):
-            return Duplicate(self._version, proposal_id)
-        return None
 
     def _must_wait(self, asked: Asked) -> bool:
         operation = asked.operation
@@ -192,24 +152,16 @@ class _Group:
 
     def _decide(self, asked: Asked) -> Effect | Refusal:
         offset = asked.undecided.offset
-        writer = asked.undecided.proposal.written_by
         refused = self._facts.refused.get(offset)
         if refused is not None:
             return refused
-        if writer is not None and writer.app not in self._seqs and not self._has_room_for(writer.app):
-            return Refusal(
-                RejectCode.OVER_BOUND,
-                f"the table remembers the writers of {len(self._memory.writers)} apps, and has no room for {writer.app!r}: use "
-                f"one app name for all runs of a job, or raise coordinator.writers.max",
-            )
+        no_room = self.so_far.no_room(asked.undecided.proposal.written_by)
+        if no_room is not None:
+            return no_room
         evidence = self._facts.alone
         if evidence is None or not commits_alone(asked.operation):
             evidence = self._seen_by(asked.operation, offset)
         return decide(asked.operation, self._metadata, evidence, self._now_ms)
-
-    def _has_room_for(self, app: str) -> bool:
-        new = sum(known not in self._memory.writers for known in self._seqs)
-        return self._memory.has_room_for(app, besides=new)
 
     def _seen_by(self, operation: Operation, offset: int) -> Evidence:
         """The table with the effects of the group so far."""

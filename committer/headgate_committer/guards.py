@@ -1,8 +1,21 @@
-"""Whether a table may be fed from a log: the checks that keep a rebuilt, trimmed or foreign bus from being believed. Pure."""
+"""Whether a table may be fed from a log, and by whom: the checks that keep a rebuilt, trimmed or foreign bus from being believed,
+and a committer whose turn is over from going on. Pure.
+"""
 
 from headgate_bus.interface import Extent
+from headgate_committer.errors import Overtaken
 from headgate_schemas.sources import Source
+from headgate_table.indextables.commit_info import Term
 from headgate_table.indextables.memory import TableMemory
+
+
+def check_term(uri: str, newest: Term | None, mine: Term | None) -> None:
+    """Raise `Overtaken` when the table's log knows a later term than ours."""
+    if mine is not None and newest is not None and newest > mine:
+        raise Overtaken(
+            f"{uri} is worked on by committer {newest.committer} in epoch {newest.epoch}, which came after "
+            f"this one ({mine.committer}, epoch {mine.epoch}). This committer stops; nothing that it acknowledged is lost"
+        )
 
 
 def way_on(uri: str) -> str:

@@ -3,15 +3,15 @@
 Follows the log when others write to it; deciding and writing are `table_committer`'s.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from headgate_committer.errors import Overtaken
+from headgate_committer.commit_events import event_of, receipts_of
+from headgate_committer.guards import check_term
 from headgate_schemas.actions import Action, AddFile, Metadata, RemoveFile
 from headgate_schemas.events import CommitEvent
 from headgate_schemas.logs import get_logger
-from headgate_schemas.message_shape import MAX_BODY_BYTES
-from headgate_schemas.operations import Committed, Receipt, RejectCode, Rejected
+from headgate_schemas.operations import Receipt
 from headgate_schemas.sources import Source
 from headgate_table.errors import ObjectMissing
 from headgate_table.indextables.commit_info import CommitRecord, Term, commit_record
@@ -26,10 +26,6 @@ from headgate_table.indextables.version_body import VersionBody
 _log = get_logger("headgate.committer")
 
 _BATCH = 32
-_MAX_IDS_BYTES = MAX_BODY_BYTES
-_MAX_TEXT = 200
-_MAX_TIME_MS = 253_402_300_799_999
-_MAX_COUNT = 2**63 - 1
 MAX_TOLD = 1_000_000
 """Earlier decisions that are announced again with what their versions say; those beyond, from what is remembered."""
 
@@ -155,7 +151,7 @@ class TableLog:
                     return told, commits[::-1]
                 if settled is not None and settled.source == source:
                     commits.append(event)
-                    told |= _receipts(version, record)
+                    told |= receipts_of(version, record)
             if len(found) < last - first + 1:
                 break  # earlier versions were cleaned up
             last = first - 1
@@ -166,7 +162,7 @@ class TableLog:
         told: dict[int, Receipt] = {}
         for version, record, _ in self._told(versions):
             if record.settled is not None and record.settled.source == source:
-                told |= _receipts(version, record)
+                told |= receipts_of(version, record)
         return told
 
     def _told(self, versions: Sequence[int]) -> list[tuple[int, CommitRecord, CommitEvent]]:
@@ -197,47 +193,22 @@ class TableLog:
         return self._held
 
     def _check_term(self, memory: TableMemory) -> None:
-        mine = self._claimed or (None if self._held is None else self._held.term)
-        if mine is not None and memory.term is not None and memory.term > mine:
-            raise Overtaken(
-                f"{self.uri} is worked on by committer {memory.term.committer} in epoch {memory.term.epoch}, which came after "
-                f"this one ({mine.committer}, epoch {mine.epoch}). This committer stops; nothing that it acknowledged is lost"
-            )
+        check_term(self.uri, memory.term, self._claimed or (None if self._held is None else self._held.term))
 
 
 def commit_event(uri: str, version: int, actions: Sequence[Action], record: CommitRecord) -> CommitEvent:
-    """How a version is announced, whoever wrote it, and in whatever units: what an event can't hold is cut to what it can."""
+    """How a version is announced, by its file."""
     adds = [action for action in actions if isinstance(action, AddFile)]
     removes = [action for action in actions if isinstance(action, RemoveFile)]
-    return CommitEvent(
-        table=uri,
-        version=version,
-        time=min(record.time_ms, _MAX_TIME_MS),
-        operation=record.operation[:_MAX_TEXT] or "unknown",
+    return event_of(
+        uri,
+        version,
+        record,
         added=len(adds),
         removed=len(removes),
         added_bytes=sum(add.size for add in adds),
         removed_bytes=sum(remove.size or 0 for remove in removes),
-        committer=None if record.term is None else record.term.committer[:_MAX_TEXT],
-        epoch=None if record.term is None else min(record.term.epoch, _MAX_COUNT),
-        proposals=_that_fit(decision.id for decision in record.decisions if decision.accepted),
     )
-
-
-def _that_fit(ids: Iterable[str]) -> tuple[str, ...]:
-    """All of them, or none where one message couldn't hold them: each has its own receipt anyway."""
-    listed = tuple(ids)
-    return listed if sum(map(len, listed)) + 3 * len(listed) <= _MAX_IDS_BYTES else ()
-
-
-def _receipts(version: int, record: CommitRecord) -> dict[int, Receipt]:
-    return {
-        decision.offset: Committed(version, decision.id)
-        if decision.accepted
-        else Rejected(decision.code or RejectCode.INVALID, decision.reason or "", decision.id)
-        for decision in record.decisions
-        if decision.offset is not None
-    }
 
 
 def _files(log: LoadedLog) -> int:

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from headgate.settings import Settings
+from headgate.spark.java_home import java_home
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError, InvalidInput
 from headgate_schemas.version import __version__
@@ -32,6 +33,7 @@ EXTRAS = {
     "s3": ("boto3", "tables at s3://"),
     "azure": ("azure.storage.blob", "tables at az:// and abfss://"),
     "kafka": ("kafka", "buses at kafka://"),
+    "spark": ("pyspark", "tables in Spark, and merging on a cluster"),
 }
 
 
@@ -56,6 +58,8 @@ def examine(uri: str | None, settings: Settings, ambient: Ambient) -> Iterator[F
     yield Finding("headgate", Health.OK, __version__)
     yield from map(_library, LIBRARIES)
     yield from map(_extra, EXTRAS)
+    if _is_present(EXTRAS["spark"][0]):
+        yield _java()
     if uri is not None:
         yield from _place(uri, settings, ambient)
 
@@ -86,15 +90,28 @@ def _requirement(name: str) -> str:
 
 def _extra(name: str) -> Finding:
     module, purpose = EXTRAS[name]
-    try:
-        present = find_spec(module) is not None
-    except ModuleNotFoundError:
-        present = False
-    if present:
+    if _is_present(module):
         return Finding(f"extra {name}", Health.OK, f"installed, for {purpose}")
     return Finding(
         f"extra {name}", Health.NOTE, f"not installed, needed for {purpose}", f"pip install 'headgate[{name}]'"
     )
+
+
+def _is_present(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _java() -> Finding:
+    """Spark runs on one. A cluster has its own, so that none on this machine is no problem in itself."""
+    try:
+        home = java_home()
+    except InvalidInput as error:
+        found, _, mend = str(error).partition(". To mend it, ")
+        return Finding("java", Health.NOTE, found, mend)
+    return Finding("java", Health.OK, f"{home}; headgate.spark.local_environment() tells sessions of it")
 
 
 def _place(uri: str, settings: Settings, ambient: Ambient) -> Iterator[Finding]:

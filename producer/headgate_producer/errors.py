@@ -9,3 +9,7 @@ class NotSent(HeadgateError):
 
 class JobStopped(HeadgateError):
     """A batch job can't go on by itself. Every record before its position is in the table exactly once."""
+
+
+class WriteRefused(HeadgateError):
+    """The table doesn't take what a Spark job wrote. None of its rows are in the table; the message says why."""

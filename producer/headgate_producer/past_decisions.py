@@ -6,6 +6,7 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import TYPE_CHECKING
 
+from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.operations import Receipt, Writer
 from headgate_table.errors import TableNotFound
@@ -21,7 +22,8 @@ class NotToldInTime(HeadgateError):
 class PastDecisions:
     """Reads the log of one table; threads may share it."""
 
-    def __init__(self, open_reader: "Callable[[], LogReader]") -> None:
+    def __init__(self, open_reader: "Callable[[], LogReader]", ambient: Ambient) -> None:
+        self._ambient = ambient
         self._open_reader = open_reader
         self._reader: LogReader | None = None
         self._lock = threading.Lock()
@@ -56,4 +58,11 @@ class PastDecisions:
             try:
                 return find_decision(self._reader, proposal_id, writer)
             except TableNotFound:
-                return None
+                return self._find_recorded(self._reader, proposal_id, writer)
+
+    def _find_recorded(self, reader: "LogReader", proposal_id: str, writer: Writer | None) -> Receipt | None:
+        """By the records of a Milvus table, if it is one."""
+        from headgate_table.milvus.decisions import find_recorded
+        from headgate_table.milvus.recorded_log import RecordedLog
+
+        return find_recorded(RecordedLog(reader.store, self._ambient), proposal_id, writer)

@@ -18,12 +18,14 @@ from headgate_producer.ticket import Ticket
 from headgate_schemas.actions import AddFile, SkipFile
 from headgate_schemas.ambient import Ambient, SystemAmbient
 from headgate_schemas.errors import HeadgateError, InvalidInput
+from headgate_schemas.milvus import Resolver, Updates
 from headgate_schemas.operations import (
     Alter,
     Append,
     CompactState,
     Create,
     Delete,
+    Milvus,
     Operation,
     Overwrite,
     Purge,
@@ -98,7 +100,7 @@ class Producer:
         limits = OutboxLimits(max_in_flight=max_in_flight, answer_within_s=answer_within_s)
         self._limits = limits
         self._flight = Flight(Outbox(limits), self._ambient)
-        self._past = PastDecisions(lambda: self.reader)
+        self._past = PastDecisions(lambda: self.reader, self._ambient)
         self._drafter = Drafter(self._table, author or f"headgate-producer/{__version__}", self._put_claim)
         self._follower = Follower(self._bus, self._table, self._flight, self._past, self._ambient)
         sender = Sender(self._bus, self._flight, self._follower, prepares=self._owned_bus is not None)
@@ -199,6 +201,27 @@ class Producer:
     def purge(self, paths: Sequence[str], **terms: Unpack[Terms]) -> Ticket:
         """Forbid these paths for good, so that their files may be deleted."""
         return self.propose(Purge(_values("paths", paths, str)), **terms)
+
+    def milvus(
+        self,
+        updates: Updates,
+        resolver: Resolver | str = Resolver.MERGE,
+        read_version: int | None = None,
+        **terms: Unpack[Terms],
+    ) -> Ticket:
+        """Commit a transaction to a Milvus table; the first one makes it.
+
+        `merge` applies the updates to the newest version, `fail` is refused if anything was committed after
+        `read_version`, and `overwrite` applies them to `read_version` and drops what came since.
+        """
+        if not isinstance(updates, Updates):
+            raise InvalidInput(f"updates is {str(updates)[:80]!r}; give headgate_table.milvus.Updates")
+        try:
+            chosen = Resolver(resolver)
+        except ValueError:
+            known = ", ".join(item.value for item in Resolver)
+            raise InvalidInput(f"resolver is {str(resolver)[:80]!r}; one that a committer can run is {known}") from None
+        return self.propose(Milvus(updates, chosen, read_version), **terms)
 
     def propose(self, operation: Operation, **terms: Unpack[Terms]) -> Ticket:
         """Any operation."""

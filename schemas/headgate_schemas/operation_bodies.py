@@ -7,12 +7,14 @@ from pydantic import Field, StringConstraints
 
 from headgate_schemas.actions import NULL_PARTITION, AddFile, SkipFile
 from headgate_schemas.message_shape import AskedMessage, Count, Identity, ShortText
+from headgate_schemas.milvus_body import MilvusBody, milvus_body
 from headgate_schemas.operations import (
     Alter,
     Append,
     CompactState,
     Create,
     Delete,
+    Milvus,
     NewManifest,
     Operation,
     Overwrite,
@@ -175,7 +177,8 @@ OperationBody = Annotated[
     | SkipBody
     | AlterBody
     | PurgeBody
-    | CompactStateBody,
+    | CompactStateBody
+    | MilvusBody,
     Field(discriminator="type"),
 ]
 
@@ -211,6 +214,8 @@ def operation_of(body: OperationBody) -> Operation:
                 body.description,
                 body.table_id,
             )
+        case MilvusBody():
+            return body.to_operation()
         case _:
             assert_never(body)
 
@@ -271,6 +276,8 @@ def body_of(operation: Operation) -> OperationBody:
                 description=operation.description,
                 table_id=operation.table_id,
             )
+        case Milvus():
+            return milvus_body(operation)
         case _:
             assert_never(operation)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from headgate_schemas.actions import AddFile, SkipFile
+from headgate_schemas.milvus import Resolver, Updates
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,15 @@ class NewManifest:
     partition_bounds: Mapping[str, tuple[str | None, str | None]] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Milvus:
+    """One transaction on a Milvus table. `read_version` is needed unless it merges; 0 is a table without manifests."""
+
+    updates: Updates
+    resolver: Resolver = Resolver.MERGE
+    read_version: int | None = None
+
+
 class Isolation(Enum):
     """What a proposal that read the table needs to be true still when it commits."""
 
@@ -134,7 +144,7 @@ class ReadSet:
     reads: str | None = None
 
 
-Operation = Create | Append | Overwrite | Delete | Restore | Rewrite | Skip | Alter | Purge | CompactState
+Operation = Create | Append | Overwrite | Delete | Restore | Rewrite | Skip | Alter | Purge | CompactState | Milvus
 
 
 class RejectCode(Enum):
@@ -154,6 +164,7 @@ class RejectCode(Enum):
     STILL_NEEDED = "still_needed"
     BASE_GONE = "base_gone"
     READ_CONFLICT = "read_conflict"
+    RESOLVER_REFUSED = "resolver_refused"
     INVALID = "invalid"
     EXPIRED = "expired"
     UNREADABLE = "unreadable"

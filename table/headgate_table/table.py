@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, cast
 
 from headgate_schemas.actions import AddFile, Metadata, Protocol
 from headgate_schemas.ambient import Ambient, SystemAmbient
@@ -10,7 +10,6 @@ from headgate_schemas.errors import InvalidInput
 from headgate_schemas.operations import (
     Alter,
     Append,
-    Committed,
     Create,
     Delete,
     Operation,
@@ -21,12 +20,12 @@ from headgate_schemas.operations import (
 )
 from headgate_schemas.predicates import Predicate
 from headgate_schemas.table_schema import HasJson, schema_string_of
-from headgate_table.errors import CorruptTable, UnsupportedTable
+from headgate_table.errors import CorruptTable, TableNotFound, UnsupportedTable
 from headgate_table.indextables.changes import Changes, added_after, changes, changes_by_version
 from headgate_table.indextables.cleaner import Cleaner, PurgeReport
 from headgate_table.indextables.cleaning import Protected
 from headgate_table.indextables.commit import DirectCommitter
-from headgate_table.indextables.compactor import Compactor
+from headgate_table.indextables.compacting import compact
 from headgate_table.indextables.create import create_table
 from headgate_table.indextables.describe import TableDescription, describe
 from headgate_table.indextables.drop_partitions import DropReport, drop_partitions
@@ -76,7 +75,8 @@ class Table:
         resources: ReadResources | None = None,
         commit: Callable[[Operation], Receipt] | None = None,
     ) -> Self:
-        """The table at `uri`. `settings` override those in the table's configuration.
+        """The table at `uri`, whatever its format, which is found by looking. `settings` override those in the table's
+        configuration.
 
         Changes are committed by `commit`, such as one that proposes them to a committer; without it, directly.
 
@@ -86,7 +86,15 @@ class Table:
         # A damaged table can be opened, so that it can be verified and its earlier versions read: whatever needs the
         # newest version raises the same error again.
         with suppress(CorruptTable, UnsupportedTable):
-            table._committer.current()
+            try:
+                table._committer.current()
+            except TableNotFound:
+                from headgate_table.milvus.table import MilvusTable  # rarely needed, and a subclass of this one
+
+                found = MilvusTable.found_at(table._store, table._ambient, commit)
+                if found is None:
+                    raise
+                return cast("Self", found)
         return table
 
     @classmethod
@@ -255,17 +263,12 @@ class Table:
     def compact(self, *, full: bool = True) -> Receipt:
         """A state without tombstones and with sorted manifests; `full=False` rewrites only what is worth it.
 
-        Where JSON checkpoints are written, a checkpoint: it has neither manifests nor tombstones.
+        Where JSON checkpoints are written, a checkpoint: it has neither manifests nor tombstones. Planned anew where others
+        were faster; refused with `BASE_GONE` when they are again and again.
         """
-        log = self._committer.checkpoint()
-        if log.state is None:
-            return Committed(log.version, self._ambient.new_id())
-        metadata = self._reader.metadata(log)
-        compactor = Compactor(self._reader, self._ambient, self._options_for(metadata.configuration))
-        plan = compactor.plan(log.state, full=full)
-        if not plan.is_needed:
-            return Committed(log.version, self._ambient.new_id())
-        return self._commit(compactor.prepare(log.state, plan, metadata))
+        return compact(
+            self._reader, self._ambient, self._options_for, self._committer.checkpoint, self._commit, full=full
+        )
 
     def verify(self, *, data_files: bool = True) -> VerifyReport:
         """Everything checked, everything wrong; damage is a finding, not an exception. Without `data_files`, the log only."""

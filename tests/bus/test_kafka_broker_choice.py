@@ -8,8 +8,9 @@ import pytest
 from support.kafka.broker_settings import Login, as_properties, broker_settings
 from support.kafka.choice import Way, choose, given_address, with_prefix
 from support.kafka.container_broker import container_environment
-from support.kafka.jars import LOCK, Jar, locked_jars, wrong_jars
+from support.kafka.jars import LOCK
 from support.kafka.java import candidates, major_version
+from support.servers.maven_jars import Jar, locked_jars, wrong_jars
 
 
 def test_a_broker_that_is_given_is_taken_without_asking_for_an_engine() -> None:

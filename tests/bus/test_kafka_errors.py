@@ -47,5 +47,10 @@ def test_a_refusal_says_what_to_do(error: errors.KafkaError, said: str) -> None:
     assert (type(found), said in str(found)) == (BusError, True)
 
 
+def test_an_error_of_the_client_says_its_name_once() -> None:
+    assert brief(errors.KafkaTimeoutError("no answer")) == "KafkaTimeoutError: no answer"
+    assert brief(OSError("no answer")) == "OSError: no answer"
+
+
 def test_an_error_is_told_on_one_bounded_line() -> None:
     assert len(brief(ValueError("a\nb" * 1000))) == 300

@@ -14,14 +14,13 @@ from support.kafka.choice import with_prefix
 from support.kafka.fixtures import new_bus_address
 from support.kafka.local_broker import LocalBroker, running_broker
 from support.servers.processes import free_port
+from support.waiting import wait_until
 
 AMBIENT = SystemAmbient()
 PROPOSALS, EVENTS = Topic.PROPOSALS, Topic.EVENTS
 GROUP = "committers"
-PATIENCE_S = 60.0
-"""How long a test waits for what must come; only a failing one waits that long."""
-LATE_S = 3.0
-"""How far past its deadline a call may end on a busy machine."""
+LATE_S = 15.0
+"""How far past its deadline a call may end on a machine that is busy with other tests; without a deadline it never ends."""
 
 
 @pytest.fixture(scope="module")
@@ -46,15 +45,9 @@ def message(body: str) -> Message:
 
 def seated(bus: KafkaBus) -> Seat:
     seat = bus.seat(GROUP)
-    until(lambda: bool(seat.poll(0.1) or seat.held()))
+    wait_until(lambda: bool(seat.poll(0.1) or seat.held()), "the seat holds its partition")
     seat.seek(0, bus.committed(GROUP, 0) or 0)
     return seat
-
-
-def until(done: Callable[[], bool]) -> None:
-    deadline = AMBIENT.monotonic_s() + PATIENCE_S
-    while not done():
-        assert AMBIENT.monotonic_s() < deadline, f"it didn't come within {PATIENCE_S} s"
 
 
 def bodies(records: Sequence[Record]) -> list[str]:
@@ -71,7 +64,7 @@ def everything(bus: KafkaBus, topic: Topic) -> list[str]:
         found.extend(bodies(reader.read(0.2)))
         return all(reader.offsets()[number] >= extent.next_offset for number, extent in extents.items())
 
-    until(read)
+    wait_until(read, "all records are read")
     reader.close()
     return found
 
@@ -94,7 +87,7 @@ def publish_until_it_works(seat: Seat, event: str, next_offset: int | None) -> N
             return False
         return True
 
-    until(publish)
+    wait_until(publish, "the seat publishes again")
 
 
 def test_nobody_at_the_address_is_said_within_seconds_with_everything_that_looks_like_it() -> None:
@@ -110,7 +103,9 @@ def test_a_failed_connection_leaves_no_thread_behind() -> None:
     before = set(threading.enumerate())
     with pytest.raises(BusUnavailable):
         KafkaBus(f"kafka://127.0.0.1:{free_port()}", AMBIENT)
-    until(lambda: {thread for thread in threading.enumerate() if thread.is_alive()} <= before)
+    wait_until(
+        lambda: {thread for thread in threading.enumerate() if thread.is_alive()} <= before, "its threads have ended"
+    )
 
 
 def test_an_append_to_a_frozen_broker_ends_by_its_deadline_and_works_again(broker: LocalBroker, bus: KafkaBus) -> None:
@@ -156,7 +151,7 @@ def test_reading_from_a_frozen_broker_ends_by_its_deadline_and_goes_on(broker: L
     broker.thaw()
     assert (found, took < 1.0 + LATE_S) == ([], True)
     bus.append(PROPOSALS, [message("after")])
-    until(lambda: bodies(reader.read(0.2)) == ["after"])
+    wait_until(lambda: bodies(reader.read(0.2)) == ["after"], "what came after is read")
 
 
 def test_a_seat_at_a_frozen_broker_polls_and_closes_in_time(broker: LocalBroker, bus: KafkaBus) -> None:
@@ -190,11 +185,11 @@ def test_acknowledged_appends_outlive_the_broker_once_each(broker: LocalBroker, 
     try:
         for _ in range(2):
             target = len(acknowledged) + 20
-            until(lambda target=target: len(acknowledged) >= target)  # type: ignore[misc]  # bound per turn
+            wait_until(lambda target=target: len(acknowledged) >= target, f"{target} are acknowledged")  # type: ignore[misc]  # bound per turn
             broker.kill()
             broker.start()
         target = len(acknowledged) + 20
-        until(lambda: len(acknowledged) >= target)
+        wait_until(lambda: len(acknowledged) >= target, f"{target} are acknowledged")
     finally:
         stopping.set()
         writer.join()
@@ -222,7 +217,7 @@ def test_a_successor_is_not_fenced_by_one_that_was_away(bus: KafkaBus) -> None:
 
 def test_a_seat_is_taken_however_short_the_polls_are(bus: KafkaBus) -> None:
     seat = bus.seat(GROUP)
-    until(lambda: bool(seat.poll(0.01) or seat.held()))
+    wait_until(lambda: bool(seat.poll(0.01) or seat.held()), "the seat holds its partition")
     assert seat.held() == {0}
 
 
@@ -233,7 +228,7 @@ def test_an_offset_below_the_first_is_gone_and_never_replaced(bus: KafkaBus) -> 
     seat.publish(0, [], [], 3)
     bus.trim(0, 3)
     with pytest.raises(OffsetGone) as caught:
-        until(lambda: bool(reader.read(0.2)))
+        wait_until(lambda: bool(reader.read(0.2)), "it is read")
     assert (caught.value.offset, caught.value.first, caught.value.next_offset) == (0, 3, 5)
 
 
@@ -242,7 +237,7 @@ def test_a_topic_that_was_made_anew_is_another_source(broker: LocalBroker, bus: 
     name = bus.address.partition("?")[0].rpartition("/")[2] + ".proposals"
     admin = KafkaAdminClient(bootstrap_servers=[broker.address.removeprefix("kafka://")])
     admin.delete_topics([name])
-    until(lambda: name not in admin.list_topics())
+    wait_until(lambda: name not in admin.list_topics(), "the topic is gone")
     admin.close()
     bus.prepare()
     after = bus.source(0)
@@ -286,7 +281,7 @@ def test_a_secured_broker_is_used_by_login_over_tls_and_refuses_others() -> None
         bus.prepare()
         bus.append(PROPOSALS, [message("a")])
         seat = seated(bus)
-        until(lambda: bodies(seat.poll(0.2)) == ["a"])
+        wait_until(lambda: bodies(seat.poll(0.2)) == ["a"], "the proposal comes")
         seat.publish(0, [message("event")], [], 1)
         assert everything(bus, EVENTS) == ["event"]
         bus.close()

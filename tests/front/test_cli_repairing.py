@@ -47,6 +47,18 @@ def test_it_says_on_standard_error_that_removed_files_come_back_whatever_the_for
     assert "don't say whether they were removed" in ran.json["notes"][0]
 
 
+def test_people_are_told_it_once_a_line(headgate: Any, lost: Path) -> None:
+    """Break: the table of what was done has the notes once more, as one cell."""
+    ran = headgate("table", "repair", lost / LOG, "--from-files", "--dry-run")
+    assert "don't say whether they were removed" not in ran.out
+    assert sum(line.startswith("Note: files don't say whether they were removed") for line in ran.err.splitlines()) == 1
+
+
+def test_the_address_of_the_table_instead_of_its_log_is_answered_with_the_log(headgate: Any, lost: Path) -> None:
+    ran = headgate("table", "repair", lost, "--from-files")
+    assert (ran.code, f"such as {lost}/{LOG}" in ran.err) == (1, True)
+
+
 def test_a_dry_run_writes_nothing(headgate: Any, lost: Path) -> None:
     ran = headgate("table", "repair", lost / LOG, "--from-files", "--dry-run", "--format", "json")
     assert (ran.code, ran.json["status"], (lost / LOG).exists()) == (0, "DRY_RUN", False)

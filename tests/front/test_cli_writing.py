@@ -239,6 +239,14 @@ def test_a_dry_run_of_purge_lists_what_would_be_deleted(headgate: Any, sales: Pa
     ]
 
 
+def test_where_nothing_is_in_quarantine_it_is_said_of_what_was_asked_for(headgate: Any, sales: Path) -> None:
+    said = [headgate("table", "bring-back", sales, *prefix) for prefix in ((), ("orphan",))]
+    assert [(ran.code, (ran.out + ran.err).strip()) for ran in said] == [
+        (0, "Nothing is in quarantine."),
+        (0, "Nothing whose name begins with 'orphan' is in quarantine."),
+    ]
+
+
 def test_what_a_purge_moved_to_quarantine_is_brought_back(headgate: Any, sales: Path) -> None:
     for name in ("orphan.parquet", "stray.parquet"):
         (sales / name).write_bytes(b"nobody knows me")

@@ -22,9 +22,12 @@ PRINTED = {
 WITH_A_BROKER = {"kafka_batch_job.py", "kafka_fill_topic.py"}
 """Run in tests/producer/test_kafka_batch_job.py."""
 
+WITH_SPARK = {"batch_job.py", "streaming_sink.py"}
+"""Run in tests/spark/test_spark_examples.py."""
+
 
 def test_every_example_is_run() -> None:
-    assert {path.name for path in EXAMPLES.glob("*.py")} == set(PRINTED) | WITH_A_BROKER
+    assert {path.name for path in EXAMPLES.glob("*.py")} == set(PRINTED) | WITH_A_BROKER | WITH_SPARK
 
 
 @pytest.mark.parametrize("name", sorted(PRINTED))

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from kafka import KafkaProducer
-from kafka.admin import KafkaAdminClient
 
 from headgate_bus.errors import BusError, OffsetGone
 from headgate_bus.interface import Extent
@@ -16,16 +15,9 @@ from headgate_bus.kafka_address import parse_kafka_address
 from headgate_producer.kafka_source import KafkaRecords
 from headgate_schemas.ambient import SystemAmbient
 from support.kafka.fixtures import new_bus_address
+from support.kafka.topics import new_topic
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-
-
-def new_topic(address: str, partitions: int) -> str:
-    topic = f"clicks-{SystemAmbient().new_id()[:12]}"
-    admin = KafkaAdminClient(**parse_kafka_address(address).client_settings())
-    admin.create_topics({topic: {"num_partitions": partitions, "replication_factor": 1}}, wait_for_metadata=True)
-    admin.close()
-    return topic
 
 
 def produce(address: str, topic: str, bodies: Sequence[bytes], *, partition: int = 0, aborts: bool = False) -> None:

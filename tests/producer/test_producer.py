@@ -507,7 +507,7 @@ def test_a_store_that_hangs_is_not_waited_for_when_the_table_is_asked() -> None:
         answer.wait(60)
         raise StoreError("too late")
 
-    past = PastDecisions(hanging)
+    past = PastDecisions(hanging, FakeAmbient())
     with pytest.raises(NotToldInTime, match="within"):
         past.find_within(0.01, "p", None)
     assert asked.wait(10)

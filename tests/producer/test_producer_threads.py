@@ -18,9 +18,10 @@ from support.producer.deciding import Decider, DecidingThread
 from support.producer.failing_bus import FailingBus, Plan, Trouble, always, no_trouble
 from support.stores.memory import MemoryStore
 from support.tables import add_file
+from support.waiting import wait_until
 
 TABLE = "memory://lake/events"
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 """Only a failing test waits that long."""
 
 
@@ -97,7 +98,7 @@ def test_closing_ends_the_threads(memory: MemoryBus) -> None:
     ticket = producer.append([add_file("a")])
     assert len(set(threading.enumerate()) - before) == 2
     producer.close(0.2)
-    assert set(threading.enumerate()) - before == set()
+    wait_until(lambda: set(threading.enumerate()) <= before, "its threads have ended")
     with pytest.raises(NotSent):
         ticket.wait(0)
 

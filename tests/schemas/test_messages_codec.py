@@ -14,6 +14,7 @@ from headgate_schemas.cloud_events import PROPOSAL, attributes
 from headgate_schemas.dead_letters import DeadLetter, decode_dead_letter, encode_dead_letter
 from headgate_schemas.events import CommitEvent, ReceiptEvent, decode_event, encode_event, receipt_event
 from headgate_schemas.message_shape import MAX_PROBLEM_CHARS, UnreadableMessage
+from headgate_schemas.milvus import ColumnGroup, ColumnGroupFile, DeltaLog, Resolver, Stat, Updates
 from headgate_schemas.operation_bodies import body_of, operation_of
 from headgate_schemas.operations import (
     Alter,
@@ -24,6 +25,7 @@ from headgate_schemas.operations import (
     Delete,
     Duplicate,
     Isolation,
+    Milvus,
     NewManifest,
     Operation,
     Overwrite,
@@ -110,6 +112,35 @@ manifests = st.builds(
     partition_bounds=maybe(st.dictionaries(texts, st.tuples(maybe(texts), maybe(texts)), max_size=2)),
 )
 wheres = maybe(paths)
+groups = st.lists(
+    st.builds(
+        ColumnGroup,
+        columns=st.lists(texts, min_size=1, max_size=2).map(tuple),
+        files=st.lists(
+            st.builds(
+                ColumnGroupFile,
+                path=paths,
+                start_index=longs,
+                end_index=longs,
+                metadata=st.binary(max_size=8),
+                properties=maps,
+            ),
+            max_size=2,
+        ).map(tuple),
+        format=texts,
+    ),
+    min_size=1,
+    max_size=2,
+).map(tuple)
+updates = st.builds(
+    Updates,
+    added_column_groups=groups,
+    appended_files=st.lists(groups, max_size=2).map(tuple),
+    added_delta_logs=st.lists(
+        st.builds(DeltaLog, path=paths, num_entries=longs, type=st.integers(-(2**31), 2**31 - 1)), max_size=2
+    ).map(tuple),
+    added_stats=st.dictionaries(texts, st.builds(Stat, paths=tuples_of, metadata=maps), max_size=2),
+)
 
 OPERATIONS: Mapping[type[Operation], st.SearchStrategy[Operation]] = {
     Create: st.builds(
@@ -144,6 +175,7 @@ OPERATIONS: Mapping[type[Operation], st.SearchStrategy[Operation]] = {
         tombstones=tuples_of,
         mappings=maps,
     ),
+    Milvus: st.builds(Milvus, updates=updates, resolver=st.sampled_from(Resolver), read_version=counts),
 }
 
 

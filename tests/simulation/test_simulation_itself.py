@@ -10,8 +10,8 @@ from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.operations import Append, Committed, RejectCode, Rejected
 from support.isolated import run_isolated
 from support.raw_log import LOG
+from support.simulation import versions
 from support.simulation.broken import InvariantBroken
-from support.simulation.model import TableModel
 from support.simulation.nothing_real import NotSimulated
 from support.simulation.run import Failure, simulate
 from support.simulation.scenario import TABLE, Scenario
@@ -36,7 +36,7 @@ def test_a_failure_tells_the_command_that_replays_it_and_the_last_steps(monkeypa
     def broken(*_: Any) -> None:
         raise InvariantBroken("for the sake of the test")
 
-    monkeypatch.setattr(TableModel, "_judge", broken)
+    monkeypatch.setattr(versions, "_judge_actions", broken)
     with pytest.raises(Failure) as raised:
         simulate(SEED)
     told = str(raised.value)

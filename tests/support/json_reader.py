@@ -10,62 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from headgate_table.store.interface import Store
+from support.known_keys import ADD_KEYS, METADATA_KEYS, POINTER_KEYS, PROTOCOL_KEYS
 
 LOG = "_transaction_log"
 LAST_PROTOCOL = 3
 
-_FIELDS = {
-    "protocol": {"minReaderVersion", "minWriterVersion", "readerFeatures", "writerFeatures"},
-    "metaData": {
-        "id",
-        "name",
-        "description",
-        "format",
-        "schemaString",
-        "partitionColumns",
-        "configuration",
-        "createdTime",
-    },
-    "add": {
-        "path",
-        "partitionValues",
-        "size",
-        "modificationTime",
-        "dataChange",
-        "stats",
-        "tags",
-        "minValues",
-        "maxValues",
-        "numRecords",
-        "footerStartOffset",
-        "footerEndOffset",
-        "hotcacheStartOffset",
-        "hotcacheLength",
-        "hasFooterOffsets",
-        "timeRangeStart",
-        "timeRangeEnd",
-        "splitTags",
-        "deleteOpstamp",
-        "numMergeOps",
-        "docMappingJson",
-        "docMappingRef",
-        "uncompressedSizeBytes",
-        "companionSourceFiles",
-        "companionDeltaVersion",
-        "companionFastFieldMode",
-    },
-}
-_POINTER_KEYS = {
-    "version",
-    "size",
-    "sizeInBytes",
-    "numFiles",
-    "createdTime",
-    "parts",
-    "checkpointId",
-    "format",
-    "stateDir",
-}
+_FIELDS = {"protocol": PROTOCOL_KEYS, "metaData": METADATA_KEYS, "add": ADD_KEYS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +31,7 @@ class JsonTable:
 def read_json_table(store: Store) -> JsonTable:
     """The newest version; an `AssertionError` names what the reader can't take."""
     pointer = json.loads(store.get(f"{LOG}/_last_checkpoint"))
-    assert set(pointer) <= _POINTER_KEYS, f"unknown keys in the pointer: {set(pointer) - _POINTER_KEYS}"
+    assert set(pointer) <= set(POINTER_KEYS), f"unknown keys in the pointer: {set(pointer) - set(POINTER_KEYS)}"
     assert pointer.get("format") in (None, "json", "json-multipart"), f"a checkpoint in {pointer['format']}"
     actions = _checkpoint(store, pointer)
     for action in actions:

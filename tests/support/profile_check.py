@@ -6,33 +6,12 @@ Decoded by `raw_log`, which knows nothing of our code. `breaches` names everythi
 import json
 import zlib
 from collections.abc import Iterator
-from typing import Any
 
 from headgate_table.store.interface import Store
+from support.known_keys import METADATA_KEYS, POINTER_KEYS
 from support.raw_log import RawLog
 from support.writers import avro_schemas
 
-POINTER_KEYS = [
-    "version",
-    "size",
-    "sizeInBytes",
-    "numFiles",
-    "createdTime",
-    "parts",
-    "checkpointId",
-    "format",
-    "stateDir",
-]
-METADATA_KEYS = {
-    "id",
-    "name",
-    "description",
-    "format",
-    "schemaString",
-    "partitionColumns",
-    "configuration",
-    "createdTime",
-}
 MAPS = ("partitionValues", "minValues", "maxValues", "tags", "configuration")
 
 
@@ -65,7 +44,10 @@ def _versions(log: RawLog, since: int) -> Iterator[str]:
 
 
 def _states(log: RawLog, since: int) -> Iterator[str]:
-    entry_schemas = [_bare(avro_schemas.file_entry_a()), _bare(avro_schemas.file_entry_b())]
+    entry_schemas = [
+        avro_schemas.without_prose(avro_schemas.file_entry_a()),
+        avro_schemas.without_prose(avro_schemas.file_entry_b()),
+    ]
     for version in (number for number in log.states() if number >= since):
         state, file = log.state(version), log.state_file(version)
         if file.codec not in ("null", "zstandard"):
@@ -87,7 +69,7 @@ def _states(log: RawLog, since: int) -> Iterator[str]:
             manifest = log.manifest_file(info["path"], version)
             if manifest.codec not in ("null", "zstandard"):
                 yield f"{info['path']} is compressed by {manifest.codec}"
-            if _bare(manifest.schema) not in entry_schemas:
+            if avro_schemas.without_prose(manifest.schema) not in entry_schemas:
                 yield f"{info['path']} has fields that other writers don't know"
             if len(manifest.records) != info["numEntries"]:
                 yield f"{info['path']} has {len(manifest.records)} entries, not {info['numEntries']}"
@@ -105,10 +87,3 @@ def _pointer(log: RawLog) -> Iterator[str]:
         yield f"the pointer has the keys {list(pointer)}"
     if pointer["version"] != states[-1] or pointer["numFiles"] != log.state(states[-1])["numFiles"]:
         yield f"the pointer tells of {pointer['version']}, but the newest state is {states[-1]}"
-
-
-def _bare(schema: Any) -> Any:
-    """A schema without its prose."""
-    if isinstance(schema, dict):
-        return {key: _bare(value) for key, value in schema.items() if key != "doc"}
-    return [_bare(item) for item in schema] if isinstance(schema, list) else schema

@@ -10,7 +10,6 @@ from support.torture.maintenance_play import ENOUGH, ENOUGH_KILLS, WEIGHTS, Main
 from support.torture.outcome import Limit
 from support.torture.run import torture
 from support.torture.scenes import kafka_and_s3
-from support.torture.upkeep_table import ORPHANS
 
 SEED = 20_261
 SECONDS = 60.0
@@ -25,11 +24,6 @@ def test_no_append_is_refused_and_no_row_lost_while_workers_are_killed_at_their_
     assert set(outcome.blows) == set(WEIGHTS)
     assert outcome.blows[Fault.WORKER] >= ENOUGH_KILLS
     assert outcome.deeds >= Counter(ENOUGH)
-    assert outcome.deeds["append accepted"] >= 200
-    assert outcome.deeds["overwrite accepted"] >= 10
-    assert outcome.deeds["data files cleaned"] > ORPHANS
-    assert outcome.deeds["states cleaned"] >= 1
-    assert outcome.deeds["versions cleaned"] >= 10
 
 
 def print_line(line: str) -> None:

@@ -4,7 +4,7 @@ import re
 
 from support.torture.children import Child
 from support.torture.stage import Stage, all_end_well, stopped
-from support.torture.waiting import wait_until
+from support.waiting import wait_until
 
 PATIENCE_S = 60.0
 

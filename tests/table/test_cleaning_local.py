@@ -13,11 +13,11 @@ from headgate_table.indextables.cleaning import Category
 from headgate_table.indextables.verify_report import Severity
 from headgate_table.store.interface import CreateOutcome
 from headgate_table.store.local import LocalStore
-from headgate_table.store.local_leftovers import local_leftovers
+from headgate_table.store.local_leftovers import local_leftovers, remove_if_empty
 from headgate_table.table import Table
 from support.ambient import FakeAmbient
 from support.cleaning import one_thread
-from support.tables import add_file, new_table
+from support.tables import add_file, fresh_resources, new_table
 
 WEEKS = 24 * 7
 
@@ -374,3 +374,47 @@ def test_a_folder_that_changes_during_the_run_does_no_harm(
     report = world.opened().purge()
     assert (report.status, world.is_sound()) == ("SUCCESS", True)
     assert not [path for path in (world.root / "many").glob("*") if path.is_file()]
+
+
+# Folders of states
+
+
+def state_folders(world: LocalWorld) -> set[int]:
+    return {int(path.name.removeprefix("state-v")) for path in (world.root / "_transaction_log").glob("state-v*")}
+
+
+def test_a_state_goes_with_its_folder(world: LocalWorld) -> None:
+    """Break: `Deleter` leaves the folder."""
+    world.clock.advance(hours=60 * WEEKS)
+    assert 3 in state_folders(world)
+    world.opened().truncate_history()
+    left = {path.parent for path in world.root.rglob("_manifest.avro")}
+    assert {world.root / "_transaction_log" / f"state-v{number:020d}" for number in state_folders(world)} == left
+    assert 3 not in state_folders(world)
+
+
+def test_a_state_that_another_process_cleaned_up_is_not_retained(world: LocalWorld) -> None:
+    """Its folder was listed for ever, and the state itself is remembered here. Break: `Deleter` leaves the folder."""
+    reader = Table(world.store, world.clock, fresh_resources(), {"checkpoint.interval": "3"}).reader
+    assert reader.retained(reader.full_listing()) == [(0, 7)]
+    world.clock.advance(hours=60 * WEEKS)
+    world.opened().truncate_history()
+    listing = reader.full_listing()
+    assert reader.states_in_order(listing) == tuple(sorted(state_folders(world)))
+    for low, high in reader.retained(listing):
+        for version in range(low, high + 1):
+            assert reader.at_version(version).version == version
+
+
+def test_a_folder_with_something_in_it_stays(world: LocalWorld) -> None:
+    kept = world.write("_transaction_log/state-v00000000000000000001/.strange")
+    remove_if_empty(world.store, "_transaction_log/state-v00000000000000000001")
+    assert kept.exists()
+
+
+def test_an_empty_folder_behind_a_link_stays(world: LocalWorld) -> None:
+    """Break: `remove_if_empty` goes by path."""
+    (world.outside / "state-v00000000000000000001").mkdir()
+    (world.root / "linked").symlink_to(world.outside)
+    remove_if_empty(world.store, "linked/state-v00000000000000000001")
+    assert (world.outside / "state-v00000000000000000001").exists()

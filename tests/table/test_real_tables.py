@@ -1,8 +1,5 @@
 """Tables that the Scala implementation wrote, against their answer key: through `Table` and through the command line."""
 
-import json
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -11,6 +8,7 @@ from headgate_schemas.actions import Protocol, RemoveFile, SkipFile
 from headgate_table.indextables.state_manifest import StateManifest, decode_state
 from headgate_table.indextables.version_file import decode_actions
 from headgate_table.table import Table
+from support.command_line import Headgate
 from support.real_tables import RealTable, real_tables
 
 pytestmark = pytest.mark.real_tables
@@ -118,23 +116,16 @@ def test_the_data_files_that_are_not_live_in_a_real_table(real: RealTable, table
 # --- through the command line -------------------------------------------------------------------------------------
 
 
-def _headgate(*arguments: str) -> Any:
-    command = [sys.executable, "-m", "headgate", *arguments, "--format", "json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-def test_table_files_lists_the_live_files_of_a_real_table(real: RealTable) -> None:
-    rows = _headgate("table", "files", str(real.path))
+def test_table_files_lists_the_live_files_of_a_real_table(real: RealTable, headgate: Headgate) -> None:
+    rows = headgate("table", "files", real.path, "--format", "json").json
     assert [row["path"] for row in rows] == sorted(real.key["liveFiles"])
     assert sum(row["size"] for row in rows) == real.key["totalBytes"]
     assert sum(row["num_records"] for row in rows) == real.extra["numRecords"]
     assert all(sorted(row["partition_values"]) == real.key["partitionColumns"] for row in rows)
 
 
-def test_table_describe_sums_up_a_real_table(real: RealTable) -> None:
-    found = _headgate("table", "describe", str(real.path))
+def test_table_describe_sums_up_a_real_table(real: RealTable, headgate: Headgate) -> None:
+    found = headgate("table", "describe", real.path, "--format", "json").json
     names = ("version", "num_files", "num_manifests", "num_tombstones", "total_bytes", "protocol_version")
     assert {name: found[name] for name in names} == {
         "version": real.key["latestVersion"],
@@ -146,6 +137,6 @@ def test_table_describe_sums_up_a_real_table(real: RealTable) -> None:
     }
 
 
-def test_table_files_of_an_early_version_of_a_real_table(real: RealTable) -> None:
-    rows = _headgate("table", "files", str(real.path), "--version", "0")
+def test_table_files_of_an_early_version_of_a_real_table(real: RealTable, headgate: Headgate) -> None:
+    rows = headgate("table", "files", real.path, "--version", "0", "--format", "json").json
     assert rows == []

@@ -12,6 +12,7 @@ from headgate_table.indextables.names import state_key, version_key
 from headgate_table.indextables.travel import format_time, parse_time, version_at, version_before
 from headgate_table.indextables.version_file import decode_actions
 from headgate_table.table import Table
+from support.ambient import FakeAmbient
 from support.stores.faulty import FaultyStore
 from support.stores.memory import MemoryStore
 from support.tables import START_MS, add_file, new_table, opened
@@ -55,8 +56,8 @@ def _committed(store: MemoryStore, version: int) -> int:
     return int(info.body["timestamp"])
 
 
-def _appended(count: int, *, interval: int = 10) -> tuple[MemoryStore, Table]:
-    store = MemoryStore()
+def _appended(count: int, *, interval: int = 10, store: MemoryStore | None = None) -> tuple[MemoryStore, Table]:
+    store = store or MemoryStore()
     table = new_table(store, interval=interval)
     for number in range(count):
         table.append([add_file(f"f{number}")])
@@ -144,7 +145,8 @@ def test_version_files_without_any_time_go_by_when_they_were_written() -> None:
 
 
 def test_a_damaged_version_file_below_a_state_does_not_stop_time_travel() -> None:
-    store, _ = _appended(6, interval=3)
+    # Bytes that rot keep the time at which their file was written.
+    store, _ = _appended(6, interval=3, store=MemoryStore(FakeAmbient(time_ms=START_MS)))
     asked_ms = _committed(store, 6)
     store.put(version_key(2), b"\x01\x01 damaged")
     assert opened(store).snapshot(timestamp=asked_ms).version == 6

@@ -10,6 +10,7 @@ from typing import Any
 import fastavro
 import pytest
 
+from support.known_keys import POINTER_KEYS
 from support.writers import avro_schemas
 from support.writers.case import Case
 from support.writers.cases import CASES
@@ -20,18 +21,6 @@ from support.writers.repair_json import repaired_table
 from support.writers.rust import RustTable
 from support.writers.scala import ScalaTable
 from support.writers.scala_json import ScalaJsonTable
-
-POINTER_KEYS = [
-    "version",
-    "size",
-    "sizeInBytes",
-    "numFiles",
-    "createdTime",
-    "parts",
-    "checkpointId",
-    "format",
-    "stateDir",
-]
 
 
 def _avro(data: bytes) -> tuple[dict[str, Any], list[dict[str, Any]]]:

@@ -10,7 +10,7 @@ from headgate_bus.kafka_bus import KafkaBus
 from headgate_schemas.ambient import SystemAmbient
 
 PROGRAM = Path(__file__).with_name("kafka_playground.py")
-END_LIMIT_S = 30
+END_LIMIT_S = 60
 
 
 def test_the_playground_gives_an_address_that_works_and_ends_by_ctrl_c() -> None:

@@ -17,6 +17,7 @@ from headgate_table.store.local import LocalStore
 from headgate_table.table import Table
 from headgate_worker.merge.arrow_engine import ArrowEngine, ArrowLimits
 from headgate_worker.merge.engine import Gone, Merged, MergeOrder, MergeOutcome, NotMerged, Unreadable
+from headgate_worker.merge.sources import SourceReader
 from support.merging import (
     append_small,
     counted,
@@ -29,6 +30,7 @@ from support.merging import (
 )
 from support.stores import FaultyStore, MemoryStore
 from support.stores.faulty import Fault, on
+from support.tables import fresh_resources
 
 OUTPUT = "merged.parquet"
 
@@ -110,6 +112,15 @@ def test_an_output_on_a_local_disk_is_written_in_its_place(local: Table) -> None
     assert counted(written(local).select(["id", "text"])) == counted(rows_table(0, 20))
 
 
+def test_footers_on_a_local_disk_take_no_threads(local: Table) -> None:
+    """Break: `_all_checked` doesn't look where the files are."""
+    files = append_small(local, 3)
+    resources = fresh_resources()
+    resources.fetchers.shutdown()
+    merged(ArrowEngine(local.store, resources).merge(order(local, *files)))
+    assert stored(local).metadata.num_rows == 30
+
+
 def test_an_output_on_a_local_disk_is_removed_when_a_source_is_bad(local: Table) -> None:
     first, second = append_small(local, 2)
     body = bytearray(local.store.get(second.path))
@@ -146,6 +157,74 @@ def test_one_huge_row_group_becomes_several() -> None:
     merged(engine(table, row_group_bytes=1 << 20).merge(order(table, *files)))
     assert stored(table).metadata.num_row_groups == 3
     assert written(table).column("id").to_pylist() == [*range(300_000), *range(5)]
+
+
+def texts(*values: str | None, times: int = 2000) -> pa.Table:
+    return pa.table({"text": pa.array(values * times, pa.string())})
+
+
+def repeating(rows: pa.Table, **options: Any) -> frozenset[str]:
+    """The columns of a file with these rows that are read as dictionaries."""
+    table = new_parquet_table(columns=rows.schema)
+    return SourceReader(table.store).check(put_file(table, "a.parquet", rows, **options)).columns.repeating
+
+
+def test_texts_that_repeat_are_read_as_dictionaries() -> None:
+    rows = pa.table(
+        {
+            "few": ["a", "b"] * 2000,
+            "constant": ["a long text that is always the same"] * 4000,
+            "distinct": [f"text {number}" for number in range(4000)],
+            "number": [1, 2] * 2000,
+            "nested": [{"few": "a"}] * 4000,
+            "dotted.name": ["a", "b"] * 2000,
+        }
+    )
+    assert repeating(rows) == {"few", "constant"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "options"),
+    [
+        (texts("a", "b"), {"use_dictionary": False}),
+        (texts("a", "b").slice(0, 2), {}),
+        (texts("a", times=0), {}),
+        (texts(*(f"text {number:06}" for number in range(40_000)), times=12), {"compression": "none"}),
+    ],
+    ids=["stored-plain", "hardly-any-rows", "no-rows", "large-dictionary"],
+)
+def test_other_texts_are_read_as_they_are(rows: pa.Table, options: dict[str, Any]) -> None:
+    assert repeating(rows, **options) == frozenset()
+
+
+def test_texts_that_repeat_stay_dictionaries_until_they_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Break: `columns.repeating` is left empty; or dictionaries are not unified, and the writer gives them up."""
+    seen: list[pa.Table] = []
+    write = pq.ParquetWriter.write_table
+
+    def watched(writer: pq.ParquetWriter, rows: pa.Table, **options: Any) -> None:
+        seen.append(rows)
+        write(writer, rows, **options)
+
+    table = new_parquet_table(columns="id BIGINT, text STRING")
+    parts = [texts("a", "b"), pa.table({"id": [1, 2]}), texts("c", None, "b")]
+    files = [put_file(table, f"{number}.parquet", part) for number, part in enumerate(parts)]
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", watched)
+    merged(engine(table).merge(order(table, *files)))
+    rows = next(rows for rows in seen if rows.num_rows)
+    assert rows.schema.field("text").type == pa.dictionary(pa.int32(), pa.string())
+    assert {tuple(chunk.dictionary.to_pylist()) for chunk in rows.column("text").chunks} == {("a", "b", "c")}
+    assert written(table).schema.field("text").type == pa.string()
+    assert written(table).column("text").to_pylist() == ["a", "b"] * 2000 + [None] * 2 + ["c", None, "b"] * 2000
+
+
+def test_row_groups_are_measured_by_what_readers_will_make_of_them() -> None:
+    """Break: a batch counts as large as its numbers into a dictionary."""
+    rows = texts("a" * 1000, "b" * 1000, times=5000)
+    table = new_parquet_table(columns=rows.schema)
+    files = [put_file(table, f"{number}.parquet", rows) for number in range(3)]
+    merged(engine(table, row_group_bytes=8 << 20).merge(order(table, *files)))
+    assert stored(table).metadata.num_row_groups == 3
 
 
 class Stop(HeadgateError):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql.types import StructType
 
 from headgate_schemas.actions import AddFile
 from headgate_schemas.ambient import SystemAmbient
@@ -163,6 +164,11 @@ def test_an_unknown_codec_is_refused(under_test: UnderTest) -> None:
         under_test.merge(table, *files, codec="rar")
 
 
+def with_default(sql: str) -> StructType:
+    """`note` came after `id`, with that default."""
+    return StructType().add("id", "long").add("note", "string", nullable=False, metadata={"EXISTS_DEFAULT": sql})
+
+
 NESTED = pa.schema(
     [
         pa.field("id", pa.int64(), nullable=False),
@@ -199,6 +205,13 @@ def test_columns_that_came_later_are_null_in_rows_from_before(under_test: UnderT
     new = pa.table({"id": pa.array([3], pa.int64()), "note": ["here"]})
     found = under_test.merge_rows("id BIGINT, note STRING", old, new)
     assert found.to_pydict() == {"id": [1, 2, 3], "note": [None, None, "here"]}
+
+
+def test_columns_that_came_later_with_a_default_hold_it_in_rows_from_before(under_test: UnderTest) -> None:
+    old = pa.table({"id": pa.array([1, 2], pa.int64())})
+    new = pa.table({"id": pa.array([3], pa.int64()), "note": ["here"]})
+    found = under_test.merge_rows(with_default("'none yet'"), old, new)
+    assert found.to_pydict() == {"id": [1, 2, 3], "note": ["none yet", "none yet", "here"]}
 
 
 def test_fields_of_a_struct_that_came_later_are_null(under_test: UnderTest) -> None:
@@ -304,6 +317,7 @@ STRUCT = pa.struct([("a", pa.int64()), ("b", pa.int64())])
         ("at TIMESTAMP", pa.table({"at": pa.array([1], pa.timestamp("ns", tz="UTC"))}), "lose data"),
         ("id BIGINT NOT NULL", pa.table({"id": pa.array([None], pa.int64())}), "NOT NULL"),
         ("id BIGINT, x BIGINT NOT NULL", pa.table({"id": [1]}), "NOT NULL"),
+        (with_default("current_user()"), pa.table({"id": [1]}), "no plain literal"),
     ],
 )  # fmt: skip
 def test_what_a_merge_would_lose_or_change_is_refused(

@@ -11,8 +11,9 @@ from headgate_table.table import Table
 from headgate_worker.merge.arrow_engine import ArrowEngine
 from headgate_worker.merge.plan import MergeLimits
 from headgate_worker.merge.role import MergeFailed, MergeRole
+from headgate_worker.roles import Abandoned
 from headgate_worker.tasks import MergeTask
-from support.merging import append, append_small, new_parquet_table, put_file, rows_of, rows_table
+from support.merging import append, append_small, data_files, new_parquet_table, put_file, rows_of, rows_table
 from support.tables import SteadyAmbient, fresh_resources
 
 NOW_MS = 1_780_000_000_000
@@ -109,3 +110,22 @@ def test_an_unreadable_source_is_a_problem_of_a_task_that_is_done() -> None:
     report = merger.run(only_task(merger, table))
     assert report.version is not None
     assert report.problems[0].startswith("bad.parquet")
+
+
+def test_a_merge_that_a_stopping_worker_gives_up_is_no_failure() -> None:
+    """Break: `Merging` takes `Abandoned` for what an engine couldn't do."""
+    table = new_parquet_table()
+    append_small(table, UNASKED_MIN_SOURCES)
+    before = data_files(table.store)
+
+    def stop() -> None:
+        raise Abandoned("the worker is stopping")
+
+    merger = MergeRole(
+        lambda uri: table,
+        lambda one: ArrowEngine(one.store, one.reader.resources, give_up=stop),
+        SteadyAmbient("role"),
+    )
+    with pytest.raises(Abandoned):
+        merger.run(only_task(merger, table))
+    assert data_files(table.store) == before

@@ -38,8 +38,9 @@ from support.merging import (
     rows_table,
 )
 from support.servers.versitygw import S3Server
-from support.spark.attempts import DiesAlways, DiesFirst, MeetsAnother, NeverEnds, is_alive, signed, wait_until
+from support.spark.attempts import LIMIT_S, DiesAlways, DiesFirst, MeetsAnother, NeverEnds, is_alive, signed
 from support.tables import SteadyAmbient
+from support.waiting import wait_until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -91,6 +92,7 @@ def test_a_merge_that_no_attempt_survives_has_failed(spark: "SparkSession", tabl
         engine(spark, attempt=DiesAlways()).merge(merge_order(table, *files, output=OUTPUT))
 
 
+@pytest.mark.spec("testDistributedCompaction")
 def test_groups_are_merged_side_by_side(spark: "SparkSession", tmp_path: Path) -> None:
     store = LocalStore(str(tmp_path / "table"), SystemAmbient(), durable=False)
     table = new_parquet_table(store, partition_by=["day"])
@@ -130,7 +132,7 @@ def test_a_merge_that_is_given_up_ends_on_the_executor_too(spark: "SparkSession"
 
     with pytest.raises(Stop):
         engine(spark, give_up=give_up, attempt=NeverEnds(begun)).merge(merge_order(table, *files, output=OUTPUT))
-    wait_until(lambda: not any(map(is_alive, signed(begun))))
+    wait_until(lambda: not any(map(is_alive, signed(begun))), "the attempt is ended", LIMIT_S)
 
 
 def test_giving_up_one_merge_leaves_the_others_alone(spark: "SparkSession", table: Table, tmp_path: Path) -> None:
@@ -149,11 +151,11 @@ def test_giving_up_one_merge_leaves_the_others_alone(spark: "SparkSession", tabl
             engine(spark, give_up=give_up, attempt=NeverEnds(begun)).merge,
             merge_order(table, *files, output="a.parquet"),
         )
-        wait_until(lambda: bool(signed(begun)))
+        wait_until(lambda: bool(signed(begun)), "the first is at work", LIMIT_S)
         waiting = executor.submit(
             engine(spark, attempt=MeetsAnother(meeting)).merge, merge_order(table, *files, output="b.parquet")
         )
-        wait_until(lambda: bool(signed(meeting)))
+        wait_until(lambda: bool(signed(meeting)), "the second is at work", LIMIT_S)
         stopped.set()
         assert isinstance(hanging.exception(), Stop)
         (meeting / "0").touch()
@@ -166,7 +168,7 @@ def test_a_merge_that_takes_too_long_is_cancelled(spark: "SparkSession", table: 
     limits = SparkLimits(job_s=0.0)
     with pytest.raises(SparkFailed, match="job_s"):
         engine(spark, limits=limits, attempt=NeverEnds(begun)).merge(merge_order(table, *files, output=OUTPUT))
-    wait_until(lambda: not any(map(is_alive, signed(begun))))
+    wait_until(lambda: not any(map(is_alive, signed(begun))), "the attempt is ended", LIMIT_S)
 
 
 def test_a_table_in_a_bucket_is_merged_with_the_credentials_that_are_sent_along(

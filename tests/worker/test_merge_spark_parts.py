@@ -149,6 +149,11 @@ def test_an_executor_without_headgate_is_recognised() -> None:
     assert "install headgate[spark]" in str(error)
 
 
+def test_a_machine_without_java_is_recognised() -> None:
+    error = spark_failed("no session", RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited"))
+    assert "`headgate doctor` tells" in str(error)
+
+
 def test_without_the_library_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     with pytest.raises(SparkFailed, match=r"headgate\[spark\]"), spark_session("local[1]"):

@@ -1,8 +1,7 @@
 """Merge-on-write and purge-on-write end to end: a bus file, a real committer, and a worker that would come only in an hour."""
 
 import os
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -21,6 +20,8 @@ from support.committing.threaded import a_committer
 from support.merging import COLUMNS, put_file, rows_of, rows_table
 from support.parquet import parquet
 from support.tables import fresh_resources
+from support.threads import in_a_thread
+from support.waiting import wait_until
 
 AMBIENT = SystemAmbient()
 STORES = StoreSettings(local_durable=False)
@@ -36,37 +37,14 @@ def address(tmp_path: Path) -> str:
 @contextmanager
 def maintained(address: str, *roles: str) -> Iterator[None]:
     """A committer and a worker, each in a thread of its own, until the end of the block."""
-    stopped = threading.Event()
-    failures: list[BaseException] = []
     limits = WorkerLimits(terms=dict.fromkeys(roles, IN_AN_HOUR))
     with (
         a_committer(address),
         closing(open_bus(address, AMBIENT)) as bus,
         serving(bus, STORES, AMBIENT, limits, roles=roles) as worker,
+        in_a_thread(worker.run, "worker"),
     ):
-
-        def run() -> None:
-            try:
-                worker.run(stopped.is_set)
-            except BaseException as error:  # noqa: BLE001 - raised again where the test can see it
-                failures.append(error)
-
-        thread = threading.Thread(target=run, name="worker")
-        thread.start()
-        try:
-            yield
-        finally:
-            stopped.set()
-            thread.join(PATIENCE_S)
-    assert not thread.is_alive()
-    assert failures == []
-
-
-def until(done: Callable[[], bool]) -> None:
-    deadline_s = AMBIENT.monotonic_s() + PATIENCE_S
-    while not done():
-        assert AMBIENT.monotonic_s() < deadline_s, f"not done within {PATIENCE_S} s"
-        AMBIENT.sleep(0.05)
+        yield
 
 
 def reopened(uri: str) -> Table:
@@ -88,7 +66,7 @@ def test_files_are_merged_when_enough_were_written(tmp_path: Path, address: str)
     with maintained(address, "merge"), Producer(address, table.uri, storage=STORES) as producer:
         for first in (0, 10, 20):
             write(producer, table, *range(first, first + 4))
-            until(lambda: reopened(table.uri).snapshot().num_files < 4)
+            wait_until(lambda: reopened(table.uri).snapshot().num_files < 4, "the files are merged")
     assert sum(rows_of(reopened(table.uri)).values()) == 120
 
 
@@ -100,7 +78,7 @@ def test_it_may_be_turned_on_while_a_worker_runs(tmp_path: Path, address: str) -
         receipt = producer.propose(Alter(version, {"indextables.mergeOnWrite.enabled": "true"})).wait(PATIENCE_S)
         assert isinstance(receipt, Committed)
         write(producer, table, 1, 2)
-        until(lambda: reopened(table.uri).snapshot().num_files == 1)
+        wait_until(lambda: reopened(table.uri).snapshot().num_files == 1, "the files are merged")
 
 
 def test_a_table_is_cleaned_when_it_was_written_to(tmp_path: Path, address: str) -> None:
@@ -114,7 +92,7 @@ def test_a_table_is_cleaned_when_it_was_written_to(tmp_path: Path, address: str)
             then = orphan.stat().st_mtime - 30 * 24 * 3600
             os.utime(orphan, (then, then))
             write(producer, table, *(10, 11, 12, 13) if orphan is first else (20, 21, 22, 23))
-            until(partial(is_gone, orphan))
+            wait_until(partial(is_gone, orphan), f"{orphan.name} is gone")
 
 
 def is_gone(path: Path) -> bool:

@@ -1,7 +1,7 @@
 """The schedule alone: facts in, decisions out, under a clock that the test holds in its hand."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given
@@ -61,6 +61,31 @@ def test_a_table_is_not_looked_at_before_enough_commits() -> None:
     schedule = a_schedule()
     commit(schedule, "t", times=2)
     assert schedule.decide(0) == []
+
+
+def grouped(schedule: Schedule, *, removed_files: int = 0) -> Sequence[Decision]:
+    """What comes of one version that holds operations of several kinds."""
+    schedule.saw_commit("t", "Group", 0, added_files=1, removed_files=removed_files)
+    return schedule.decide(0)
+
+
+def test_a_group_that_removed_files_may_hold_the_operation_that_is_waited_for() -> None:
+    """Break: a group counts only where it is named."""
+    assert grouped(a_schedule(), removed_files=1) == [Look("t", "compact")]
+
+
+def test_a_group_without_removed_files_holds_no_merge() -> None:
+    assert grouped(a_schedule()) == []
+
+
+def test_a_group_may_hold_operations_that_do_not_show_by_what_they_remove() -> None:
+    terms = {"compact": replace(TERMS["compact"], at_once_after=frozenset({"Rewrite", "Skip"}))}
+    assert grouped(Schedule(["compact"], LIMITS, terms)) == [Look("t", "compact")]
+
+
+def test_a_group_is_any_other_version_to_a_role_that_waits_for_none() -> None:
+    terms = {"compact": replace(TERMS["compact"], at_once_after=frozenset())}
+    assert grouped(Schedule(["compact"], LIMITS, terms), removed_files=1) == []
 
 
 def test_a_table_is_looked_at_after_enough_commits() -> None:

@@ -1,7 +1,6 @@
 """A worker as a process is composed: a bus file, folders as tables, threads, and a real committer beside it."""
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -18,11 +17,12 @@ from headgate_table.table import Table
 from headgate_worker.limits import WorkerLimits
 from headgate_worker.serving import serving
 from headgate_worker.tables import ProposedTables, Proposing
-from headgate_worker.worker import Worker
 from support.ambient import FakeAmbient
 from support.bus.memory import MemoryBus
 from support.committing.threaded import a_committer
 from support.tables import COLUMNS, add_file, fresh_resources
+from support.threads import in_a_thread
+from support.waiting import wait_until
 from support.working import quick_terms
 
 AMBIENT = SystemAmbient()
@@ -51,39 +51,16 @@ def table(tmp_path: Path) -> str:
 
 
 @contextmanager
-def working(address: str, **settings: object) -> Iterator[Worker]:
+def working(address: str) -> Iterator[None]:
     """A worker in a thread of its own, until the end of the block."""
-    stopped = threading.Event()
-    failures: list[BaseException] = []
     # The state that is to be compacted is written beside the commits; whoever looks too early looks again.
     limits = WorkerLimits(terms=quick_terms("compact"), sweep_ms=200)
     with (
         closing(open_bus(address, AMBIENT)) as opened,
-        serving(opened, STORES, AMBIENT, limits, roles=("compact",), **settings) as worker,  # type: ignore[arg-type]  # as given
+        serving(opened, STORES, AMBIENT, limits, roles=("compact",)) as worker,
+        in_a_thread(worker.run, "worker"),
     ):
-
-        def run() -> None:
-            try:
-                worker.run(stopped.is_set)
-            except BaseException as error:  # noqa: BLE001 - raised again where the test can see it
-                failures.append(error)
-
-        thread = threading.Thread(target=run, name="worker")
-        thread.start()
-        try:
-            yield worker
-        finally:
-            stopped.set()
-            thread.join(PATIENCE_S)
-    assert not thread.is_alive()
-    assert failures == []
-
-
-def until(done: Callable[[], bool]) -> None:
-    deadline_s = AMBIENT.monotonic_s() + PATIENCE_S
-    while not done():
-        assert AMBIENT.monotonic_s() < deadline_s, f"not done within {PATIENCE_S} s"
-        AMBIENT.sleep(0.05)
+        yield
 
 
 def operations(uri: str) -> list[str]:
@@ -101,12 +78,11 @@ def test_a_table_is_compacted_of_its_own_accord(address: str, bus: Bus, table: s
         with Producer(bus, table, storage=STORES) as producer:
             for number in range(10):
                 producer.append([add_file(f"f{number}")]).wait(PATIENCE_S)
-            until(
-                lambda: state_of(table) == 10
-            )  # else nothing is dead: the first state would be without the removed ones
+            # Else nothing is dead: the first state would be without the removed ones.
+            wait_until(lambda: state_of(table) == 10, "every version has its state")
             receipt = producer.delete(paths=[f"f{number}.parquet" for number in range(5)]).wait(PATIENCE_S)
             assert isinstance(receipt, Committed)
-        until(lambda: "CompactState" in operations(table))
+        wait_until(lambda: "CompactState" in operations(table), "the table is compacted")
     assert sorted(Table.open(table, STORES).snapshot().paths()) == [f"f{number}.parquet" for number in range(5, 10)]
 
 

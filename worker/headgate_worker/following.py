@@ -34,6 +34,19 @@ class Seen:
     """Whether partitions came or went."""
 
 
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """How far a worker is behind on the events of the partitions that it holds."""
+
+    events: int = 0
+    """That it has not read."""
+    age_ms: int = 0
+    """Of the oldest of them, at most."""
+    looked_at_ms: int | None = None
+    """When this was found out; None before the first time. An old look means a bus that doesn't answer, or a worker that
+    stands still."""
+
+
 class Following:
     """One thread uses it."""
 
@@ -46,6 +59,8 @@ class Following:
         self._held: frozenset[int] = frozenset()
         self._marks: dict[int, deque[tuple[int, int]]] = {}
         """By partition: pieces of time, and the offset behind what came in each."""
+        self._read_until_ms: dict[int, int] = {}
+        """By held partition: what came before has been read."""
         self._is_failing = False
 
     def poll(self, timeout_s: float) -> Seen:
@@ -60,12 +75,32 @@ class Following:
         changed, self._held = held != self._held, held
         self._marks = {partition: marks for partition, marks in self._marks.items() if partition in held}
         self._mark(records)
+        now_ms = self._ambient.now_ms()
+        self._read_until_ms = {partition: self._read_until_ms.get(partition, now_ms) for partition in held}
+        for record in records:
+            self._read_until_ms[record.partition] = record.time_ms
         missed = bool(self._follower.missed())
         return Seen([event for record in records if (event := _commit(record)) is not None], missed, changed)
 
     def owns(self, table: str) -> bool:
         """Whether the table's events come here, and so its maintenance is this worker's."""
         return self._bus.partition_of(table, Topic.EVENTS) in self._held
+
+    def backlog(self) -> Backlog:
+        """What waits to be read now. Raises `BusUnavailable`."""
+        now_ms = self._ambient.now_ms()
+        events, oldest_ms = 0, now_ms
+        for partition in sorted(self._held):
+            position = self._follower.position(partition)
+            if position is None:
+                continue  # it was taken away; the next poll says so
+            unread = self._bus.extent(Topic.EVENTS, partition).next_offset - position
+            if unread > 0:
+                events += unread
+                oldest_ms = min(oldest_ms, self._read_until_ms[partition])
+            else:
+                self._read_until_ms[partition] = now_ms
+        return Backlog(events, now_ms - oldest_ms, now_ms)
 
     def settle(self) -> None:
         """Settle the events that came long enough ago."""

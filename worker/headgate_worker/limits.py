@@ -74,6 +74,8 @@ class WorkerLimits:
     """Events taken from the bus at once."""
     lag_check_ms: int = 2 * SECOND_MS
     """How often the bus is asked how far the committer is."""
+    backlog_check_ms: int = 30 * SECOND_MS
+    """How often the bus is asked how many events are unread: a few questions for each partition that is held."""
     pause_ms: int = SECOND_MS
     """After the bus didn't answer."""
     drain_ms: int = 20 * SECOND_MS

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from headgate_worker.limits import RoleTerms, ScheduleLimits
 from headgate_worker.tasks import Task
-from headgate_worker.triggers import SETTINGS_OPERATION, Tally, Trigger
+from headgate_worker.triggers import SETTINGS_OPERATION, Tally, Trigger, may_be_among
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,8 @@ class Schedule:
             # New settings may say of the table what no look has seen yet.
             if operation == SETTINGS_OPERATION or desk.tally.crosses(desk.trigger):
                 self._hurry(table, role, now_ms)
-            enough = desk.tally.commits >= desk.terms.after_commits or operation in desk.terms.at_once_after
+            named = may_be_among(operation, desk.terms.at_once_after, removed_files)
+            enough = named or desk.tally.commits >= desk.terms.after_commits
             if desk.is_due or not enough:
                 continue
             desk.is_due = True

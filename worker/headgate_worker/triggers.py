@@ -11,6 +11,15 @@ GROUP_OPERATION = "Group"
 WRITE_OPERATIONS = frozenset({"Append", "Overwrite", "Delete", "Restore", GROUP_OPERATION})
 """As commit events name what changes data. A merge is none of them, or its own outputs would call for the next."""
 SETTINGS_OPERATION = "Alter"
+_REMOVING = frozenset({"Overwrite", "Delete", MERGE_OPERATION})
+"""Operations that show in an event by the files that they remove."""
+
+
+def may_be_among(operation: str, wanted: frozenset[str], removed_files: int) -> bool:
+    """Whether a version may hold one of the wanted operations. Of a group an event tells only what became of files."""
+    if operation in wanted or not wanted:
+        return operation in wanted
+    return operation == GROUP_OPERATION and (removed_files > 0 or not wanted <= _REMOVING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.logs import get_logger
 from headgate_table.errors import TableNotFound
-from headgate_worker.following import Following
+from headgate_worker.following import Backlog, Following
 from headgate_worker.limits import WorkerLimits
 from headgate_worker.roles import Abandoned, Outlook, Report, Role
 from headgate_worker.schedule import Decision, Look, Run, Schedule
@@ -63,6 +63,8 @@ class Worker:
         self._under_way: list[tuple[Decision, Future[Outlook | Report]]] = []
         self._sweep_at_s = ambient.monotonic_s()
         self._lag_at_s = ambient.monotonic_s()
+        self._backlog = Backlog()
+        self._backlog_at_s = ambient.monotonic_s()
         self._is_yielding = False
         self._is_stopping = False
 
@@ -74,6 +76,11 @@ class Worker:
     def is_stopping(self) -> bool:
         """Long tasks ask for it, and give up by raising `Abandoned`. Threads may."""
         return self._is_stopping
+
+    @property
+    def backlog(self) -> Backlog:
+        """How far it is behind on events, as of a little while ago. Threads may ask."""
+        return self._backlog
 
     def step(self, timeout_s: float = _IDLE_S) -> bool:
         """Take what came, collect what has ended, begin what is due; whether anything was done."""
@@ -90,6 +97,7 @@ class Worker:
         # Before partitions are held there is nothing to sweep; what was missed may have been any table's.
         if seen.changed or seen.missed or self._ambient.monotonic_s() >= self._sweep_at_s:
             self._sweep(now_ms)
+        self._look_at_backlog()
         busy |= self._collect()
         self._look_at_lag()
         decisions = self._schedule.decide(self._ambient.now_ms())
@@ -143,6 +151,24 @@ class Worker:
             _log.warning("bus_unavailable", doing="sweeping", reason=str(error))
             return
         self._schedule.sweep(mine, now_ms)
+        self._backlog_at_s = self._ambient.monotonic_s()
+        self._look_at_backlog()
+        _log.info(
+            "tables_swept",
+            worker=self._identity,
+            tables=len(self._schedule.tables),
+            unread_events=self._backlog.events,
+            oldest_unread_s=self._backlog.age_ms // 1000,
+        )
+
+    def _look_at_backlog(self) -> None:
+        if self._ambient.monotonic_s() < self._backlog_at_s:
+            return
+        self._backlog_at_s = self._ambient.monotonic_s() + self._limits.backlog_check_ms / 1000
+        try:
+            self._backlog = self._following.backlog()
+        except BusUnavailable as error:
+            _log.warning("bus_unavailable", doing="asking how many events are unread", reason=str(error))
 
     # ---- the committer's progress
 

@@ -14,6 +14,7 @@ from headgate.cli import (
     doctor,
     following,
     maintenance,
+    milvus,
     proposing,
     reading,
     rebinding,
@@ -36,7 +37,7 @@ tables = typer.Typer(help="What a table holds and held, and its upkeep.", no_arg
 for module in (writing, reading, maintenance, repairing, rebinding):
     module.register(tables)
 app.add_typer(tables, name="table")
-for top in (committing, working, proposing, following, dead_letters, statement, demo, doctor):
+for top in (committing, working, proposing, following, dead_letters, statement, milvus, demo, doctor):
     top.register(app)
 
 

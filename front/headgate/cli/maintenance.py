@@ -169,7 +169,8 @@ def bring_back(
     found = session.open(uri).bring_back(prefix)
     rows = [{"path": path, "restored": True} for path in found.restored]
     rows += [{"path": path, "restored": False} for path in found.in_the_way]
-    session.output.rows(rows, ("path", "restored"), nothing="Nothing of that is in quarantine.")
+    called = f" whose name begins with {prefix!r}" if prefix else ""
+    session.output.rows(rows, ("path", "restored"), nothing=f"Nothing{called} is in quarantine.")
     if found.in_the_way:
         raise fail(
             f"{len(found.in_the_way)} files stay in quarantine, because something has their name, such as "

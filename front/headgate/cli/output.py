@@ -101,6 +101,11 @@ class Output:
                 self._record(values)
         self._data.flush()
 
+    def document(self, values: Mapping[str, Any]) -> None:
+        """A deep object that is JSON for people as well."""
+        self._data.write(_json(values, indent=2) + "\n")
+        self._data.flush()
+
     def text(self, line: str) -> None:
         """A line of a story that is itself what was asked for."""
         self._data.write(line + "\n")

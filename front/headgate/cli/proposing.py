@@ -2,21 +2,22 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, assert_never
 
 import typer
 
 from headgate.cli.given import Uri, Where, names, pairs, schema, seconds, wrong
+from headgate.cli.proposing_options import Asked, IsolationName, Kind, ResolverName, check_options
 from headgate.cli.receipts import show_outcome
 from headgate.cli.session import ON_A_BUS, Session, command
 from headgate.commits import Commits
+from headgate_schemas.milvus import Resolver, Updates
 from headgate_schemas.operations import (
     Alter,
     Append,
     Create,
     Delete,
+    Milvus,
     Operation,
     Overwrite,
     Purge,
@@ -33,75 +34,8 @@ _ID = re.compile(r"[!-~]{1,200}")
 _WRITER = re.compile(r"(.+):([0-9]{1,18})")
 
 
-class Kind(StrEnum):
-    """What can be proposed by hand; manifests are swapped by `table compact`."""
-
-    CREATE = "create"
-    APPEND = "append"
-    OVERWRITE = "overwrite"
-    DELETE = "delete"
-    REWRITE = "rewrite"
-    RESTORE = "restore"
-    SKIP = "skip"
-    ALTER = "alter"
-    PURGE = "purge"
-
-
-class IsolationName(StrEnum):
-    SNAPSHOT = "snapshot"
-    SERIALIZABLE = "serializable"
-
-
-_TAKES: dict[Kind, tuple[str, ...]] = {
-    Kind.CREATE: ("--schema", "--partition-by", "--config", "--name", "--description"),
-    Kind.APPEND: ("--file",),
-    Kind.OVERWRITE: ("--file", "--where"),
-    Kind.DELETE: ("--path", "--where"),
-    Kind.REWRITE: ("--path", "--file"),
-    Kind.RESTORE: ("--version",),
-    Kind.SKIP: ("--path", "--reason"),
-    Kind.ALTER: ("--schema", "--config", "--unset", "--name", "--description"),
-    Kind.PURGE: ("--path",),
-}
-"""The options that say what is to be done; others of them would be ignored, so they are errors."""
-
-
 def register(app: typer.Typer) -> None:
     command(app, "propose", propose, also=ON_A_BUS)
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What the options say."""
-
-    files: tuple[str, ...]
-    paths: tuple[str, ...]
-    where: str | None
-    version: int | None
-    schema: str | None
-    partition_by: str | None
-    config: tuple[str, ...]
-    unset: tuple[str, ...]
-    name: str | None
-    description: str | None
-    reason: str | None
-
-    def given(self) -> list[str]:
-        """The options that were used."""
-        values = {
-            "--file": self.files,
-            "--path": self.paths,
-            "--where": self.where,
-            "--version": self.version,
-            "--schema": self.schema,
-            "--partition-by": self.partition_by,
-            "--config": self.config,
-            "--unset": self.unset,
-            "--name": self.name,
-            "--description": self.description,
-            "--reason": self.reason,
-        }
-        return [option for option, value in values.items() if value not in (None, ())]
 
 
 def propose(
@@ -135,6 +69,32 @@ def propose(
     name: Annotated[str | None, typer.Option("--name", help="What people call the table.")] = None,
     description: Annotated[str | None, typer.Option("--description", help="What it is about.")] = None,
     reason: Annotated[str | None, typer.Option("--reason", help="Why files are to be skipped.")] = None,
+    delta_log: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--delta-log", metavar="PATH:ENTRIES[:TYPE]", help="milvus: a log of deleted rows. Repeat for more."
+        ),
+    ] = None,
+    stat: Annotated[
+        list[str] | None,
+        typer.Option("--stat", metavar="KEY=PATH,PATH", help="milvus: the files of a stat. Repeat for more."),
+    ] = None,
+    updates: Annotated[
+        str | None,
+        typer.Option(
+            "--updates", metavar="FILE", help="milvus: the fields of the operation as JSON; - is standard input."
+        ),
+    ] = None,
+    resolver: Annotated[
+        ResolverName | None,
+        typer.Option("--resolver", help="milvus: what to do about versions after the one that was read; else merge."),
+    ] = None,
+    read_version: Annotated[
+        int | None,
+        typer.Option(
+            "--read-version", metavar="N", help="milvus: the version that was read, for fail and overwrite.", min=0
+        ),
+    ] = None,
     writer: Annotated[
         str | None,
         typer.Option("--writer", metavar="APP:SEQ", help="Who proposes, and that one's counter: no seq commits twice."),
@@ -162,7 +122,7 @@ def propose(
     by = None if writer is None else _writer(writer)
     if proposal_id is not None and not _ID.fullmatch(proposal_id):
         raise wrong(f"{proposal_id!r} is no id: it has 1 to 200 visible ASCII characters and no spaces", "--id")
-    asked = _Asked(
+    asked = Asked(
         tuple(file or ()),
         tuple(path or ()),
         where,
@@ -174,8 +134,13 @@ def propose(
         name,
         description,
         reason,
+        tuple(delta_log or ()),
+        tuple(stat or ()),
+        updates,
+        resolver,
+        read_version,
     )
-    _check(kind, asked)
+    check_options(kind, asked)
     with Commits(session.bus_address, session.loaded.store, session.ambient) as commits:
         operation = _operation(session, uri, kind, asked, based_on)
         ticket = commits.producer(uri).propose(
@@ -197,29 +162,7 @@ def _writer(text: str) -> Writer:
     return Writer(found[1], int(found[2]))
 
 
-def _check(kind: Kind, asked: _Asked) -> None:
-    """Wrong usage is said before anything is opened."""
-    for option in asked.given():
-        if option not in _TAKES[kind]:
-            raise wrong(f"{kind.value} takes no {option}, only {', '.join(_TAKES[kind])}", option)
-    needed: dict[Kind, Sequence[tuple[object, str]]] = {
-        Kind.CREATE: [(asked.schema, "--schema")],
-        Kind.APPEND: [(asked.files, "--file")],
-        Kind.DELETE: [(asked.paths or asked.where, "--path or --where")],
-        Kind.REWRITE: [(asked.paths, "--path")],
-        Kind.RESTORE: [(asked.version is not None, "--version")],
-        Kind.SKIP: [(asked.paths, "--path"), (asked.reason, "--reason")],
-        Kind.ALTER: [(asked.given(), "one of " + ", ".join(_TAKES[Kind.ALTER]))],
-        Kind.PURGE: [(asked.paths, "--path")],
-    }
-    for value, option in needed.get(kind, ()):
-        if not value:
-            raise wrong(f"{kind.value} needs {option}", option.split(" ")[0])
-    if kind is Kind.DELETE and asked.paths and asked.where is not None:
-        raise wrong("delete takes either --path or --where", "--where")
-
-
-def _operation(session: Session, uri: str, kind: Kind, asked: _Asked, based_on: int | None) -> Operation:
+def _operation(session: Session, uri: str, kind: Kind, asked: Asked, based_on: int | None) -> Operation:
     match kind:
         case Kind.CREATE:
             return Create(
@@ -249,8 +192,24 @@ def _operation(session: Session, uri: str, kind: Kind, asked: _Asked, based_on: 
             )
         case Kind.PURGE:
             return Purge(asked.paths)
+        case Kind.MILVUS:
+            return _transaction(session, uri, asked)
         case _:
             assert_never(kind)
+
+
+def _transaction(session: Session, uri: str, asked: Asked) -> Milvus:
+    from headgate.cli.milvus_updates import appended, delta_log, document, stats
+
+    resolver = None if asked.resolver is None else Resolver(asked.resolver.value)
+    if asked.updates is not None:
+        return document(asked.updates, resolver, asked.read_version)
+    updates = Updates(
+        appended_files=(appended(session.open_store(uri), asked.files),) if asked.files else (),
+        added_delta_logs=tuple(map(delta_log, asked.delta_logs)),
+        added_stats=stats(asked.stats),
+    )
+    return Milvus(updates, resolver or Resolver.MERGE, asked.read_version)
 
 
 def _files(session: Session, uri: str, paths: Sequence[str]) -> "tuple[AddFile, ...]":
@@ -278,7 +237,7 @@ def _relative(path: str, roots: Sequence[str]) -> str:
     return path
 
 
-def _skip(session: Session, asked: _Asked) -> Skip:
+def _skip(session: Session, asked: Asked) -> Skip:
     from headgate_schemas.actions import SkipFile
 
     now_ms = session.ambient.now_ms()
@@ -287,7 +246,7 @@ def _skip(session: Session, asked: _Asked) -> Skip:
     )
 
 
-def _configuration(asked: _Asked) -> dict[str, str]:
+def _configuration(asked: Asked) -> dict[str, str]:
     return pairs(asked.config, "--config", "indextables.checkpoint.interval=20")
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from headgate_table.indextables.describe import SkippedFile
+    from headgate_table.milvus.snapshot import MilvusSnapshot
 
 _FILES_FIRST = ("path", "partition_values", "size", "num_records", "added_at_version", "modification_time")
 _CHANGES = ("change", "path", "partition_values", "size", "num_records", "data_change", "version", "timestamp")
@@ -51,9 +52,13 @@ def files(
     """The live files, sorted by path."""
     from headgate_table.indextables.entries import ALL_COLUMNS
     from headgate_table.indextables.snapshot import DEFAULT_COLUMNS
+    from headgate_table.milvus.snapshot import MilvusSnapshot
 
     snapshot = session.open(uri).snapshot(version, None if timestamp is None else moment(timestamp), where)
     wanted = names(columns, "--columns")
+    if isinstance(snapshot, MilvusSnapshot):
+        _milvus_files(session, snapshot, None if wanted == ["all"] else wanted)
+        return
     chosen = [*_FILES_FIRST, *(name for name in DEFAULT_COLUMNS if name not in _FILES_FIRST)]
     if wanted == ["all"]:
         chosen = [*chosen, *(name for name in ALL_COLUMNS if name not in chosen)]
@@ -68,6 +73,16 @@ def files(
         spare=("partition_values", "modification_time", "added_at_version") if wanted is None else (),
         nothing=f"No live file{'s' if where is None else ' matches'} at version {snapshot.version}.",
     )
+    if found.num_rows:
+        session.output.note(f"{_count(found.num_rows, 'file')} at version {snapshot.version}.")
+
+
+def _milvus_files(session: Session, snapshot: "MilvusSnapshot", wanted: list[str] | None) -> None:
+    from headgate_table.milvus.snapshot import FILE_COLUMNS
+
+    chosen = list(FILE_COLUMNS.names if wanted is None else wanted)
+    found = snapshot.files(tuple({"path": None} | dict.fromkeys(chosen))).sort_by("path")
+    session.output.rows(found.select(chosen), chosen, nothing=f"No data file at version {snapshot.version}.")
     if found.num_rows:
         session.output.note(f"{_count(found.num_rows, 'file')} at version {snapshot.version}.")
 
@@ -136,8 +151,9 @@ def changes(
         *_change_rows("removed", found.removed),
         *_change_rows("added", found.added),
     ]
+    columns = _CHANGES if "partition_values" in found.added.schema.names else ("change", *found.added.schema.names)
     session.output.rows(
-        rows, _CHANGES, spare=_CHANGES_SPARE, nothing=f"Nothing changed from version {since} to {found.version}."
+        rows, columns, spare=_CHANGES_SPARE, nothing=f"Nothing changed from version {since} to {found.version}."
     )
     if rows:
         session.output.note(

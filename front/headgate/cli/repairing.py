@@ -30,11 +30,17 @@ def verify(
     from headgate_table.indextables.log_reader import LogReader
     from headgate_table.indextables.resources import process_resources
     from headgate_table.indextables.verify import verify_table
+    from headgate_table.milvus.recorded_log import RecordedLog
+    from headgate_table.milvus.verify import verify_manifests
 
     # Not by `Table.open`, which a table must be sound for.
     reader = LogReader(session.open_store(uri), process_resources())
     with session.output.working("Verifying ..."):
-        report = verify_table(reader, session.ambient, data_files=not log_only)
+        manifests = RecordedLog(reader.store, session.ambient)
+        if reader.full_listing().is_empty and manifests.found().latest:
+            report = verify_manifests(manifests, data_files=not log_only)
+        else:
+            report = verify_table(reader, session.ambient, data_files=not log_only)
     findings = [
         {"severity": found.severity.value, "object": found.object, "what": found.what, "advice": found.advice}
         for found in report.findings
@@ -147,7 +153,10 @@ def _rebuild(
             dry_run=dry_run,
             ambient=session.ambient,
         )
-    session.output.one(asdict(result))
+    told = asdict(result)
+    if session.format is Format.TABLE:
+        del told["notes"]  # said below, a line each
+    session.output.one(told)
     # For programs, too: nobody should be able to say that it wasn't said.
     for note in result.notes:
         typer.echo(f"Note: {note}.", err=True)

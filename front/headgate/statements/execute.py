@@ -100,7 +100,7 @@ class Executor:
         """The result of a statement; `text` is what it was spelled as, to point into."""
         match statement:
             case Checkpoint(target):
-                return self._state_written(Checkpoint, target, Table.checkpoint)
+                return self._state_written(Checkpoint, target, lambda table: table.checkpoint())
             case Compact(target):
                 return self._state_written(Compact, target, _compact)
             case DescribeState(target):

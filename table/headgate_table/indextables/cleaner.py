@@ -195,8 +195,8 @@ class Cleaner:
             raise InvalidInput(f"the retention of files is {hours} hours; it can't be negative")
         if hours < MIN_FILE_AGE_HOURS and self._options.purge_retention_check:
             raise InvalidInput(
-                f"a retention of {hours} hours could delete files of jobs that have not committed yet; at least "
-                f"{MIN_FILE_AGE_HOURS} are needed. If no job is running, set indextables.purge.retentionCheckEnabled=false"
+                f"a retention of {hours} h could delete files of jobs that have not committed yet; at least "
+                f"{MIN_FILE_AGE_HOURS} h are needed. If no job is running, set indextables.purge.retentionCheckEnabled=false"
             )
         return hours
 

@@ -125,9 +125,11 @@ class DirectCommitter:
         earlier = memory.receipt_of(identity)
         if earlier is not None:
             return Duplicate(earlier.version, identity) if isinstance(earlier, Committed) else earlier
-        evidence = self._evidence.gather(log, memory, operation, questions(operation, metadata), metadata, reads)
+        taken_ms = self._ambient.now_ms()
+        asked = questions(operation, metadata)
+        evidence = self._evidence.gather(log, memory, operation, asked, metadata, reads, taken_ms)
         # Commit times never go back, whatever the clocks of other writers said: time travel and cleaning rely on it.
-        now_ms = max(self._ambient.now_ms(), log.time_ms)
+        now_ms = max(taken_ms, log.time_ms)
         match decide(operation, metadata, evidence, now_ms):
             case Refusal(code, reason):
                 return Rejected(code, reason, identity)

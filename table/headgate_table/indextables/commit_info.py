@@ -86,11 +86,12 @@ def commit_record(actions: Iterable[Action]) -> CommitRecord | None:
     """What the version's `commitInfo` says; None for a foreign version. What can't be read counts as not said."""
     for action in actions:
         if isinstance(action, CommitInfo):
-            return _record(action.body)
+            return record_of(action.body)
     return None
 
 
-def _record(body: Mapping[str, Any]) -> CommitRecord:
+def record_of(body: Mapping[str, Any]) -> CommitRecord:
+    """What the body of a `commitInfo` says, wherever it stands. What can't be read counts as not said."""
     decisions = body.get("decisions")
     purged = body.get("purged")
     return CommitRecord(

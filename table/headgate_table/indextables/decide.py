@@ -18,6 +18,7 @@ from headgate_schemas.operations import (
     CompactState,
     Create,
     Delete,
+    Milvus,
     Operation,
     Overwrite,
     Purge,
@@ -40,7 +41,7 @@ class Blocked(Enum):
 
     TOMBSTONED = "a removed file that a state still lists"
     REMOVED = "removed in a version that is still retained"
-    RETAINED = "still named by a state that is kept"
+    RETAINED = "still named by a version that is kept"
     PURGED = "purged, its file may be deleted at any time"
 
 
@@ -129,7 +130,7 @@ def questions(operation: Operation, metadata: Metadata) -> Questions:
             return Questions(everything=True, version=version)
         case Purge(paths):
             return Questions(paths=paths)
-        case Create() | Skip() | Alter() | CompactState():
+        case Create() | Skip() | Alter() | CompactState() | Milvus():
             return Questions()
         case _:
             assert_never(operation)
@@ -162,6 +163,10 @@ def decide(operation: Operation, metadata: Metadata, evidence: Evidence, now_ms:
                 return _purge(operation, evidence)
             case CompactState():
                 return _compact(operation, evidence)
+            case Milvus():
+                return Refusal(
+                    RejectCode.INVALID, "this table is a log of versions, not of Milvus manifests: append files instead"
+                )
             case _:
                 assert_never(operation)
     except _Refused as refused:

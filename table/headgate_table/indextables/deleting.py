@@ -7,10 +7,12 @@ from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
 from headgate_table.errors import StoreError
 from headgate_table.indextables.cleaning import Category, Deletion
+from headgate_table.indextables.names import LOG, parse_state_folder
 from headgate_table.indextables.options import TableOptions
 from headgate_table.indextables.quarantine import QUARANTINED, quarantine_key
 from headgate_table.store.copying import copy_object
 from headgate_table.store.interface import Store
+from headgate_table.store.local_leftovers import remove_if_empty
 
 BATCH = 1000
 """What the largest stores delete with one request."""
@@ -81,6 +83,7 @@ class Deleter:
                 deleted.problems.append(f"{error}; {left} objects were left for the next run")
                 _log.warning("delete_failed", table=self._store.uri, key=batch[0].key, left=left, reason=str(error))
                 return False
+            self._remove_emptied(batch)
             deleted.done.extend(batch)
             position += len(batch)
         return True
@@ -91,6 +94,13 @@ class Deleter:
             for deletion in batch:
                 self._give_up()
                 copy_object(self._store, deletion.key, quarantine_key(deletion.key, now_ms))
+
+    def _remove_emptied(self, batch: Sequence[Deletion]) -> None:
+        """On a local disk a state's folder would outlive it, and be taken for a state by every listing of the log."""
+        for folder in sorted({deletion.key.rpartition("/")[0] for deletion in batch}):
+            above, _, name = folder.rpartition("/")
+            if above == LOG and parse_state_folder(name) is not None:
+                remove_if_empty(self._store, folder)
 
     def _wait(self, count: int) -> None:
         """Until these may be deleted: a request that deletes many makes the next one wait for all of them."""

@@ -5,6 +5,7 @@ Everything that is skipped is skipped soundly: a pruned read equals a filtered f
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +18,7 @@ from headgate_table.indextables.entries import added_table, entry_schema, ordere
 from headgate_table.indextables.entry_filter import candidate_texts, columns_needed, entry_mask
 from headgate_table.indextables.log_reader import LoadedLog
 from headgate_table.indextables.manifest_pruning import may_contain
-from headgate_table.indextables.manifest_reader import read_manifests
+from headgate_table.indextables.manifest_reader import ManifestPart, read_manifests
 from headgate_table.indextables.names import has_numeric_bounds
 from headgate_table.indextables.resources import ReadResources
 from headgate_table.indextables.state_manifest import ManifestInfo
@@ -47,12 +48,40 @@ class EntryFilter:
     partition_columns: Sequence[str]
 
 
+class ReadManifests(Protocol):
+    """How manifests of a state are read: their entries with the given columns, in order, those that `where` leaves out or not."""
+
+    def __call__(
+        self,
+        store: Store,
+        resources: ReadResources,
+        state_version: int,
+        infos: Sequence[ManifestInfo],
+        columns: Sequence[str],
+        where: EntryFilter | None,
+    ) -> list[ManifestPart]: ...
+
+
+def read_here(
+    store: Store,
+    resources: ReadResources,
+    state_version: int,
+    infos: Sequence[ManifestInfo],
+    columns: Sequence[str],
+    where: EntryFilter | None,
+) -> list[ManifestPart]:
+    """In this process."""
+    keep = _block_test(where) if where is not None else None
+    return read_manifests(store, resources, state_version, infos, columns, keep)
+
+
 def read_entries(
     store: Store,
     resources: ReadResources,
     log: LoadedLog,
     columns: Iterable[str],
     where: EntryFilter | None = None,
+    read_parts: ReadManifests = read_here,
 ) -> tuple[pa.Table, ReadStatistics]:
     """The live entries with the given columns (a superset may be read), and what it took."""
     asked = ordered(columns)
@@ -62,8 +91,7 @@ def read_entries(
     read = ordered(wanted)
     infos = log.state.manifests if log.state is not None else ()
     kept = [info for info in infos if where is None or _may_contain(info, where)]
-    keep = _block_test(where) if where is not None else None
-    parts = read_manifests(store, resources, log.state.version, kept, read, keep) if log.state is not None else []
+    parts = read_parts(store, resources, log.state.version, kept, read, where) if log.state is not None else []
     base = _live(log, [part.table for part in parts], read)
     added = added_table(log.delta.added.values(), read)
     entries = pa.concat_tables([base, added]) if added.num_rows else base

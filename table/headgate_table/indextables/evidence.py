@@ -17,6 +17,7 @@ from headgate_table.indextables.entries import ALL_COLUMNS
 from headgate_table.indextables.entry_reader import EntryFilter, read_entries
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
 from headgate_table.indextables.memory import TableMemory
+from headgate_table.indextables.named_files import file_keys
 from headgate_table.indextables.names import LEGACY_STATE_MANIFEST, STATE_MANIFEST, carried_path, state_key
 from headgate_table.indextables.path_index import FACT_COLUMNS, find_entries
 from headgate_table.indextables.serializable import read_conflict
@@ -50,11 +51,17 @@ class EvidenceReader:
         live, blocked = self._in_log(log, paths, partitions or {})
         for path in paths:
             if path not in live and path not in blocked:
-                if memory.is_purged(path):
+                if self._is_purged(memory, path):
                     blocked[path] = Blocked.PURGED
                 elif memory.was_removed(path):
                     blocked[path] = Blocked.REMOVED
         return live, blocked
+
+    def _is_purged(self, memory: TableMemory, path: str) -> bool:
+        """A purge names keys, and the file of a key can be added under other spellings of it."""
+        if "%" not in path:
+            return memory.is_purged(path)
+        return any(memory.is_purged(key) for key in {path, *file_keys(path, self._reader.store.uri)})
 
     def matching(self, log: LoadedLog, where: Predicate | None, metadata: Metadata) -> list[LiveFile]:
         """The live files that match a predicate on partition columns; all, without one."""
@@ -115,13 +122,22 @@ class EvidenceReader:
         return Evidence(live, blocked, matched, restored)
 
     def _for_purge(self, log: LoadedLog, memory: TableMemory, paths: Sequence[str]) -> Evidence:
-        """By what is retained now: what cleaning has deleted since must not speak against a purge."""
+        """By what is retained now: what cleaning has deleted since must not speak against a purge.
+
+        A file that was added since cleaning looked may be spelled otherwise; the version that did it is still there.
+        """
         live, blocked = self._in_log(log, paths, {})
         wanted = set(paths)
+        uri = self._reader.store.uri
         for _, actions in self._left(self._reader.full_listing().versions):
             for action in actions:
-                if isinstance(action, RemoveFile) and action.path in wanted and action.path not in live:
-                    blocked.setdefault(action.path, Blocked.REMOVED)
+                if not isinstance(action, AddFile | RemoveFile):
+                    continue
+                named = {action.path, *file_keys(action.path, uri)} if "%" in action.path else {action.path}
+                reason = Blocked.REMOVED if isinstance(action, RemoveFile) else Blocked.RETAINED
+                for key in named & wanted:
+                    if key not in live:
+                        blocked.setdefault(key, reason)
         for path in paths:
             if path not in live and path not in blocked and memory.is_purged(path):
                 blocked[path] = Blocked.PURGED
@@ -171,7 +187,8 @@ class EvidenceReader:
         """Those of the paths that a kept state lists: earlier versions need their files."""
         named: set[str] = set()
         for number in self._reader.full_listing().states:
-            # On a local disk folders outlive their states, and what was read of one before it was cleaned up is remembered.
+            # What was read of a state before it was cleaned up is remembered; and on a local disk its folder is still there
+            # while anything else lies in it.
             if not any(
                 self._reader.store.head(state_key(number, name)) for name in (STATE_MANIFEST, LEGACY_STATE_MANIFEST)
             ):

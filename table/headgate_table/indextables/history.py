@@ -15,7 +15,8 @@ from headgate_table.indextables.names import carried_path
 from headgate_table.indextables.state_manifest import StateManifest
 from headgate_table.indextables.travel import Timeline
 
-Source = Literal["version file", "state", "checkpoint"]
+Source = Literal["version file", "state", "checkpoint", "manifest"]
+"""The last is that of Milvus tables, which have nothing else."""
 UNKNOWN = "unknown"
 _BATCH = 64
 """Version files held in memory at once."""

@@ -66,7 +66,9 @@ def repair_log(
     settings = storage if isinstance(storage, StoreSettings) else StoreSettings.from_mapping(dict(storage or {}))
     root, name = split_log(source_log)
     if name != LOG:
-        raise InvalidInput(f"{source_log!r} is no table's log: give the path of a folder called {LOG}")
+        raise InvalidInput(
+            f"{source_log!r} is no table's log: give the path of its folder {LOG}, such as {source_log.rstrip('/')}/{LOG}"
+        )
     source = open_store(root, settings, chosen)
     target = open_store(target_log.rstrip("/"), settings, chosen)
     if source_log.rstrip("/") == target_log.rstrip("/"):

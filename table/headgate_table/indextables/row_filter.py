@@ -80,9 +80,9 @@ def _combined(predicate: Predicate, leaf_filter: Callable[[Leaf], pc.Expression]
 def _excludes_nan(leaf: Leaf) -> bool:
     match leaf:
         case Comparison(column, Op.EQ | Op.LT | Op.LE, literal):
-            return not _is_nan(literal_value(column, ColumnKind.FLOATING, literal))
+            return not is_nan(literal_value(column, ColumnKind.FLOATING, literal))
         case In(column, values):
-            return not any(_is_nan(literal_value(column, ColumnKind.FLOATING, each)) for each in values)
+            return not any(is_nan(literal_value(column, ColumnKind.FLOATING, each)) for each in values)
         case _:
             return False
 
@@ -115,9 +115,9 @@ def _leaf_filter(leaf: Leaf, schema: pa.Schema, kinds: Mapping[str, ColumnKind])
 
 def _comparison(column: pc.Expression, type_: pa.DataType, kind: ColumnKind, op: Op, value: Value) -> pc.Expression:
     if kind is not ColumnKind.FLOATING:
-        return _number_comparison(column, op, *_nearest(value, type_))
+        return _number_comparison(column, op, *nearest(value, type_))
     nan = pc.is_nan(column)
-    if _is_nan(value):
+    if is_nan(value):
         # Spark's order: NaN equals itself and is above everything else.
         match op:
             case Op.EQ | Op.GE:
@@ -130,7 +130,7 @@ def _comparison(column: pc.Expression, type_: pa.DataType, kind: ColumnKind, op:
                 return pc.scalar(False)
             case _:
                 assert_never(op)
-    compared = _number_comparison(column, op, *_nearest(value, type_))
+    compared = _number_comparison(column, op, *nearest(value, type_))
     return compared | nan if op in (Op.NE, Op.GT, Op.GE) else compared
 
 
@@ -157,18 +157,18 @@ def _is_among(
     values = [literal_value(name, kind, literal) for literal in literals]
     members: list[Any] = []
     for value in values:
-        if _is_nan(value):
+        if is_nan(value):
             continue
-        scalar, side = _nearest(value, type_)
+        scalar, side = nearest(value, type_)
         if side == 0:
             members.append(scalar.as_py())
             if kind is ColumnKind.FLOATING and members[-1] == 0:
                 members.append(-members[-1])  # 0.0 equals -0.0, but not to a lookup
     among = column.isin(pa.array(members, type_)) if members else pc.scalar(False)
-    return among | pc.is_nan(column) if any(map(_is_nan, values)) else among
+    return among | pc.is_nan(column) if any(map(is_nan, values)) else among
 
 
-def _nearest(value: Value, type_: pa.DataType) -> tuple[pa.Scalar, int]:
+def nearest(value: Value, type_: pa.DataType) -> tuple[pa.Scalar, int]:
     """A value of the type that has none between it and the literal, and where the literal is from there."""
     if pa.types.is_integer(type_):
         assert isinstance(value, int | Decimal)
@@ -201,7 +201,7 @@ def _floor(value: Decimal) -> int:
     return int(value.to_integral_value(ROUND_FLOOR))
 
 
-def _is_nan(value: Value) -> bool:
+def is_nan(value: Value) -> bool:
     return isinstance(value, tuple) and value[0]
 
 

@@ -1,7 +1,7 @@
-"""What a data file's columns become: the table's types, nulls for columns that came later, partition values as columns."""
+"""What a data file's columns become: the table's types, defaults or nulls for columns that came later, partition values as columns."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -55,6 +55,8 @@ class RowShape:
 
     schema: pa.Schema
     partition_kinds: Mapping[str, ColumnKind]
+    defaults: Mapping[str, pa.Scalar | None] = field(default_factory=dict)
+    """Of columns that files may lack; without one, null. None for one that isn't understood."""
 
     def stored_columns(self, physical: pa.Schema) -> list[str]:
         """The columns to read from a file with this schema."""
@@ -71,20 +73,31 @@ class RowShape:
     def conform(self, batch: pa.RecordBatch, partition: Mapping[str, pa.Scalar], name: str) -> pa.RecordBatch:
         """A batch of the file `name` with exactly the columns and types of `schema`."""
         arrays = []
-        for field in self.schema:
-            if field.name in partition:
-                array = pa.repeat(partition[field.name], batch.num_rows)
-            elif field.name in batch.schema.names:
-                array = _cast(batch.column(field.name), field, name)
+        for item in self.schema:
+            if item.name in partition:
+                array = pa.repeat(partition[item.name], batch.num_rows)
+            elif item.name in batch.schema.names:
+                array = _cast(batch.column(item.name), item, name)
             else:
-                array = pa.nulls(batch.num_rows, field.type)
-            if array.null_count and not field.nullable:
+                array = self._missing(item, batch.num_rows, name)
+            if array.null_count and not item.nullable:
                 raise CorruptTable(
-                    f"{name} has no value for {field.name!r} in some row, but the table's schema says NOT NULL. "
+                    f"{name} has no value for {item.name!r} in some row, but the table's schema says NOT NULL. "
                     f"Remove the file from the table, or write it again"
                 )
             arrays.append(array)
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _missing(self, field: "pa.Field[Any]", rows: int, name: str) -> pa.Array:
+        if field.name not in self.defaults:
+            return pa.nulls(rows, field.type)
+        default = self.defaults[field.name]
+        if default is None:
+            raise CorruptTable(
+                f"{name} lacks {field.name!r}, whose default in the table's schema is no plain literal. "
+                f"Read the file by Spark, or read the other columns"
+            )
+        return pa.repeat(default, rows)
 
 
 def _cast(array: pa.Array, field: "pa.Field[Any]", name: str) -> pa.Array:

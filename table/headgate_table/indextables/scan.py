@@ -20,6 +20,7 @@ from headgate_schemas.predicates import Predicate
 from headgate_schemas.predicates import columns as columns_of
 from headgate_schemas.table_schema import arrow_schema, column_kinds
 from headgate_table.errors import CorruptTable, ObjectMissing, UnsupportedTable
+from headgate_table.indextables.column_defaults import column_defaults
 from headgate_table.indextables.resources import ReadResources
 from headgate_table.indextables.row_filter import row_filter, row_group_filter
 from headgate_table.indextables.row_shape import RowShape
@@ -60,22 +61,23 @@ def scan_files(
     Raises `InvalidInput` for an unknown column, `UnsupportedTable` where the files aren't Parquet. A missing or damaged
     file is a `CorruptTable` that names it, raised when the stream reaches it.
     """
-    _check_readable(store, metadata, files)
+    check_readable(store.uri, metadata, files)
     rows = _Rows(store, resources, metadata, columns, where)
     ordered = files.select(["path", "partition_values", "size"]).sort_by("path")
     return pa.RecordBatchReader.from_batches(rows.schema, rows.batches(_listed(ordered)))
 
 
-def _check_readable(store: Store, metadata: Metadata, files: pa.Table) -> None:
+def check_readable(uri: str, metadata: Metadata, files: pa.Table) -> None:
+    """Raise `UnsupportedTable` unless the rows of these files (path) can be read."""
     split = pc.any(pc.ends_with(files.column("path"), ".split")).as_py()
     if split or metadata.format_provider != "parquet":
         kind = ".split files" if split or metadata.format_provider == "indextables" else metadata.format_provider
         raise UnsupportedTable(
-            f"{store.uri} holds {kind}, and only rows of Parquet files can be read; snapshot.files() still works"
+            f"{uri} holds {kind}, and only rows of Parquet files can be read; snapshot.files() still works"
         )
     if not metadata.schema_string:
         raise UnsupportedTable(
-            f"the log of {store.uri} knows no schema, so its rows have no shape; read the files of snapshot.paths()"
+            f"the log of {uri} knows no schema, so its rows have no shape; read the files of snapshot.paths()"
         )
 
 
@@ -101,13 +103,15 @@ class _Rows:
         self._files = arrow_file_system(store)
         table = arrow_schema(metadata.schema_string)
         kinds = kinds_of(column_kinds(metadata.schema_string))
-        names = _checked_columns(columns, table)
+        names = checked_columns(columns, table.names)
         needed = dict.fromkeys([*names, *sorted(columns_of(where) if where is not None else ())])
         self._where = where
         self._kinds: Mapping[str, ColumnKind] = kinds
         self._filter = None if where is None else row_filter(where, table, kinds)
         partition_kinds = {name: kinds[name] for name in metadata.partition_columns if name in needed}
-        self._shape = RowShape(pa.schema([table.field(name) for name in needed]), partition_kinds)
+        needed_schema = pa.schema([table.field(name) for name in needed])
+        defaults = column_defaults(metadata.schema_string, needed_schema)
+        self._shape = RowShape(needed_schema, partition_kinds, defaults)
         self.schema = pa.schema([table.field(name) for name in names])
 
     def batches(self, files: Iterator[_File]) -> Iterator[pa.RecordBatch]:
@@ -191,16 +195,17 @@ def _counted(rows: int) -> Iterator[pa.RecordBatch]:
         yield pa.record_batch({"": pa.nulls(min(BATCH_ROWS, rows - start))})
 
 
-def _checked_columns(columns: Sequence[str] | None, table: pa.Schema) -> list[str]:
+def checked_columns(columns: Sequence[str] | None, known: Sequence[str]) -> list[str]:
+    """The columns to read, all that are `known` by default. Raises `InvalidInput` for what can't be asked for."""
     if columns is None:
-        return list(table.names)
+        return list(known)
     names = list(columns)
     if not names:
         raise InvalidInput("no columns were asked for; name at least one, or leave `columns` out for all")
     for position, name in enumerate(names):
-        if name not in table.names:
-            near = difflib.get_close_matches(str(name), table.names, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"they are {', '.join(table.names[:20])}"
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"they are {', '.join(known[:20])}"
             raise InvalidInput(f"the table has no column {name!r}; {hint}")
         if name in names[:position]:
             raise InvalidInput(f"column {name!r} is asked for twice; name it once")

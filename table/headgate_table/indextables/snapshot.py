@@ -13,9 +13,11 @@ from headgate_schemas.errors import InvalidInput
 from headgate_schemas.predicates import Predicate, all_of
 from headgate_schemas.table_schema import column_kinds
 from headgate_table.indextables.entries import ALL_COLUMNS
-from headgate_table.indextables.entry_reader import EntryFilter, ReadStatistics, read_entries
+from headgate_table.indextables.entry_reader import EntryFilter, ReadManifests, ReadStatistics, read_entries, read_here
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
+from headgate_table.indextables.resources import process_resources
 from headgate_table.indextables.scan import scan_files
+from headgate_table.store.interface import Store
 
 DEFAULT_COLUMNS: tuple[str, ...] = tuple(
     column
@@ -33,15 +35,29 @@ class _Loaded:
 
 
 class Snapshot:
-    """The files that are live at one version, or those of them that match `where`. Never changes; reads lazily."""
+    """The files that are live at one version, or those of them that match `where`. Never changes; reads lazily.
 
-    def __init__(self, reader: LogReader, log: LoadedLog, where: str | Predicate | None = None) -> None:
+    A pickled one holds what the log said when it was taken, and where the table is, but no entries: unpickled, it is the same
+    version still, whatever was committed since, and reads its manifests through a store that is opened anew (`reopening`).
+    """
+
+    def __init__(
+        self,
+        reader: LogReader,
+        log: LoadedLog,
+        where: str | Predicate | None = None,
+        read_parts: ReadManifests = read_here,
+    ) -> None:
         self._reader = reader
         self._log = log
-        self._where_text = where
+        self._read_parts = read_parts
         self._lock = threading.Lock()
         self._loaded = _Loaded(None, ReadStatistics())
         self._filter = self._entry_filter(where)
+
+    def __reduce__(self) -> tuple[object, tuple[Store, LoadedLog, Metadata, Predicate | None]]:
+        predicate = None if self._filter is None else self._filter.predicate
+        return _unpickled, (self._reader.store, self._log, self.metadata, predicate)
 
     @property
     def version(self) -> int:
@@ -109,10 +125,10 @@ class Snapshot:
 
     def _narrowed(self, where: str | Predicate) -> "Snapshot":
         if self._filter is None:
-            return Snapshot(self._reader, self._log, where)
+            return Snapshot(self._reader, self._log, where, self._read_parts)
         other = self._entry_filter(where)
         assert other is not None  # `where` is given
-        return Snapshot(self._reader, self._log, all_of(self._filter.predicate, other.predicate))
+        return Snapshot(self._reader, self._log, all_of(self._filter.predicate, other.predicate), self._read_parts)
 
     def _entry_filter(self, where: str | Predicate | None) -> EntryFilter | None:
         if where is None:
@@ -135,7 +151,7 @@ class Snapshot:
                 return have
             wanted = {*columns, *(have.column_names if have is not None else ())}
             entries, statistics = read_entries(
-                self._reader.store, self._reader.resources, self._log, wanted, self._filter
+                self._reader.store, self._reader.resources, self._log, wanted, self._filter, self._read_parts
             )
             before = self._loaded.statistics
             total = replace(
@@ -160,3 +176,8 @@ class Snapshot:
             )
         ]
         return refs.set_column(index, "doc_mapping_json", pa.array(restored, pa.string()))
+
+
+def _unpickled(store: Store, log: LoadedLog, metadata: Metadata, where: Predicate | None) -> Snapshot:
+    """The metadata comes along: a log may have forgotten by now where it was written."""
+    return Snapshot(LogReader(store, process_resources()), replace(log, known_metadata=metadata), where)

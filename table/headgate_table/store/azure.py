@@ -19,6 +19,7 @@ from headgate_table.store.azure_login import container_client
 from headgate_table.store.backoff import trying_again
 from headgate_table.store.interface import AlreadyExists, Created, CreateOutcome, Folder, ObjectInfo, Unknown
 from headgate_table.store.paths import check_folder, check_key, check_prefix, is_key
+from headgate_table.store.reopening import Reopening, reopened
 from headgate_table.store.settings import StoreSettings
 
 DELETE_BATCH = 256
@@ -55,9 +56,13 @@ class AzureStore:
         self._base = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
         self._uri = (uri if uri is not None else f"az://{container}/{self._base}").rstrip("/")
         self._ambient = ambient
+        self._settings = settings
         self._client = container_client(container, settings, self._uri, account_url, retries=RETRIES)
         self._once = container_client(container, settings, self._uri, account_url, retries=0)
         self._place = azure_errors.Place(self._uri, container, self._client.url.partition("?")[0])
+
+    def __reduce__(self) -> Reopening:
+        return reopened, (self._uri, self._settings)
 
     @property
     def uri(self) -> str:

@@ -15,9 +15,14 @@ from headgate_table.errors import ObjectMissing, StoreError
 from headgate_table.store import local_files
 from headgate_table.store.interface import AlreadyExists, Created, CreateOutcome, Folder, ObjectInfo, Unknown
 from headgate_table.store.paths import check_folder, check_key, check_prefix, is_key
+from headgate_table.store.reopening import Reopening, reopened
+from headgate_table.store.settings import StoreSettings
 
 MAX_KNOWN_FOLDERS = 10_000
 """How many folders a store remembers as durable; beyond that it forgets them all and checks again."""
+
+FOLDER_ATTEMPTS = 3
+"""At making the folder of a new file. It vanishes meanwhile only if somebody deletes the last file that lay there."""
 
 _READ_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # NONBLOCK: a pipe must not hang us
 
@@ -47,6 +52,9 @@ class LocalStore:
         self._ambient = ambient
         self._durable = durable
         self._known_folders: set[str] = set()
+
+    def __reduce__(self) -> Reopening:
+        return reopened, (self._uri, StoreSettings(local_durable=self._durable))
 
     @property
     def uri(self) -> str:
@@ -260,16 +268,18 @@ class LocalStore:
 
     def _write_temporary(self, path: str, data: bytes | BinaryIO) -> str:
         unique = self._ambient.new_id()
-        try:
-            return local_files.write_temporary(path, data, unique, durable=self._durable)
-        except FileNotFoundError:
-            folder = os.path.dirname(path)
+        folder = os.path.dirname(path)
+        for _ in range(FOLDER_ATTEMPTS):
             try:
-                os.makedirs(folder, exist_ok=True)
-            except FileExistsError as error:
-                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), folder) from error
-            self._known_folders.discard(folder)
-            return local_files.write_temporary(path, data, unique, durable=self._durable)
+                return local_files.write_temporary(path, data, unique, durable=self._durable)
+            except FileNotFoundError:
+                # Not made yet; or a cleaner has just found it empty, and removed it.
+                try:
+                    os.makedirs(folder, exist_ok=True)
+                except FileExistsError as error:
+                    raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), folder) from error
+                self._known_folders.discard(folder)
+        return local_files.write_temporary(path, data, unique, durable=self._durable)
 
     def _replace(self, temporary: str, path: str) -> None:
         # First the sidecar: between the two steps a Hadoop reader then reads unchecked bytes, not "corrupt" ones.

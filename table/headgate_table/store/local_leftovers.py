@@ -1,15 +1,18 @@
-"""What a local folder holds beside the objects that its store lists: files of killed writers, and links.
+"""What a local folder holds beside the objects that its store lists: files of killed writers, links, and empty folders.
 
 A look with the eyes of the operating system, for cleaning. It enters no link, and no other table that lies inside.
 """
 
+import errno
 import os
 import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from headgate_schemas.logs import get_logger
 from headgate_table.errors import StoreError
+from headgate_table.store import local_files
 from headgate_table.store.interface import ObjectInfo, Store
 from headgate_table.store.paths import is_key
 
@@ -18,6 +21,8 @@ MAX_TEMPORARIES = 100_000
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{32}\.tmp", re.DOTALL)
 """As `local_files.write_temporary` names them."""
 _LOG_FOLDERS = ("_transaction_log", "_delta_log")
+
+_log = get_logger("headgate.store")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,23 @@ def local_leftovers(store: Store) -> LocalLeftovers:
     except OSError as error:
         raise StoreError(f"could not look through the folder of {store.uri}: {error}") from error
     return LocalLeftovers(tuple(sorted(temporaries, key=lambda info: info.key)), tuple(sorted(linked)))
+
+
+def remove_if_empty(store: Store, folder: str) -> None:
+    """Remove a folder that holds nothing any more; other stores have none such. A link on the way is not followed.
+
+    Writers make it again if they were about to write there. A folder that can't be removed stays: it only costs time.
+    """
+    beside = store.local_path("x")
+    if beside is None:
+        return
+    above, _, name = folder.rpartition("/")
+    try:
+        with local_files.opened_below(os.path.dirname(beside), above) as opened:
+            os.rmdir(name, dir_fd=opened)
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+            _log.warning("folder_left", table=store.uri, folder=folder, reason=error.strerror)
 
 
 def _walk(path: str, prefix: str) -> Iterator[tuple[str, "os.DirEntry[str]"]]:

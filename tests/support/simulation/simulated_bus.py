@@ -269,6 +269,9 @@ class SimulatedFollower:
     def held(self) -> frozenset[int]:
         return self._inner.held()
 
+    def position(self, partition: int) -> int | None:
+        return self._inner.position(partition)
+
     def missed(self) -> frozenset[int]:
         return self._inner.missed()
 

@@ -28,8 +28,9 @@ from support.simulation.nothing_real import nothing_real
 from support.simulation.receipts import Receipts
 from support.simulation.scheduler import Process, Scheduler, Signal, Step
 from support.simulation.simulated_bus import SimulatedBus, WitnessedCluster
-from support.simulation.simulated_store import SimulatedStore, WitnessedStore
+from support.simulation.simulated_store import SimulatedStore, Witness, WitnessedStore
 from support.simulation.trace import Trace
+from support.simulation.writes import judge_write
 from support.stores.memory import MemoryStore
 
 START_MS = 1_780_000_000_000
@@ -87,10 +88,24 @@ class _TableWitness(_Judging):
         self._model = model
 
     def written(self, key: str, data: bytes) -> None:
-        self.judged(lambda: self._model.written(key, data))
+        self.judged(lambda: judge_write(self._model, key, data))
 
     def deleted(self, key: str, modified_ms: int) -> None:
         self.judged(lambda: judge_delete(self._model, key, modified_ms))
+
+
+class JudgingWitness(_Judging):
+    """Of a store, for a model that judges its writes and deletes itself."""
+
+    def __init__(self, scheduler: Scheduler, model: Witness) -> None:
+        super().__init__(scheduler)
+        self._model = model
+
+    def written(self, key: str, data: bytes) -> None:
+        self.judged(lambda: self._model.written(key, data))
+
+    def deleted(self, key: str, modified_ms: int) -> None:
+        self.judged(lambda: self._model.deleted(key, modified_ms))
 
 
 class _BusWitness(_Judging):

@@ -10,6 +10,9 @@ from headgate_table.errors import ObjectMissing, StoreError
 from headgate_table.store.interface import AlreadyExists, Created, CreateOutcome, Folder, ObjectInfo
 from headgate_table.store.paths import check_folder, check_key, check_prefix
 
+_AHEAD_MS = 4_102_444_800_000
+"""The year 2100: later than any clock of a test, or of the machine that it runs on."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Held:
@@ -22,7 +25,7 @@ class _Held:
 class MemoryStore:
     """Objects in a dict. `a` and `a/b` can't both exist, etags are used once, and listings are stable copies.
 
-    Without an `ambient` its clock moves by one millisecond with every write.
+    Without an `ambient` its clock moves by one millisecond with every write, and is ahead of everybody's: nothing is old.
     """
 
     def __init__(self, ambient: Ambient | None = None, *, uri: str = "memory://test") -> None:
@@ -122,7 +125,7 @@ class MemoryStore:
         if key not in self._held:
             for folder in above:
                 self._folders[folder] = self._folders.get(folder, 0) + 1
-        modified_ms = self._ambient.now_ms() if self._ambient else self._writes
+        modified_ms = self._ambient.now_ms() if self._ambient else _AHEAD_MS + self._writes
         etag = f"etag-{self._writes}"
         # A look from outside has another etag than the one that `swap` takes, as in a local store.
         self._held[key] = _Held(bytes(data), etag, ObjectInfo(key, len(data), modified_ms, f"seen-{etag}"))

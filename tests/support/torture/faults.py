@@ -32,12 +32,18 @@ class Blow:
 
 
 def blows(seed: int, weights: Mapping[Fault, int], pause_s: tuple[float, float]) -> Iterator[Blow]:
-    """Without end. The first ones are one of each kind; between any two lies a pause of at least and at most so long."""
+    """Without end; between any two lies a pause of at least and at most so long.
+
+    The first are one of each kind. Then each comes as often as it weighs, in an order that the seed draws, before any of them
+    comes more often: so none is left out by chance.
+    """
     draw = Random(f"blows/{seed}")
     possible = [fault for fault in Fault if fault in weights]
-    first = draw.sample(possible, len(possible))
+    counts = [weights[fault] for fault in possible]
+    hand = draw.sample(possible, len(possible))
     while True:
-        fault = first.pop() if first else draw.choices(possible, [weights[each] for each in possible])[0]
+        fault = hand.pop()
         yield Blow(
             fault, draw.uniform(*pause_s), draw.choice((0.0, draw.uniform(0, 1.5))), draw.random(), draw.random() < 0.8
         )
+        hand = hand or draw.sample(possible, sum(counts), counts=counts)

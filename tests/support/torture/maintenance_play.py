@@ -33,9 +33,9 @@ from support.torture.keeping import Keeping
 from support.torture.outcome import Outcome
 from support.torture.play import Cast, new_child, weights_on
 from support.torture.proposing import Proposing
-from support.torture.rows import OVERWRITER, PlannedStep, planned_step, text_of
+from support.torture.rows import OVERWRITER, OVERWRITTEN_FILES, PlannedStep, planned_step, text_of
 from support.torture.scenes import Scene
-from support.torture.upkeep_table import HOUR_LASTS_S, new_table, plant
+from support.torture.upkeep_table import HOUR_LASTS_S, ORPHANS, new_table, plant
 from support.torture.upkeep_verdict import ExpectedRows, Row, Upkeep, judge_upkeep, kind_of
 from support.torture.verdict import decisions_of, wrong
 
@@ -59,7 +59,18 @@ LIMITS = {
     "drain-ms": 10_000,
 }
 """Of workers that act many times in a minute."""
-ENOUGH = {"compactions": 3, "merges": 4, "purges": 2, "cleanings": 4}
+ENOUGH = {
+    "compactions": 3,
+    "merges": 4,
+    "purges": 2,
+    "cleanings": 4,
+    "files appended": 300,
+    "files overwritten": 10 * OVERWRITTEN_FILES,
+    "data files cleaned": ORPHANS + 1,
+    "states cleaned": 1,
+    "versions cleaned": 10,
+}
+"""A run goes on until all of it was done, however slow the machine is."""
 ENOUGH_KILLS = 6
 """Of workers."""
 LOOK_CLOSELY_EVERY_S = 1.5
@@ -137,16 +148,19 @@ class MaintenancePlay:
         return self._watch.newest(table) + 1
 
     def has_shown_enough(self, outcome: Outcome) -> bool:
-        return outcome.blows[Fault.WORKER] >= ENOUGH_KILLS and self._acted >= Counter(ENOUGH)
+        return outcome.blows[Fault.WORKER] >= ENOUGH_KILLS and self._done >= Counter(ENOUGH)
 
     @property
-    def _acted(self) -> Counter[str]:
-        """By the log, and cleanings that deleted nothing by what workers said."""
-        acted = Counter(
-            kind for actions in self._watch.versions()[self._uri].values() for kind in _kinds_of_upkeep(actions)
-        )
-        acted["cleanings"] = sum(worker.heard["table_purged"] for worker in self._cast.workers)
-        return acted
+    def _done(self) -> Counter[str]:
+        """What was done so far, by the log and by what workers said."""
+        versions = self._watch.versions()[self._uri]
+        done = Counter(kind for actions in versions.values() for kind in _kinds_of_upkeep(actions))
+        done += _logged(self._cast.workers)
+        done["cleanings"] = sum(worker.heard["table_purged"] for worker in self._cast.workers)
+        done["versions cleaned"] = len(versions) - len(version_files(self._folder / LOG))
+        by_whom = Counter(name.partition("-")[0] for name in self._watch.added_names)
+        done["files appended"], done["files overwritten"] = by_whom["writer"], by_whom["overwriter"]
+        return done
 
     def is_settled(self) -> bool:
         """Whether workers have nothing left to merge, and everything is cleaned that ever can be."""
@@ -161,8 +175,7 @@ class MaintenancePlay:
         outcome.proposals, outcome.repeated = len(ids), len(evidence.asked) - len(ids)
         outcome.accepted, outcome.rejected = len(told) - told.count("rejected"), told.count("rejected")
         outcome.versions = len(evidence.versions)
-        outcome.deeds += self._acted + _decided(evidence) + _logged(self._cast.workers)
-        outcome.deeds["versions cleaned"] = len(evidence.versions) - len(evidence.left)
+        outcome.deeds += self._done + _decided(evidence)
         outcome.deeds["looks for files that are named"] = self._keeping.looks
         outcome.deeds["rows read"] = len(evidence.rows[max(evidence.versions)])
 

@@ -10,11 +10,11 @@ from support.torture.faults import Blow, Fault, blows
 from support.torture.outcome import Limit, Outcome
 from support.torture.play import NewPlay, Play
 from support.torture.scenes import Scene
-from support.torture.waiting import LOOK_S, Overdue
+from support.waiting import LOOK_S, Overdue
 
 RECOVERY_LIMIT_S = 90.0
 """How long the system may take to be at work again after a blow."""
-TAKE_OVER_LIMIT_S = 30.0
+TAKE_OVER_LIMIT_S = 90.0
 RIVAL_LIMIT_S = 15.0
 FROZEN_S = 1.0
 """Where nobody takes over from a committer that is frozen."""

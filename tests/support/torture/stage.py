@@ -29,8 +29,8 @@ from support.torture.journal import read_journal
 from support.torture.proposing import Proposing
 from support.torture.scenes import Scene
 from support.torture.verdict import judge, wrong
-from support.torture.waiting import wait_until
 from support.torture.workload import COLUMNS
+from support.waiting import wait_until
 
 AMBIENT = SystemAmbient()
 START_LIMIT_S = 60.0

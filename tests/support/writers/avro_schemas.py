@@ -188,3 +188,10 @@ def state_manifest() -> Schema:
             },
         ],
     }
+
+
+def without_prose(schema: Any) -> Any:
+    """A schema, or a part of it, without its descriptions, which readers don't look at."""
+    if isinstance(schema, dict):
+        return {key: without_prose(value) for key, value in schema.items() if key != "doc"}
+    return [without_prose(item) for item in schema] if isinstance(schema, list) else schema

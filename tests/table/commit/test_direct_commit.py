@@ -409,7 +409,7 @@ def test_a_file_that_only_a_kept_state_lists_is_not_purged() -> None:
     receipt = opened(store).commit(Purge(("a.parquet",)))
     assert isinstance(receipt, Rejected)
     assert receipt.code is RejectCode.STILL_NEEDED
-    assert "still named by a state" in receipt.reason
+    assert "still named by a version" in receipt.reason
 
 
 def test_a_null_partition_value_is_seen_as_it_is_stored() -> None:

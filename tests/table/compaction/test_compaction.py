@@ -318,9 +318,7 @@ def test_compactions_at_the_same_time_lose_no_file() -> None:
     live = opened(store).snapshot().paths()
     tables = [opened(store, interval=1) for _ in range(4)]
     receipts = race(4, lambda number: tables[number].compact())
-    assert any(isinstance(receipt, Committed) for receipt in receipts)
-    refused = [receipt for receipt in receipts if isinstance(receipt, Rejected)]
-    assert {receipt.code for receipt in refused} <= {RejectCode.BASE_GONE}
+    assert all(isinstance(receipt, Committed) for receipt in receipts)
     seen = opened(store)
     assert seen.snapshot().paths() == live
     assert state_of(seen).tombstones == ()

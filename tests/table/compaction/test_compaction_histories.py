@@ -50,6 +50,8 @@ class History:
     live: dict[str, int] = field(default_factory=dict)
     versions: dict[int, dict[str, int]] = field(default_factory=dict)
     prepared: list[CompactState] = field(default_factory=list)
+    merged: dict[str, int] = field(default_factory=dict)
+    """Records of files that came of rewrites."""
     made: int = 0
     compactions: int = 0
 
@@ -97,7 +99,10 @@ class History:
         paths = [path for path in sorted(self.live) if path.startswith(f"month={month}/")][:2]
         if len(paths) == 2:
             self.made += 1
-            file = add_file(f"f{self.made:03d}", 1000 + self.made, num_records=20, month=month)
+            # A file that came of a rewrite holds more than others.
+            records = sum(self.merged.get(path, 10) for path in paths)
+            file = add_file(f"f{self.made:03d}", 1000 + self.made, num_records=records, month=month)
+            self.merged[file.path] = records
             assert isinstance(self.table.rewrite(paths, [file]), Committed)
             self.live = {path: size for path, size in self.live.items() if path not in paths} | {file.path: file.size}
 

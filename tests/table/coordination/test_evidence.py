@@ -1,12 +1,23 @@
 """What is found out about a table before proposals are decided: right, for many at once, and without reading more than needed."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 from headgate_schemas.actions import AddFile
 from headgate_schemas.ambient import SystemAmbient
-from headgate_schemas.operations import Append, Committed, Purge, ReadSet, RejectCode, Rejected
+from headgate_schemas.operations import (
+    Append,
+    Committed,
+    Operation,
+    Purge,
+    ReadSet,
+    Receipt,
+    RejectCode,
+    Rejected,
+)
 from headgate_table.indextables.cache import ObjectCache
 from headgate_table.indextables.decide import Blocked, Evidence, LiveFile, Refusal, decide, questions
 from headgate_table.indextables.evidence import MAX_VERSIONS_COMPARED, EvidenceReader
@@ -18,7 +29,8 @@ from headgate_table.indextables.path_orders import PathOrder, PathOrders, path_h
 from headgate_table.indextables.resources import new_resources
 from headgate_table.store.interface import Store
 from headgate_table.store.local import LocalStore
-from support.cleaning import World
+from headgate_table.table import Table
+from support.cleaning import World, one_thread
 from support.decided_logs import fresh_reader
 from support.foreign_log import build_on, even_runs, large_path, large_table
 from support.memory import rss_growth_of
@@ -184,7 +196,7 @@ def test_a_purge_counts_only_what_is_retained_now() -> None:
 
 
 def test_a_state_that_is_gone_speaks_against_no_purge_although_it_is_remembered(tmp_path: Path) -> None:
-    """Break: what was read of a state once counts for as long as its folder is there, which on a local disk is for ever."""
+    """Break: what was read of a state once counts for as long as its folder is there, which a temporary file is enough for."""
     store = LocalStore(str(tmp_path), SystemAmbient(), durable=False)
     table, path = new_table(store, interval=1), add_file("a").path
     table.append([add_file("a"), add_file("b")])
@@ -199,6 +211,8 @@ def test_a_state_that_is_gone_speaks_against_no_purge_although_it_is_remembered(
         return set(evidence.blocked)
 
     assert blocked() == {path}
+    for folder in (tmp_path / "_transaction_log").glob("state-*"):
+        (folder / ".left.by.a.killed.writer").touch()
     table.append([add_file("c")])
     opened(store, interval=1).truncate_history()
     assert blocked() == set()
@@ -211,6 +225,54 @@ def test_a_purge_of_what_a_retained_version_removed_is_refused() -> None:
     answer = world.table.commit(Purge((file.path,)))
     assert isinstance(answer, Rejected)
     assert answer.code is RejectCode.STILL_NEEDED
+
+
+def spelled(name: str) -> AddFile:
+    """A file of the folder `a b`, as a writer spells it that escapes names."""
+    return replace(add_file(name), path=f"a%20b/{name}.parquet")
+
+
+@pytest.mark.parametrize("interval", [1, 100], ids=["in-a-state", "in-the-log"])
+def test_a_purge_of_a_file_that_was_added_under_another_spelling_is_refused(interval: int) -> None:
+    """Break: `_for_purge` compares texts."""
+    table = new_table(interval=interval)
+    table.append([spelled("new")])
+    answer = table.commit(Purge(("a b/new.parquet",)))
+    assert isinstance(answer, Rejected)
+    assert answer.code is RejectCode.STILL_NEEDED
+
+
+def test_a_purge_of_a_file_that_was_removed_under_another_spelling_is_refused() -> None:
+    table = new_table(interval=100)
+    table.append([spelled("new")])
+    table.delete(paths=[spelled("new").path])
+    answer = table.commit(Purge(("a b/new.parquet",)))
+    assert isinstance(answer, Rejected)
+    assert answer.code is RejectCode.STILL_NEEDED
+
+
+def test_a_purged_file_is_not_added_under_another_spelling() -> None:
+    """Break: `known` compares texts."""
+    table = new_table()
+    assert isinstance(table.commit(Purge(("a b/purged.parquet",))), Committed)
+    answer = table.append([spelled("purged")])
+    assert isinstance(answer, Rejected)
+    assert answer.code is RejectCode.PATH_IN_USE
+
+
+def test_cleaning_leaves_a_file_that_was_added_under_another_spelling_after_its_look() -> None:
+    """Break: `_for_purge` compares texts."""
+    world = World()
+    world.store.put("a b/late.parquet", b"data")
+    world.clock.advance(hours=24 * 30)
+
+    def commit(operation: Operation) -> Receipt:
+        if isinstance(operation, Purge):
+            world.accepted(world.table.append([spelled("late")]))
+        return world.table.commit(operation)
+
+    Table(world.store, world.clock, one_thread(), {}, commit).purge()
+    assert world.store.head("a b/late.parquet") is not None
 
 
 def test_more_purged_paths_than_can_be_remembered_are_refused() -> None:

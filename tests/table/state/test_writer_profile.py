@@ -22,6 +22,7 @@ from headgate_table.store.open import open_store
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table
 from support.foreign_log import build_on, copy_to
+from support.known_keys import ADD_KEYS, METADATA_KEYS, POINTER_KEYS, PROTOCOL_KEYS, REMOVE_KEYS, SKIP_KEYS
 from support.raw_log import RawLog
 from support.stores import MemoryStore
 from support.tables import START_MS, SteadyAmbient, add_file, files, new_table, opened
@@ -35,64 +36,6 @@ from support.writers.scala import ScalaTable
 
 OTHER_MAPPING = '[{"name":"n","type":"i64"}]'
 
-PROTOCOL_KEYS = {"minReaderVersion", "minWriterVersion", "readerFeatures", "writerFeatures"}
-METADATA_KEYS = {
-    "id",
-    "name",
-    "description",
-    "format",
-    "schemaString",
-    "partitionColumns",
-    "configuration",
-    "createdTime",
-}
-ADD_KEYS = {
-    "path",
-    "partitionValues",
-    "size",
-    "modificationTime",
-    "dataChange",
-    "stats",
-    "tags",
-    "minValues",
-    "maxValues",
-    "numRecords",
-    "footerStartOffset",
-    "footerEndOffset",
-    "hotcacheStartOffset",
-    "hotcacheLength",
-    "hasFooterOffsets",
-    "timeRangeStart",
-    "timeRangeEnd",
-    "splitTags",
-    "deleteOpstamp",
-    "numMergeOps",
-    "docMappingJson",
-    "docMappingRef",
-    "uncompressedSizeBytes",
-    "companionSourceFiles",
-    "companionDeltaVersion",
-    "companionFastFieldMode",
-}
-REMOVE_KEYS = {
-    "path",
-    "deletionTimestamp",
-    "dataChange",
-    "extendedFileMetadata",
-    "partitionValues",
-    "size",
-    "tags",
-}
-SKIP_KEYS = {
-    "path",
-    "skipTimestamp",
-    "reason",
-    "operation",
-    "partitionValues",
-    "size",
-    "retryAfter",
-    "skipCount",
-}
 KNOWN_KEYS = {
     "protocol": PROTOCOL_KEYS,
     "metaData": METADATA_KEYS,
@@ -100,17 +43,6 @@ KNOWN_KEYS = {
     "remove": REMOVE_KEYS,
     "mergeskip": SKIP_KEYS,
 }
-POINTER_KEYS = [
-    "version",
-    "size",
-    "sizeInBytes",
-    "numFiles",
-    "createdTime",
-    "parts",
-    "checkpointId",
-    "format",
-    "stateDir",
-]
 
 
 def committed(receipt: Receipt) -> int:
@@ -264,27 +196,20 @@ def test_required_values_of_an_add_are_never_null_and_numbers_are_whole(log: Raw
 # --- manifests and states -----------------------------------------------------------------------------------------
 
 
-def _bare(schema: Any) -> Any:
-    """A schema without its prose."""
-    if isinstance(schema, dict):
-        return {key: _bare(value) for key, value in schema.items() if key != "doc"}
-    return [_bare(item) for item in schema] if isinstance(schema, list) else schema
-
-
 def test_manifests_have_the_21_fields_of_schema_a(log: RawLog) -> None:
     """Break: `schema_for` always takes schema B; or `file_entry_a.avsc` gives `splitTags` the id 130 of the old texts."""
-    wanted = _bare(avro_schemas.file_entry_a())
+    wanted = avro_schemas.without_prose(avro_schemas.file_entry_a())
     assert len(wanted["fields"]) == 21
     for version, state in states_of(log):
         for info in state["manifests"]:
-            assert _bare(log.manifest_file(info["path"], version).schema) == wanted
+            assert avro_schemas.without_prose(log.manifest_file(info["path"], version).schema) == wanted
 
 
 def test_states_have_the_known_schema_and_one_optional_field_more(log: RawLog) -> None:
     """Break: `state_manifest.avsc` changes a default, a type or the namespace."""
-    wanted = _bare(avro_schemas.state_manifest())
+    wanted = avro_schemas.without_prose(avro_schemas.state_manifest())
     for version in log.states():
-        schema = _bare(log.state_file(version).schema)
+        schema = avro_schemas.without_prose(log.state_file(version).schema)
         assert schema["fields"].pop() == {"name": "coordinator", "type": ["null", "string"], "default": None}
         assert schema == wanted
         assert len(log.state_file(version).records) == 1
@@ -559,7 +484,9 @@ def test_entries_of_rust_keep_the_fields_that_only_rust_writes(tmp_path: Path) -
     log = RawLog(store)
     (found,) = [row for row in log.entries(version) if row["path"] == entry["path"]]
     assert (found["deleteOpstamp"], found["timeRangeStart"], found["timeRangeEnd"]) == (7, "2024", "2025")
-    assert _bare(log.manifest_of(version).schema) == _bare(avro_schemas.file_entry_b())
+    assert avro_schemas.without_prose(log.manifest_of(version).schema) == avro_schemas.without_prose(
+        avro_schemas.file_entry_b()
+    )
 
 
 def copied(root: Path) -> MemoryStore:

@@ -14,7 +14,7 @@ from headgate_schemas.ambient import SystemAmbient
 from headgate_table.errors import ObjectMissing, StoreError
 from headgate_table.store import local_files
 from headgate_table.store.interface import AlreadyExists, Created, Unknown
-from headgate_table.store.local import LocalStore
+from headgate_table.store.local import FOLDER_ATTEMPTS, LocalStore
 from support.restless import RestlessAmbient
 from support.stores.races import race_processes
 
@@ -423,3 +423,23 @@ def test_new_files_get_the_permissions_of_any_other_file(store: LocalStore, root
     store.create("k", b"")
     (tmp_path / "plain").write_bytes(b"")
     assert (root / "k").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_a_folder_that_is_removed_while_a_file_is_written_there_is_made_again(
+    root: Path, store: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a cleaner does that has found it empty. Break: `_write_temporary` makes it once."""
+    removed: list[str] = []
+    make = os.makedirs
+
+    def made_and_removed(folder: str, *, exist_ok: bool) -> None:
+        make(folder, exist_ok=exist_ok)
+        if len(removed) < FOLDER_ATTEMPTS - 1:
+            os.rmdir(folder)
+            removed.append(folder)
+
+    root.mkdir()
+    monkeypatch.setattr(os, "makedirs", made_and_removed)
+    assert isinstance(store.create("state/file", b"data"), Created)
+    assert store.get("state/file") == b"data"
+    assert len(removed) == FOLDER_ATTEMPTS - 1

@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 
 from headgate_schemas.actions import AddFile
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.table_schema import arrow_schema
 from headgate_table.data_file import DataFile
 from headgate_table.errors import StoreError, UnsupportedTable
 from headgate_table.indextables.resources import ReadResources
+from headgate_table.indextables.row_shape import RowShape
 from headgate_table.store.interface import Store
 from headgate_worker.merge.columns import OutputColumns, contradiction, output_columns
-from headgate_worker.merge.dictionaries import dictionary_columns
+from headgate_worker.merge.dictionaries import decoded_bytes, dictionary_columns, encoded, shown_metadata
 from headgate_worker.merge.engine import Gone, Merged, MergeOrder, MergeOutcome, NotMerged, Unreadable
 from headgate_worker.merge.outputs import output_file
 from headgate_worker.merge.sources import BadSource, CheckedSource, SourceReader
@@ -65,14 +65,13 @@ class ArrowEngine:
             )
         if order.codec is not None and order.codec not in CODECS:
             raise InvalidInput(f"the codec for merged files is {order.codec!r}; it must be one of {', '.join(CODECS)}")
-        checked = self._resources.each(self._checked, order.sources)
-        table = arrow_schema(order.schema_string)
+        checked = self._all_checked(order.sources)
         sources: list[CheckedSource] = []
         problems: list[Unreadable | Gone] = []
         for one in checked:
             if not isinstance(one, CheckedSource):
                 problems.append(one)
-            elif (why := contradiction(one.columns, table, order.partition_columns)) is not None:
+            elif (why := contradiction(one.columns, order.schema_string, order.partition_columns)) is not None:
                 problems.append(Unreadable(one.file.path, why))
             else:
                 sources.append(one)
@@ -94,6 +93,12 @@ class ArrowEngine:
             )
         return Merged(add)
 
+    def _all_checked(self, sources: Sequence[AddFile]) -> list[CheckedSource | Unreadable | Gone]:
+        """At once where each waits for answers. On a local disk none does, and threads only stand in each other's way."""
+        if self._store.local_path(sources[0].path) is not None:
+            return [self._checked(source) for source in sources]
+        return self._resources.each(self._checked, sources)
+
     def _checked(self, source: AddFile) -> CheckedSource | Unreadable | Gone:
         try:
             return self._reader.check(source)
@@ -102,7 +107,8 @@ class ArrowEngine:
 
     def _write(self, stream: BinaryIO, sources: Sequence[CheckedSource], columns: OutputColumns, codec: str) -> int:
         """Returns the number of rows. The next row group is read while one is written."""
-        groups = _RowGroups(self._batches(sources, columns), columns.shape.schema, self._limits)
+        shape = replace(columns.shape, schema=encoded(columns.shape.schema, columns.repeating))
+        groups = _RowGroups(self._batches(sources, shape), shape.schema, self._limits)
         written = 0
         # One thread reads them all: memory that threads of a pool have freed stays with each of them.
         with ThreadPoolExecutor(1, thread_name_prefix="headgate-merge") as reader:
@@ -110,11 +116,16 @@ class ArrowEngine:
                 group = reader.submit(next, groups, None).result()
                 options: dict[str, Any] = {
                     "compression": codec,
-                    "use_dictionary": dictionary_columns(columns.schema.empty_table() if group is None else group),
+                    "use_dictionary": dictionary_columns(
+                        shape.schema.empty_table() if group is None else group, columns.schema
+                    ),
+                    # It would show dictionaries, which are none of the table's types; see below.
+                    "store_schema": False,
                     "write_page_index": True,
                     "write_page_checksum": True,
                 }
-                with pq.ParquetWriter(stream, columns.schema, **options) as writer:
+                with pq.ParquetWriter(stream, encoded(columns.schema, columns.repeating), **options) as writer:
+                    writer.add_key_value_metadata(shown_metadata(columns.schema))
                     while group is not None:
                         self._give_up()
                         ahead = reader.submit(next, groups, None)
@@ -125,9 +136,9 @@ class ArrowEngine:
                 reader.submit(groups.close).result()  # after what is being read
         return written
 
-    def _batches(self, sources: Sequence[CheckedSource], columns: OutputColumns) -> Iterator[pa.RecordBatch]:
+    def _batches(self, sources: Sequence[CheckedSource], shape: RowShape) -> Iterator[pa.RecordBatch]:
         for source in sources:
-            yield from self._reader.batches(source, columns.shape)
+            yield from self._reader.batches(source, shape)
 
     def _described(self, order: MergeOrder) -> AddFile:
         """The output as the log will know it, read from where it now lies."""
@@ -161,12 +172,13 @@ class _RowGroups:
                 continue
             gathered.append(batch)
             rows += batch.num_rows
-            size += batch.nbytes
+            size += decoded_bytes(batch)
             if rows >= self._limits.row_group_rows or size >= self._limits.row_group_bytes:
                 break
         if not gathered:
             raise StopIteration
-        return pa.Table.from_batches(gathered, self._schema)
+        # A writer goes on with the dictionary that it began a row group with, or gives dictionaries up.
+        return pa.Table.from_batches(gathered, self._schema).unify_dictionaries()
 
     def close(self) -> None:
         """Close the file that is being read."""

@@ -14,6 +14,7 @@ from pyarrow import types
 
 from headgate_schemas.spark_types import Struct, parse_schema, print_schema
 from headgate_schemas.table_schema import arrow_schema
+from headgate_table.indextables.column_defaults import column_defaults
 from headgate_table.indextables.row_shape import RowShape
 
 _FIELD_ID = b"PARQUET:field_id"
@@ -24,11 +25,14 @@ _NOT_CARRIED = frozenset({b"ARROW:schema", b"pandas", _SPARK_ROWS})
 
 @dataclass(frozen=True, slots=True)
 class SourceColumns:
-    """What a source's footer says of its columns. `int96` are those that hold the old timestamps, which are in UTC."""
+    """What a source's footer says of its columns."""
 
     path: str
     schema: pa.Schema
     int96: frozenset[str]
+    """Those that hold the old timestamps, which are in UTC."""
+    repeating: frozenset[str] = frozenset()
+    """Texts whose values repeat in each of its row groups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +42,13 @@ class OutputColumns:
     shape: RowShape
     schema: pa.Schema
     """The same with field ids, and metadata for the file."""
+    repeating: frozenset[str]
+    """Those that every source can be read with as dictionaries of the table's own type."""
 
 
-def contradiction(source: SourceColumns, schema: pa.Schema, partition_columns: Collection[str]) -> str | None:
+def contradiction(source: SourceColumns, schema_string: str, partition_columns: Collection[str]) -> str | None:
     """Why the source can't be written in the table's schema without losing something; None when it can."""
+    schema = arrow_schema(schema_string)
     seen: set[str] = set()
     for field in source.schema:
         if field.name in seen:
@@ -54,9 +61,15 @@ def contradiction(source: SourceColumns, schema: pa.Schema, partition_columns: C
         problem = _loss(field.type, schema.field(field.name).type, is_int96=field.name in source.int96)
         if problem is not None:
             return f"its column {field.name!r} {problem}"
+    defaults = column_defaults(schema_string, schema)
     for field in schema:
-        if field.name not in seen and not field.nullable and field.name not in partition_columns:
-            return f"it has no column {field.name!r}, which the table's schema says is NOT NULL"
+        if field.name in seen or field.name in partition_columns:
+            continue
+        if field.name not in defaults:
+            if not field.nullable:
+                return f"it has no column {field.name!r}, which the table's schema says is NOT NULL"
+        elif defaults[field.name] is None:
+            return f"it has no column {field.name!r}, whose default in the table's schema is no plain literal"
     return None
 
 
@@ -72,9 +85,30 @@ def output_columns(
     names = [name for name in table.names if name not in partition_columns or all(name in one for one in held)]
     fields = [table.field(name) for name in names]
     plain = pa.schema([field.remove_metadata() for field in fields])
+    defaults = column_defaults(schema_string, plain)
     ids = _agreed_ids(sources)
     shown = pa.schema([_with_ids(field.remove_metadata(), (), ids) for field in fields])
-    return OutputColumns(RowShape(plain, {}), shown.with_metadata(_metadata(sources, schema_string, names)))
+    return OutputColumns(
+        RowShape(plain, {}, defaults),
+        shown.with_metadata(_metadata(sources, schema_string, names)),
+        _repeating(sources, plain, defaults),
+    )
+
+
+def _repeating(sources: Sequence[SourceColumns], schema: pa.Schema, defaults: Collection[str]) -> frozenset[str]:
+    """Sources from before a column don't count: their rows are null, however that is written, unless it has a default."""
+    return frozenset(
+        field.name
+        for field in schema
+        if field.name not in defaults or all(field.name in source.schema.names for source in sources)
+        if types.is_string(field.type) or types.is_binary(field.type)
+        if any(field.name in source.repeating for source in sources)
+        and all(
+            field.name in source.repeating and source.schema.field(field.name).type == field.type
+            for source in sources
+            if field.name in source.schema.names
+        )
+    )
 
 
 def _loss(source: pa.DataType, target: pa.DataType, *, is_int96: bool) -> str | None:

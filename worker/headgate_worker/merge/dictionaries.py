@@ -1,8 +1,12 @@
-"""Which columns of an output are worth a dictionary: those whose values repeat, as their first rows show.
+"""Columns whose values repeat, and dictionaries: which are read as such, and which are worth one in an output.
 
-Parquet's own writer finds out by building one until it is full, for every row group anew: a third of the time of writing.
+Texts that repeat stay numbers into a dictionary from the pages of a source to those of the output: that spares half of the
+work on them. And Parquet's own writer finds out whether a dictionary is worth it by building one until it is full, for every
+row group anew: a third of the time of writing.
 """
 
+import base64
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -10,20 +14,83 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import types
 
+from headgate_table.parquet_footer import Footer, Physical
+from headgate_table.thrift_compact import Struct
+
 SAMPLE_ROWS = 20_000
 MOSTLY_DISTINCT = 0.5
 """Above this share of distinct values an entry of a dictionary is used less than twice."""
+REPEATING_BYTES = 64 << 10
+"""A larger dictionary in a source, as it is stored, may be one that was given up, or that others don't share."""
+
+_ARROW_SCHEMA = b"ARROW:schema"
+"""Where Arrow's readers look for the types that a file's columns had in Arrow."""
 
 
-def dictionary_columns(sample: pa.Table) -> list[str]:
-    """The paths of the columns to write with a dictionary, as Parquet spells them. Nested ones always have one."""
+def repeating_texts(footer: Footer) -> frozenset[str]:
+    """The texts at the top of a source's schema that have a small dictionary in each row group, as its footer says.
+
+    Only a hint: what doesn't hold costs time when the rows are read.
+    """
+    return frozenset(
+        column.name
+        for column in footer.columns
+        # Arrow names columns to be read so by their path, in which a dot is a step down.
+        if column.physical is Physical.BYTES and column.leaf >= 0 and "." not in column.name
+        if footer.row_groups and all(_has_small_dictionary(group, column.leaf) for group in footer.row_groups)
+    )
+
+
+def _has_small_dictionary(group: Struct, leaf: int) -> bool:
+    """Of less than a byte for each value: then values repeat, however long they are."""
+    chunks: Any = group.get(1)
+    metadata = chunks[leaf].get(3)
+    if not isinstance(metadata, dict):
+        return False
+    values, data_at, dictionary_at = metadata.get(5), metadata.get(9), metadata.get(11)
+    if not type(values) is type(data_at) is type(dictionary_at) is int:
+        return False
+    return 0 < data_at - dictionary_at <= min(values, REPEATING_BYTES)
+
+
+def encoded(schema: pa.Schema, repeating: Collection[str]) -> pa.Schema:
+    """The schema with these columns, all texts or bytes, as dictionaries."""
+    return pa.schema(
+        [
+            field.with_type(pa.dictionary(pa.int32(), field.type)) if field.name in repeating else field
+            for field in schema
+        ],
+        schema.metadata,
+    )
+
+
+def shown_metadata(schema: pa.Schema) -> dict[bytes, bytes]:
+    """What a file says of itself, so that it shows `schema` to Arrow's readers whatever its writer was given."""
+    return {**(schema.metadata or {}), _ARROW_SCHEMA: base64.b64encode(schema.serialize().to_pybytes())}
+
+
+def decoded_bytes(batch: pa.RecordBatch) -> int:
+    """How large the batch would be with its dictionaries' values in their rows' places."""
+    size: int = batch.nbytes
+    for column in batch.columns:
+        if types.is_dictionary(column.type):
+            lengths = pc.binary_length(column.dictionary).take(column.indices)
+            size += (pc.sum(lengths).as_py() or 0) - column.dictionary.nbytes
+    return size
+
+
+def dictionary_columns(sample: pa.Table, schema: pa.Schema) -> list[str]:
+    """The paths of the columns to write with a dictionary, as Parquet spells them. Nested ones always have one.
+
+    `sample` are rows of the columns of `schema`; those that come as dictionaries keep one.
+    """
     rows = sample.slice(0, SAMPLE_ROWS)
     without = {
         field.name
         for field, column in zip(rows.schema, rows.columns, strict=True)
-        if not types.is_nested(field.type) and _is_mostly_distinct(column)
+        if not types.is_nested(field.type) and not types.is_dictionary(field.type) and _is_mostly_distinct(column)
     }
-    return [path for path in _leaves(sample.schema) if path not in without]
+    return [path for path in _leaves(schema) if path not in without]
 
 
 def _is_mostly_distinct(column: Any) -> bool:
@@ -31,7 +98,7 @@ def _is_mostly_distinct(column: Any) -> bool:
     return bool(values > 0 and pc.count_distinct(column).as_py() > MOSTLY_DISTINCT * values)
 
 
-def _leaves(schema: pa.Schema) -> list[str]:
+def _leaves(schema: pa.Schema) -> Iterable[str]:
     """The stored columns: a file without rows tells how they are called."""
     sink = pa.BufferOutputStream()
     pq.write_table(schema.empty_table(), sink, store_schema=False)

@@ -15,14 +15,14 @@ from headgate_schemas.actions import NULL_PARTITION, AddFile, Metadata, SkipFile
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError, InvalidInput
 from headgate_schemas.logs import get_logger
-from headgate_schemas.operations import Committed, Duplicate, RejectCode, Rejected, Rewrite, Skip
+from headgate_schemas.operations import Committed, Duplicate, RejectCode, Rejected, Rewrite
 from headgate_schemas.partition_text import escape_partition_text
 from headgate_schemas.predicates import columns
 from headgate_table.errors import CommitConflict, StoreError
 from headgate_table.indextables.skips import known_skips
 from headgate_table.store.paths import is_key
 from headgate_table.table import Table
-from headgate_worker.merge.engine import Gone, Merged, MergeEngine, MergeOrder, NotMerged, Unreadable
+from headgate_worker.merge.engine import Merged, MergeEngine, MergeOrder, NotMerged
 from headgate_worker.merge.plan import PLAN_COLUMNS, SORT_COLUMNS, MergeGroup, MergeLimits, MergePlan, plan_merges
 from headgate_worker.merge.report import (
     GroupDone,
@@ -35,7 +35,8 @@ from headgate_worker.merge.report import (
     MergeReport,
     merge_report,
 )
-from headgate_worker.merge.skips import skip_of
+from headgate_worker.merge.skipping import Skipping
+from headgate_worker.roles import Abandoned
 
 MAX_ROUNDS = 3
 """Plans of one merge: the first, and those for what others changed meanwhile. A busier partition waits for the next."""
@@ -70,6 +71,7 @@ class Merging:
         self._engine = engine
         self._ambient = ambient
         self._codec = codec
+        self._skipping = Skipping(table, ambient)
 
     def plan(
         self, limits: MergeLimits, where: str | None = None, *, without: frozenset[str] = frozenset()
@@ -141,12 +143,15 @@ class Merging:
         return ended
 
     def merge_group(self, group: MergeGroup) -> GroupReport:
-        """Merge one group, without those of its sources that turn out to be unreadable; these are left alone for a while."""
+        """Merge one group, without those of its sources that turn out to be unreadable; these are left alone for a while.
+
+        Raises `Abandoned` where the engine does; nothing is left behind then.
+        """
         skips: list[SkipFile] = []
         try:
             result = self._attempts(group, skips)
         finally:
-            self._record(skips)
+            self._skipping.record(skips)
         return GroupReport(result, tuple(skips))
 
     def _attempts(self, group: MergeGroup, skips: list[SkipFile]) -> GroupResult:
@@ -161,6 +166,9 @@ class Merging:
                 return GroupFailed(str(error))
             try:
                 outcome = self._engine.merge(order)
+            except Abandoned:
+                self._discard(order.output)
+                raise
             except HeadgateError as error:
                 self._discard(order.output)
                 return GroupFailed(str(error))
@@ -171,7 +179,7 @@ class Merging:
                     return self._propose(order, add)
                 case NotMerged(problems):
                     self._discard(order.output)
-                    skips += self._skips(sources, problems)
+                    skips += self._skipping.found(sources, problems)
                     bad = {problem.path for problem in problems}
                     sources = tuple(source for source in sources if source.path not in bad)
                 case _:
@@ -243,48 +251,6 @@ class Merging:
             self._table.store.delete([output])
         except HeadgateError as error:
             _log.warning("merge_output_left", table=self._table.uri, output=output, reason=str(error))
-
-    def _skips(self, sources: Sequence[AddFile], problems: Sequence[Unreadable | Gone]) -> list[SkipFile]:
-        """For those in the way that are the table's own trouble: a file that others removed meanwhile is nobody's."""
-        by_path = {source.path: source for source in sources}
-        gone = [problem.path for problem in problems if isinstance(problem, Gone)]
-        live = self._live_among(gone) if gone else frozenset[str]()
-        reasons: dict[str, str] = {}
-        for problem in problems:
-            match problem:
-                case Unreadable(path, reason):
-                    reasons[path] = reason
-                case Gone(path):
-                    if path in live:
-                        reasons[path] = "it is missing, though the log lists it"
-                case _:
-                    assert_never(problem)
-        if not reasons:
-            return []
-        now_ms = self._ambient.now_ms()
-        earlier = known_skips(self._table.reader, self._table.snapshot().log, now_ms)
-        return [skip_of(by_path[path], reason, earlier, now_ms) for path, reason in reasons.items()]
-
-    def _live_among(self, paths: Sequence[str]) -> frozenset[str]:
-        """Looked up after the files were found missing: a file is deleted only after a version has removed it."""
-        listed = self._table.snapshot().files(("path",)).column("path")
-        return frozenset(listed.filter(pc.is_in(listed, value_set=pa.array(paths, pa.string()))).to_pylist())
-
-    def _record(self, skips: Sequence[SkipFile]) -> None:
-        """Propose the skips. Without them the files are simply tried again, so a failure is only told."""
-        if not skips:
-            return
-        for skip in skips:
-            _log.warning(
-                "source_skipped", table=self._table.uri, path=skip.path, count=skip.skip_count, reason=skip.reason
-            )
-        try:
-            receipt = self._table.commit(Skip(tuple(skips)))
-        except HeadgateError as error:
-            _log.warning("skips_not_recorded", table=self._table.uri, reason=str(error))
-            return
-        if isinstance(receipt, Rejected):
-            _log.warning("skips_not_recorded", table=self._table.uri, reason=receipt.reason)
 
 
 def output_path(sources: Sequence[AddFile], partition_values: dict[str, str], unique: str) -> str:

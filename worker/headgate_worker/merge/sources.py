@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import types
 
 from headgate_schemas.actions import AddFile
 from headgate_schemas.errors import InvalidInput
@@ -18,6 +19,7 @@ from headgate_table.parquet_footer import Footer, read_footer
 from headgate_table.store.arrow_files import arrow_file_system
 from headgate_table.store.interface import Store
 from headgate_worker.merge.columns import SourceColumns
+from headgate_worker.merge.dictionaries import repeating_texts
 from headgate_worker.merge.engine import Gone, Unreadable
 
 WHOLE_FILE_BYTES = 8 << 20
@@ -103,18 +105,18 @@ class SourceReader:
             file=source,
             size=info.size,
             num_rows=footer.num_rows,
-            columns=SourceColumns(key, schema, int96),
+            columns=SourceColumns(key, schema, int96, repeating_texts(footer)),
             codec=_codec(footer),
             bytes_per_row=_bytes_per_row(footer),
             leaves=len(leaves),
         )
 
     def batches(self, source: CheckedSource, shape: RowShape) -> Iterator[pa.RecordBatch]:
-        """All rows in order, with the columns and types of `shape`."""
+        """All rows in order, with the columns and types of `shape`. Its dictionaries must be columns that repeat."""
         key = source.file.path
         rows = 0
         try:
-            for batch in self._stored(source):
+            for batch in self._stored(source, shape):
                 rows += batch.num_rows
                 yield shape.conform(batch, {}, "it")
         except (FileNotFoundError, ObjectMissing) as error:
@@ -132,7 +134,7 @@ class SourceReader:
         if rows != source.num_rows:
             raise BadSource(Unreadable(key, f"it holds {rows} rows, and its footer says {source.num_rows}"))
 
-    def _stored(self, source: CheckedSource) -> Iterator[pa.RecordBatch]:
+    def _stored(self, source: CheckedSource, shape: RowShape) -> Iterator[pa.RecordBatch]:
         if not source.columns.schema.names:
             yield from _counted(source.num_rows)
             return
@@ -142,11 +144,14 @@ class SourceReader:
         else:
             opened = self._files.open_input_file(source.file.path)
         buffer = BUFFERS_BYTES // max(1, source.leaves)
+        names = source.columns.schema.names
+        encoded = [field.name for field in shape.schema if types.is_dictionary(field.type) and field.name in names]
         with opened:
             file = pq.ParquetFile(
                 opened,
                 buffer_size=0 if whole else max(MIN_BUFFER_BYTES, min(MAX_BUFFER_BYTES, buffer)),
                 pre_buffer=False,
+                read_dictionary=encoded,
                 coerce_int96_timestamp_unit=_INT96_UNIT,
                 page_checksum_verification=True,
                 arrow_extensions_enabled=False,

@@ -4,7 +4,16 @@ from headgate_schemas.errors import HeadgateError
 
 MAX_REASON_CHARS = 800
 """Of what Spark says: the stack traces of two machines follow."""
-_NOT_INSTALLED = ("ModuleNotFoundError", "PACKAGE_NOT_INSTALLED")
+_INSTALL = (
+    "install headgate[spark], and the extras for the tables' stores, for the Python of the worker and of the executors "
+    "(PYSPARK_PYTHON)"
+)
+_ADVICE = {
+    "ModuleNotFoundError": _INSTALL,
+    "PACKAGE_NOT_INSTALLED": _INSTALL,
+    "JAVA_GATEWAY_EXITED": "give this machine a Java that Spark runs on (`headgate doctor` tells), or merge on a cluster",
+}
+"""By a sign in what Spark says."""
 
 
 class SparkFailed(HeadgateError):
@@ -25,10 +34,5 @@ def spark_errors() -> tuple[type[Exception], ...]:
 def spark_failed(what: str, error: BaseException) -> SparkFailed:
     said = " ".join(str(error).split())
     shown = said if len(said) <= MAX_REASON_CHARS else said[: MAX_REASON_CHARS - 1] + "…"
-    advice = (
-        "install headgate[spark], and the extras for the tables' stores, for the Python of the worker and of the executors "
-        "(PYSPARK_PYTHON)"
-        if any(sign in said for sign in _NOT_INSTALLED)
-        else "see the cluster's own logs"
-    )
+    advice = next((advice for sign, advice in _ADVICE.items() if sign in said), "see the cluster's own logs")
     return SparkFailed(f"{what}: {shown or type(error).__name__}. To mend it, {advice}")

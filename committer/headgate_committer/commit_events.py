@@ -1,0 +1,56 @@
+"""How versions are announced, whatever their format, and what they say about proposals. Pure."""
+
+from collections.abc import Iterable
+
+from headgate_schemas.events import CommitEvent
+from headgate_schemas.message_shape import MAX_BODY_BYTES
+from headgate_schemas.operations import Committed, Receipt, RejectCode, Rejected
+from headgate_table.indextables.commit_info import CommitRecord
+
+_MAX_IDS_BYTES = MAX_BODY_BYTES
+_MAX_TEXT = 200
+_MAX_TIME_MS = 253_402_300_799_999
+_MAX_COUNT = 2**63 - 1
+
+
+def event_of(
+    uri: str,
+    version: int,
+    record: CommitRecord,
+    *,
+    added: int = 0,
+    removed: int = 0,
+    added_bytes: int = 0,
+    removed_bytes: int = 0,
+) -> CommitEvent:
+    """How a version is announced, whoever wrote it, and in whatever units: what an event can't hold is cut to what it can."""
+    return CommitEvent(
+        table=uri,
+        version=version,
+        time=min(record.time_ms, _MAX_TIME_MS),
+        operation=record.operation[:_MAX_TEXT] or "unknown",
+        added=added,
+        removed=removed,
+        added_bytes=added_bytes,
+        removed_bytes=removed_bytes,
+        committer=None if record.term is None else record.term.committer[:_MAX_TEXT],
+        epoch=None if record.term is None else min(record.term.epoch, _MAX_COUNT),
+        proposals=_that_fit(decision.id for decision in record.decisions if decision.accepted),
+    )
+
+
+def receipts_of(version: int, record: CommitRecord) -> dict[int, Receipt]:
+    """What a version says about proposals, by offset."""
+    return {
+        decision.offset: Committed(version, decision.id)
+        if decision.accepted
+        else Rejected(decision.code or RejectCode.INVALID, decision.reason or "", decision.id)
+        for decision in record.decisions
+        if decision.offset is not None
+    }
+
+
+def _that_fit(ids: Iterable[str]) -> tuple[str, ...]:
+    """All of them, or none where one message couldn't hold them: each has its own receipt anyway."""
+    listed = tuple(ids)
+    return listed if sum(map(len, listed)) + 3 * len(listed) <= _MAX_IDS_BYTES else ()

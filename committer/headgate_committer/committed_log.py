@@ -1,0 +1,139 @@
+"""What a committer needs of one table's log, whatever its format: to read it, to decide upon it, to write its next version.
+
+`version_log` and `manifest_log` are the two there are. One thread at a time works on a log.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from headgate_committer.answers import Answer
+from headgate_committer.grouping import Item
+from headgate_committer.intake import Undecidable, Undecided
+from headgate_committer.sorting import Forgotten, Known, New
+from headgate_schemas.events import CommitEvent
+from headgate_schemas.operations import Operation, Receipt
+from headgate_schemas.sources import Source
+from headgate_table.indextables.commit_info import Settled
+from headgate_table.indextables.memory import TableMemory
+from headgate_table.store.interface import Store
+
+OpenOperation = Callable[[Undecided], Operation | Undecidable]
+"""The operation of a proposal, from behind its claim if need be."""
+
+SettledBy = Callable[[Sequence[Answer]], Settled]
+"""The offsets that a version with these answers settles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What versions that were read say: about proposals of the committer's source, by offset, and of themselves."""
+
+    told: dict[int, Receipt]
+    commits: list[CommitEvent]
+    is_same_table: bool = True
+    """False where another table took the place of the one that was known: nothing else counts then."""
+
+
+@dataclass(frozen=True, slots=True)
+class DraftSummary:
+    """A version in numbers, as it is logged."""
+
+    operation: str
+    proposals: int
+    rejected: int
+    added: int
+    removed: int
+
+
+class Draft(Protocol):
+    """A version that is ready to be written."""
+
+    @property
+    def version(self) -> int: ...
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """True once the version stands."""
+        ...
+
+    @property
+    def summary(self) -> DraftSummary: ...
+
+    @property
+    def begins(self) -> bool:
+        """Whether it is the first version of a table that is created by it."""
+        ...
+
+    def write(self) -> CommitEvent:
+        """Hand it to the store, and take it in. May be called again after `OutcomeUnknown`.
+
+        Raises `NumberTaken` when the version is another's, and `PredecessorGone` when it stands over a log that was
+        cleaned meanwhile.
+        """
+        ...
+
+
+class CommittedLog(Protocol):
+    """One table's log. Before `load`, and after `forget`, nothing is known of it."""
+
+    @property
+    def store(self) -> Store: ...
+
+    @property
+    def is_loaded(self) -> bool: ...
+
+    @property
+    def memory(self) -> TableMemory:
+        """Of a log that is loaded, at its newest known version."""
+        ...
+
+    def load(self) -> None:
+        """Read the log as it is now. Raises `TableNotFound`, and `Overtaken` when a later term has begun."""
+        ...
+
+    def forget(self) -> None:
+        """What is there now is not what was read."""
+        ...
+
+    def announced_since(self, source: Source, committed: int) -> Earlier:
+        """What versions say that settled offsets of the source from `committed` on; it may have to be announced again."""
+        ...
+
+    def follow(self, source: Source) -> Earlier:
+        """Take in what others have written since. Raises `Overtaken` when one of them has a later term."""
+        ...
+
+    def before_deciding(self) -> bool:
+        """Make ready for a decision; whether the log has to be followed first."""
+        ...
+
+    def opened(self, sorted_out: Sequence[Known | Forgotten | New], open_operation: OpenOperation) -> list[Item]:
+        """The operations of what is new, as far as one group can have use for what would be found out about them."""
+        ...
+
+    def must_follow(self, items: Sequence[Item]) -> bool:
+        """Whether these can be decided only upon the newest version that is there, whoever wrote it."""
+        ...
+
+    def plan(self, items: Sequence[Item], settled_by: SettledBy) -> Draft | tuple[Answer, ...]:
+        """The next version, which settles as many of the items as go into it; or answers that need none."""
+        ...
+
+    # ---- beside the commits
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether something was due that has yet to be begun."""
+        ...
+
+    @property
+    def can_catch_up(self) -> bool:
+        """Whether nothing has to be waited for before that is begun."""
+        ...
+
+    def catch_up(self) -> None: ...
+
+    def finish(self) -> None:
+        """Wait for what is under way."""
+        ...

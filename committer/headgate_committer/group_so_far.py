@@ -1,0 +1,76 @@
+"""The proposals that a version decides, as far as it is put together: their answers, and what is the same in all formats."""
+
+from headgate_committer.answers import Answer, set_aside
+from headgate_committer.intake import Undecidable, Undecided
+from headgate_committer.sorting import Known
+from headgate_schemas.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
+from headgate_table.indextables.commit_info import Decision
+from headgate_table.indextables.decide import Refusal
+from headgate_table.indextables.memory import TableMemory
+
+
+class GroupSoFar:
+    """`version` is the number that the group will have, `memory` that of the version before."""
+
+    def __init__(self, version: int, memory: TableMemory) -> None:
+        self.answers: list[Answer] = []
+        """To the items that were taken, in their order; true once the version is written."""
+        self._version = version
+        self._memory = memory
+        self._receipts: dict[str, Receipt] = {}
+        self._seqs: dict[str, int] = {}
+
+    def answer(self, item: Known | Undecidable) -> None:
+        """Nothing is left to decide about it."""
+        self.answers.append(item.answer if isinstance(item, Known) else set_aside(item))
+
+    def came_twice(self, undecided: Undecided) -> bool:
+        """Whether the group has decided it before; then it has its answer."""
+        proposal = undecided.proposal
+        repeated = self._repeated(proposal.id, proposal.written_by)
+        if repeated is None:
+            return False
+        self.answers.append(Answer(undecided.offset, repeated))
+        return True
+
+    def no_room(self, writer: Writer | None) -> Refusal | None:
+        """Why the table can't remember this writer, if it can't."""
+        if writer is None or writer.app in self._seqs:
+            return None
+        new = sum(known not in self._memory.writers for known in self._seqs)
+        if self._memory.has_room_for(writer.app, besides=new):
+            return None
+        return Refusal(
+            RejectCode.OVER_BOUND,
+            f"the table remembers the writers of {len(self._memory.writers)} apps, and has no room for {writer.app!r}: use "
+            f"one app name for all runs of a job, or raise coordinator.writers.max",
+        )
+
+    def decided(self, undecided: Undecided, refusal: Refusal | None) -> Decision:
+        """It is accepted, or refused."""
+        proposal = undecided.proposal
+        receipt: Receipt
+        if refusal is None:
+            receipt = Committed(self._version, proposal.id)
+            if proposal.writer is not None:
+                self._seqs[proposal.writer.app] = proposal.writer.seq
+        else:
+            receipt = Rejected(refusal.code, refusal.reason, proposal.id)
+        self._receipts[proposal.id] = receipt
+        self.answers.append(Answer(undecided.offset, receipt))
+        return Decision(
+            id=proposal.id,
+            accepted=refusal is None,
+            offset=undecided.offset,
+            writer=proposal.written_by,
+            code=None if refusal is None else refusal.code,
+            reason=None if refusal is None else refusal.reason,
+        )
+
+    def _repeated(self, proposal_id: str, writer: Writer | None) -> Receipt | None:
+        first = self._receipts.get(proposal_id)
+        if isinstance(first, Rejected):
+            return first
+        if first is not None or (writer is not None and writer.seq <= self._seqs.get(writer.app, -1)):
+            return Duplicate(self._version, proposal_id)
+        return None

@@ -1,0 +1,73 @@
+"""How versions of a Milvus table are announced: ours by their records, foreign ones by comparing manifests."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headgate_committer.commit_events import event_of
+from headgate_schemas.events import CommitEvent
+from headgate_table.errors import VersionNotRetained
+from headgate_table.indextables.commit_info import CommitRecord
+from headgate_table.milvus.commit_records import FileCounts, VersionRecord
+from headgate_table.milvus.file_changes import file_counts
+from headgate_table.milvus.manifest import Manifest
+from headgate_table.milvus.recorded_log import RecordedLog
+
+FOREIGN_ANNOUNCED = 64
+"""Of foreign versions that came at once, so many of the newest are announced: each is read and compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Came:
+    """What was found after the version that was known: the records up to the newest version."""
+
+    known: int
+    manifest: Manifest
+    """Of the known version."""
+    since: Sequence[VersionRecord]
+    latest: int
+
+
+def record_event(uri: str, record: VersionRecord) -> CommitEvent:
+    return _event(uri, record.id.version, record.commit or CommitRecord(), record.counts)
+
+
+def events_of(log: RecordedLog, came: Came, now_ms: int) -> list[CommitEvent]:
+    """The events of the versions that came, in order. A foreign version has no time but that of the look, `now_ms`."""
+    ours = {record.id.version: record for record in came.since if record.commit is not None}
+    first = max(came.known + 1, came.latest - FOREIGN_ANNOUNCED + 1)
+    before = came.manifest if first == came.known + 1 else None
+    events: list[CommitEvent] = []
+    for version in sorted({*ours, *range(first, came.latest + 1)}):
+        record = ours.get(version)
+        if record is not None:
+            events.append(record_event(log.uri, record))
+            before = None
+            continue
+        before = before or _manifest(log, version - 1)
+        after = _manifest(log, version)
+        if after is not None:
+            counts = file_counts(before or Manifest(), after)
+            events.append(_event(log.uri, version, CommitRecord(time_ms=now_ms), counts))
+        before = after
+    return events
+
+
+def _event(uri: str, version: int, commit: CommitRecord, counts: FileCounts) -> CommitEvent:
+    return event_of(
+        uri,
+        version,
+        commit,
+        added=counts.added,
+        removed=counts.removed,
+        added_bytes=counts.added_bytes,
+        removed_bytes=counts.removed_bytes,
+    )
+
+
+def _manifest(log: RecordedLog, version: int) -> Manifest | None:
+    if version == 0:
+        return Manifest()
+    try:
+        return log.read(version).manifest
+    except VersionNotRetained:
+        return None

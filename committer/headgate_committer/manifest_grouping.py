@@ -1,0 +1,106 @@
+"""Deciding a group for a Milvus table: transactions in order, each upon the manifest that those before it leave. Pure.
+
+An `overwrite` drops what came after the version that it read, so it begins a group: otherwise a change would be accepted in
+a version that doesn't hold it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from headgate_committer.answers import Answer, set_aside
+from headgate_committer.group_so_far import GroupSoFar
+from headgate_committer.grouping import Asked, Item
+from headgate_committer.intake import Undecidable
+from headgate_committer.sorting import Known
+from headgate_schemas.milvus import Resolver
+from headgate_schemas.operations import Milvus, Operation, RejectCode, Rejected
+from headgate_table.indextables.commit_info import Decision
+from headgate_table.indextables.decide import Refusal
+from headgate_table.indextables.memory import TableMemory
+from headgate_table.milvus.decide import Seen, decide_transaction
+from headgate_table.milvus.manifest import Manifest
+from headgate_table.milvus.paths import Base
+
+Fits = Callable[[Manifest], Refusal | None]
+"""Why a manifest can't be written, if it can't."""
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestPlan:
+    """One version: its manifest, and what it decides. Without decisions, nothing is new."""
+
+    manifest: Manifest
+    decisions: tuple[Decision, ...]
+    answers: tuple[Answer, ...]
+    """To the items that were taken, in their order; true once the version is written."""
+
+    @property
+    def is_changed(self) -> bool:
+        return any(decision.accepted for decision in self.decisions)
+
+
+def overwrites(operation: Operation) -> bool:
+    return isinstance(operation, Milvus) and operation.resolver is Resolver.OVERWRITE
+
+
+def plan_manifest(
+    items: Sequence[Item], seen: Seen, memory: TableMemory, read: Manifest | None, base: Base, fits: Fits | None = None
+) -> ManifestPlan:
+    """Decide as many of the items as go into the next version.
+
+    `read` is what the first of them has read, if it overwrites. With `fits`, every manifest is asked about, and the group
+    ends with the first change.
+    """
+    version = seen.version + 1
+    so_far = GroupSoFar(version, memory)
+    decisions: list[Decision] = []
+    manifest, is_grown = seen.manifest, False
+    for item in items:
+        match item:
+            case Known() | Undecidable():
+                so_far.answer(item)
+                continue
+            case Asked():
+                pass
+        if so_far.came_twice(item.undecided):
+            continue
+        if is_grown and (fits is not None or overwrites(item.operation)):
+            break
+        # What this group has changed lies after every version that anybody can have read.
+        met = Seen(seen.version, manifest, version if is_grown else seen.same_since)
+        result = _decided(item, met, read, base, so_far)
+        if fits is not None and isinstance(result, Manifest):
+            result = fits(result) or result
+        if isinstance(result, Manifest):
+            manifest, is_grown = result, True
+        decisions.append(so_far.decided(item.undecided, result if isinstance(result, Refusal) else None))
+    return ManifestPlan(replace(manifest, form=seen.manifest.form), tuple(decisions), tuple(so_far.answers))
+
+
+def _decided(asked: Asked, met: Seen, read: Manifest | None, base: Base, so_far: GroupSoFar) -> Manifest | Refusal:
+    proposal = asked.undecided.proposal
+    if proposal.read_set is not None:
+        return Refusal(
+            RejectCode.INVALID,
+            "isolation serializable compares files with a predicate, which has no meaning for a Milvus table: use the "
+            "resolver `fail`",
+        )
+    no_room = so_far.no_room(proposal.written_by)
+    if no_room is not None:
+        return no_room
+    return decide_transaction(asked.operation, met, read if overwrites(asked.operation) else None, base)
+
+
+def without_table(uri: str, items: Sequence[Item], answers: Sequence[Answer]) -> tuple[Answer, ...]:
+    """The answers where nothing is accepted and there is no table yet: no rejection makes one.
+
+    Like every proposal to a place without a table, a rejected one goes to the dead letters.
+    """
+    told: list[Answer] = []
+    for item, answer in zip(items, answers, strict=False):
+        if isinstance(item, Asked) and isinstance(answer.receipt, Rejected):
+            code, reason = answer.receipt.code, answer.receipt.reason
+            told.append(set_aside(Undecidable(item.undecided.record, code, reason, item.undecided.proposal.id, uri)))
+        else:
+            told.append(answer)
+    return tuple(told)

@@ -1,0 +1,51 @@
+"""Binding a Milvus table to the log that feeds it: a version with an unchanged manifest, whose record says so."""
+
+from headgate_committer.rebind_offer import Offer, RebindReport
+from headgate_schemas.ambient import Ambient
+from headgate_table.errors import CorruptTable, TableNotFound
+from headgate_table.indextables.commit_info import record_of
+from headgate_table.indextables.memory import MemoryLimits
+from headgate_table.indextables.memory_text import format_memory
+from headgate_table.milvus.commit_records import FileCounts, ManifestId, VersionRecord, commit_body, digest_of
+from headgate_table.milvus.encoding import encode_manifest
+from headgate_table.milvus.recorded_log import RecordedLog, always, recover_memory
+from headgate_table.milvus.recorded_writer import write_recorded
+from headgate_table.store.interface import Store
+
+
+def bind_manifests(store: Store, ambient: Ambient, limits: MemoryLimits, offer: Offer) -> RebindReport:
+    """One attempt. Raises `NumberTaken`, and `TableNotFound` where there is no Milvus table either.
+
+    A record whose manifests are gone counts as committed from here on: whoever rebinds has looked.
+    """
+    log = RecordedLog(store, ambient)
+    broken: str | None = None
+    try:
+        standing = log.stand()
+    except CorruptTable as error:
+        broken = str(error)
+        standing = log.stand(None, always)
+    if standing is None:
+        raise TableNotFound(f"there is no table at {store.uri}: neither a log of versions nor Milvus manifests")
+    newest = standing.record
+    memory, _ = recover_memory(log, newest, limits)
+    found = offer.to(store.uri, memory, broken=broken)
+    if isinstance(found, RebindReport):
+        return found
+    manifest = standing.manifest
+    assert manifest is not None, "without a known record, the newest is always read"
+    data = encode_manifest(manifest, sync=bytes.fromhex(ambient.new_id()))
+    body = commit_body(
+        nonce=ambient.new_id(),
+        time_ms=max(ambient.now_ms(), memory.newest_ms),
+        operation="Rebind",
+        counts=FileCounts(),
+        decisions=(),
+        term=found.term(ambient),
+        settled=found.settled,
+        rebound=True,
+    )
+    id_ = ManifestId(newest.id.version + 1, digest_of(data))
+    record = VersionRecord(id_, newest.id, record_of(body), body, is_changed=False, memory=format_memory(memory))
+    write_recorded(log, record, data)
+    return found.done(id_.version)

@@ -1,0 +1,249 @@
+"""The log of versions and states (IndexTables) as a committer decides upon it and extends it.
+
+What is known of it is `table_log`'s, states are `states`', what a group of proposals does is `grouping`'s.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+from headgate_committer.answers import Answer
+from headgate_committer.committed_log import DraftSummary, Earlier, OpenOperation, SettledBy
+from headgate_committer.creation import FirstVersion
+from headgate_committer.fact_finding import find_facts
+from headgate_committer.grouping import Asked, Item, commits_alone, plan_group, selects
+from headgate_committer.intake import Undecidable
+from headgate_committer.sorting import Forgotten, Known, New
+from headgate_committer.states import StateKeeper
+from headgate_committer.table_log import Held, TableLog, commit_event
+from headgate_schemas.ambient import Ambient
+from headgate_schemas.events import CommitEvent
+from headgate_schemas.operations import CompactState, Delete, Overwrite, Restore
+from headgate_schemas.sources import Source
+from headgate_table.errors import CorruptTable
+from headgate_table.indextables.commit_info import CommitRecord, commit_record
+from headgate_table.indextables.log_reader import LogReader
+from headgate_table.indextables.memory import TableMemory
+from headgate_table.indextables.names import MAX_VERSION
+from headgate_table.indextables.options import TableOptions
+from headgate_table.indextables.protocol_support import check_writable
+from headgate_table.indextables.version_body import Author, Decided, VersionBody, version_body
+from headgate_table.indextables.version_writer import write_version
+from headgate_table.store.interface import Store
+
+_SELECTIONS = 8
+"""Different predicates in one group: what they match is in memory at the same time."""
+
+
+class VersionLog:
+    """A table's log of versions, held in memory, and its states."""
+
+    def __init__(
+        self,
+        reader: LogReader,
+        ambient: Ambient,
+        identity: str,
+        options_for: Callable[[Mapping[str, str]], TableOptions],
+        background: Executor,
+    ) -> None:
+        self.table = TableLog(reader, identity, options_for)
+        self.states = StateKeeper(self.table, ambient, background)
+        self._ambient = ambient
+
+    @property
+    def store(self) -> Store:
+        return self.table.reader.store
+
+    @property
+    def is_loaded(self) -> bool:
+        return self.table.held is not None
+
+    @property
+    def memory(self) -> TableMemory:
+        return self._held().memory
+
+    def load(self) -> None:
+        self.table.load()
+
+    def forget(self) -> None:
+        self.states.drop()
+        self.table.forget()
+
+    def announced_since(self, source: Source, committed: int) -> Earlier:
+        return Earlier(*self.table.announced_since(source, committed))
+
+    def follow(self, source: Source) -> Earlier:
+        held = self._held()
+        before = held.log.version
+        commits = self.table.follow()
+        if self.table.held is not held:
+            return Earlier({}, [], is_same_table=False)
+        return Earlier(self.table.told_by(range(before + 1, held.log.version + 1), source), commits)
+
+    def before_deciding(self) -> bool:
+        held = self._held()
+        check_writable(held.log.protocol, self.table.uri)
+        self.states.before_commit(held)
+        return self.table.is_shared_with_states()
+
+    def opened(self, sorted_out: Sequence[Known | Forgotten | New], open_operation: OpenOperation) -> list[Item]:
+        """A proposal that commits alone ends the list, or begins it; one that has read the table begins it; and only so
+        many select files by a predicate, for each of which the table is searched.
+        """
+        items: list[Item] = []
+        selections: set[str | None] = set()
+        for entry in sorted_out:
+            if isinstance(entry, Known):
+                items.append(entry)
+                continue
+            if isinstance(entry, Forgotten):
+                items.append(entry.aside)
+                continue
+            opened = open_operation(entry.undecided)
+            if isinstance(opened, Undecidable):
+                items.append(opened)
+                continue
+            alone = commits_alone(opened)
+            begins = alone or entry.undecided.proposal.read_set is not None
+            if begins and any(isinstance(item, Asked) for item in items):
+                break
+            if isinstance(opened, Overwrite | Delete) and selects(opened):
+                selections.add(opened.where)
+                if len(selections) > _SELECTIONS:
+                    break
+            items.append(Asked(entry.undecided, opened))
+            if alone:
+                break
+        return items
+
+    def must_follow(self, items: Sequence[Item]) -> bool:
+        """A swap or a restore has its own state follow at once, and what is found out for it must be what that state is
+        based on: the newest that is there.
+        """
+        if not any(isinstance(item, Asked) and isinstance(item.operation, Restore | CompactState) for item in items):
+            return False
+        self.states.settle()
+        return True
+
+    def plan(self, items: Sequence[Item], settled_by: SettledBy) -> "_VersionDraft | tuple[Answer, ...]":
+        held = self._held()
+        version = held.log.version + 1
+        # Commit times never go back, whatever the clocks of other writers said: time travel and cleaning rely on it.
+        now_ms = max(self._ambient.now_ms(), held.log.time_ms)
+        facts = find_facts(self.table.evidence, held, [item for item in items if isinstance(item, Asked)])
+        plan = plan_group(items, version, held.metadata, held.memory, facts, now_ms)
+        if not plan.decided:
+            return plan.answers
+        if version > MAX_VERSION:
+            raise CorruptTable(
+                f"{self.table.uri} has no number left: its log holds version {held.log.version}, which nobody can have "
+                f"reached. Look for a stray file or folder with that number in _transaction_log, and move it away"
+            )
+        body = version_body(
+            version,
+            plan.decided,
+            held.metadata,
+            held.log.registry,
+            held.options,
+            nonce=self._ambient.new_id(),
+            time_ms=now_ms,
+            author=Author(held.term, settled_by(plan.answers)),
+        )
+        effects = [decided.effect for decided in plan.decided]
+        at_once = (
+            any(effect.re_adds or effect.swap is not None for effect in effects)
+            or held.log.newest_version_file < held.log.version  # only states tell of the newest version
+        )
+        return _VersionDraft(self, body, plan.answers, plan.decided, held.options.transaction_compression, at_once)
+
+    @property
+    def is_behind(self) -> bool:
+        return self.states.is_behind
+
+    @property
+    def can_catch_up(self) -> bool:
+        return not self.states.is_under_way
+
+    def catch_up(self) -> None:
+        if self.table.held is not None:
+            self.states.catch_up(self.table.held)
+
+    def finish(self) -> None:
+        self.states.settle()
+
+    def _held(self) -> Held:
+        held = self.table.held
+        assert held is not None, "only what was read can be decided upon"
+        return held
+
+
+@dataclass(frozen=True, slots=True)
+class _VersionDraft:
+    log: VersionLog
+    body: VersionBody
+    answers: tuple[Answer, ...]
+    decided: tuple[Decided, ...]
+    compressed: bool
+    effect_at_once: bool
+
+    @property
+    def version(self) -> int:
+        return self.body.version
+
+    @property
+    def begins(self) -> bool:
+        return False
+
+    @property
+    def summary(self) -> DraftSummary:
+        return _summary(self.body, self.decided)
+
+    def write(self) -> CommitEvent:
+        log = self.log
+        size = write_version(log.store, self.body, compressed=self.compressed)
+        record = commit_record(self.body.actions) or CommitRecord()
+        held = log.table.applied(self.body, size, record)
+        swap = next((item.effect.swap for item in self.decided if item.effect.swap is not None), None)
+        log.states.after_commit(held, at_once=self.effect_at_once, swap=swap)
+        return commit_event(log.table.uri, self.body.version, self.body.actions, record)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstVersionDraft:
+    """Version 0, by which a create makes the table."""
+
+    log: VersionLog
+    first: FirstVersion
+
+    @property
+    def version(self) -> int:
+        return self.first.body.version
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        return (self.first.answer,)
+
+    @property
+    def begins(self) -> bool:
+        return True
+
+    @property
+    def summary(self) -> DraftSummary:
+        return _summary(self.first.body, (self.first.decided,))
+
+    def write(self) -> CommitEvent:
+        table, body = self.log.table, self.first.body
+        write_version(self.log.store, body, compressed=self.first.compressed)
+        table.reader.resources.invalidate(table.uri)  # of a table that was here before
+        table.created()
+        return commit_event(table.uri, body.version, body.actions, commit_record(body.actions) or CommitRecord())
+
+
+def _summary(body: VersionBody, decided: Sequence[Decided]) -> DraftSummary:
+    return DraftSummary(
+        operation=body.summary.operation,
+        proposals=len(body.proposals),
+        rejected=sum(not item.decision.accepted for item in decided),
+        added=body.summary.added,
+        removed=body.summary.removed,
+    )

@@ -1,0 +1,41 @@
+"""What became of a proposal, by the commit records of a Milvus table. None: they don't tell. Nothing is written."""
+
+from headgate_schemas.operations import Committed, Receipt, RejectCode, Rejected, Writer
+from headgate_table.indextables.memory import MemoryLimits
+from headgate_table.milvus.commit_records import VersionRecord
+from headgate_table.milvus.recorded_log import RecordedLog, recover_memory
+
+_RECORDS = 2_000
+"""Records that are looked through for a proposal whose id is not remembered: more than are kept for long."""
+
+
+def find_recorded(
+    log: RecordedLog, proposal_id: str, writer: Writer | None = None, limits: MemoryLimits | None = None
+) -> Receipt | None:
+    """The first decision about a proposal.
+
+    A seq that was committed is answered even where its record is gone, or where another id committed it.
+    """
+    newest = log.look()
+    if newest is None:
+        return None
+    memory, _ = recover_memory(log, newest, limits or MemoryLimits())
+    remembered = memory.receipt_of(proposal_id)
+    if remembered is not None or writer is None:
+        return remembered
+    return _told(log, newest, proposal_id) or memory.earlier(proposal_id, writer)
+
+
+def _told(log: RecordedLog, newest: VersionRecord, proposal_id: str) -> Receipt | None:
+    record: VersionRecord | None = newest
+    ancestors = log.ancestors(newest)
+    for _ in range(_RECORDS):
+        if record is None:
+            return None
+        for decision in () if record.commit is None else record.commit.decisions:
+            if decision.id == proposal_id and decision.accepted:
+                return Committed(record.id.version, proposal_id)
+            if decision.id == proposal_id:
+                return Rejected(decision.code or RejectCode.INVALID, decision.reason or "", proposal_id)
+        record = next(ancestors, None)
+    return None

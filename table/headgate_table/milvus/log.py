@@ -1,0 +1,165 @@
+"""The manifests of one table on a store: finding the newest, reading one, and writing the next if it is absent.
+
+The create of `manifest-N.avro` is the only commit point. What is written is decided elsewhere.
+"""
+
+from dataclasses import dataclass
+
+from headgate_schemas.ambient import Ambient
+from headgate_schemas.errors import InvalidInput
+from headgate_schemas.logs import get_logger
+from headgate_table.errors import ObjectMissing, OutcomeUnknown, StoreError, VersionNotRetained
+from headgate_table.milvus.encoding import decode_manifest
+from headgate_table.milvus.limits import MAX_MANIFEST_BYTES, MAX_VERSION
+from headgate_table.milvus.manifest import Manifest
+from headgate_table.milvus.names import METADATA_FOLDER, FoundManifests, base_prefix, found_manifests, manifest_key
+from headgate_table.milvus.paths import Base
+from headgate_table.milvus.resolvers import VersionedManifest
+from headgate_table.store.interface import AlreadyExists, Created, Store, Unknown
+
+CREATE_ATTEMPTS = 5
+"""How often the same bytes are written to the same number when the store doesn't say what became of them."""
+CREATE_PAUSE_S = 0.1
+"""The first pause between them; it doubles. A store that answers nothing now may answer in a second."""
+
+_log = get_logger("headgate.milvus")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The manifest of that number is ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumberTaken:
+    """The manifest of that number is another writer's."""
+
+
+class ManifestLog:
+    """Cheap to make. Not for several threads at once."""
+
+    def __init__(self, store: Store, base_path: str, ambient: Ambient) -> None:
+        self._store = store
+        self._prefix = base_prefix(base_path)
+        self._ambient = ambient
+        self.base = Base(self._prefix.rstrip("/"), store.uri)
+
+    @property
+    def uri(self) -> str:
+        """The table's address, for messages."""
+        return f"{self._store.uri}/{self._prefix}".rstrip("/")
+
+    def found(self) -> FoundManifests:
+        """All versions, by one look at the folder."""
+        folder = self._prefix + METADATA_FOLDER
+        listed = self._store.list_folder(folder)
+        found = found_manifests(info.key.removeprefix(folder) for info in listed.objects)
+        if found.odd:
+            _log.warning(
+                "manifest_names_stop_other_writers",
+                table=self.uri,
+                names=found.odd[:10],
+                advice="other writers take them for versions that they then can't open: move them away",
+            )
+        return found
+
+    def newest(self) -> VersionedManifest:
+        """The version with the largest number; version 0, which is empty, where there is none."""
+        return self.read(self.found().latest)
+
+    def newest_since(self, known: VersionedManifest) -> VersionedManifest:
+        """The newest version, found by asking for the next numbers and not by listing; `known` was the newest once.
+
+        Numbers grow by one, so what lies beyond a missing one was written after `known` and lost its predecessor since.
+        `write` notices that.
+        """
+        step, low = 1, known.version  # `low` is there; gallop until `high` is not
+        while low + step <= MAX_VERSION and self._is_there(low + step):
+            low += step
+            step *= 2
+        high = low + step
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._is_there(middle):
+                low = middle
+            else:
+                high = middle
+        return known if low == known.version else self.read(low)
+
+    def read(self, version: int) -> VersionedManifest:
+        """One version. Raises `VersionNotRetained`, and what `decode_manifest` raises."""
+        if version == 0:
+            return VersionedManifest(0, Manifest())
+        key = manifest_key(self._prefix, version)
+        try:
+            data = self._store.get(key, max_bytes=MAX_MANIFEST_BYTES)
+        except ObjectMissing:
+            found = self.found().versions
+            there = f"there are {len(found)} from {found[0]} to {found[-1]}" if found else "there is none"
+            raise VersionNotRetained(f"{self.uri} has no version {version}: {there}") from None
+        return VersionedManifest(version, decode_manifest(data, f"{self._store.uri}/{key}"))
+
+    def write(self, version: int, body: bytes, *, may_be_there: bool = False) -> Written | NumberTaken:
+        """Create the version, and find out what became of it. Raises `OutcomeUnknown` when nobody can tell, and `StoreError`
+        when nothing was written. `may_be_there`: an earlier call with these arguments ended without saying.
+
+        After an answer was lost, a manifest with our very bytes counts as ours. If it were another writer's, then with the
+        same bytes from the same predecessor: everything that this writer wanted is in it, exactly once. Taking it for
+        foreign could apply the updates twice. A container's bytes are ours alone, by its random marker.
+        """
+        if version > MAX_VERSION:
+            raise InvalidInput(f"{self.uri} can't have a version {version}: no other reader counts so far")
+        key = manifest_key(self._prefix, version)
+        reason = ""
+        try:
+            for attempt in range(CREATE_ATTEMPTS):
+                if attempt:
+                    self._ambient.sleep(CREATE_PAUSE_S * 2 ** (attempt - 1) * (0.5 + self._ambient.jitter() / 2))
+                match self._store.create(key, body):
+                    case Created():
+                        may_be_there = True
+                        return self._counted(version)
+                    case AlreadyExists():
+                        # Stores never repeat a conditional write by themselves: the first such answer is plain.
+                        if not may_be_there or self._bytes_at(key) != body:
+                            return NumberTaken()
+                        return self._counted(version)
+                    case Unknown(reason):
+                        may_be_there = True
+                        found = self._bytes_at(key)
+                        if found == body:
+                            return self._counted(version)
+                        if found is not None:
+                            return NumberTaken()
+        except StoreError as error:
+            if may_be_there:
+                raise self._unknown(version, str(error)) from error
+            raise
+        raise self._unknown(version, reason)
+
+    def _counted(self, version: int) -> Written:
+        """Ours is there; does it count? It does where its predecessor stands, or nothing newer does.
+
+        Otherwise versions were deleted while we paused, and we may have filled a number that was in use once, below the
+        newest, where nobody reads it.
+        """
+        if version > 1 and not self._is_there(version - 1):
+            latest = self.found().latest
+            if latest != version:
+                raise self._unknown(version, f"versions before {latest} were deleted meanwhile")
+        return Written()
+
+    def _is_there(self, version: int) -> bool:
+        return self._store.head(manifest_key(self._prefix, version)) is not None
+
+    def _bytes_at(self, key: str) -> bytes | None:
+        try:
+            return self._store.get(key, max_bytes=MAX_MANIFEST_BYTES)
+        except ObjectMissing:
+            return None
+
+    def _unknown(self, version: int, reason: str) -> OutcomeUnknown:
+        return OutcomeUnknown(
+            f"nobody can say whether version {version} of {self.uri} was committed ({reason}). Call commit() of the same "
+            f"transaction again to settle it, or look into manifest-{version}.avro before you repeat the updates"
+        )

@@ -1,0 +1,114 @@
+"""Everything that is wrong with a Milvus table, as findings: manifests, commit records, and whether data files are there."""
+
+from headgate_table.errors import CorruptTable, StoreError
+from headgate_table.indextables.verify_report import Findings, VerifyReport
+from headgate_table.milvus.commit_records import ManifestId, VersionRecord
+from headgate_table.milvus.encoding import what_is_lost
+from headgate_table.milvus.manifest import Manifest
+from headgate_table.milvus.names import METADATA_FOLDER, manifest_key
+from headgate_table.milvus.paths import Base, resolved
+from headgate_table.milvus.recorded_log import RecordedLog
+from headgate_table.store.paths import is_key
+
+_FROM_A_COPY = "bring the file back from a copy of the table"
+
+
+def verify_manifests(log: RecordedLog, *, data_files: bool = True) -> VerifyReport:
+    """Every manifest, every record, and every file that the newest manifest names. A store that fails still raises."""
+    findings = Findings()
+    found = log.found()
+    for name in found.odd:
+        findings.error(
+            f"{METADATA_FOLDER}{name}",
+            "other writers take its name for the newest version, which they then can't open",
+            "move it away",
+        )
+    missing = _gaps(found.versions)
+    if missing:
+        findings.note(METADATA_FOLDER, f"{missing} versions between the first and the newest are gone", "nothing to do")
+    ids: dict[int, ManifestId] = {}
+    newest: Manifest | None = None
+    for version in found.versions:
+        key = manifest_key("", version)
+        read = findings.attempt(key, lambda version=version: log.read(version), _FROM_A_COPY)  # type: ignore[misc]  # bound per turn
+        findings.versions += 1
+        findings.manifests += 1
+        if read is None:
+            continue
+        ids[version] = read.id
+        newest = read.manifest if version == found.latest else None
+    if newest is not None:
+        _check_newest(findings, log, found.latest, newest, data_files=data_files)
+    _check_records(findings, log, ids)
+    return findings.report(log.uri, found.latest or -1)
+
+
+def _gaps(versions: tuple[int, ...]) -> int:
+    return versions[-1] - versions[0] + 1 - len(versions) if versions else 0
+
+
+def _check_newest(findings: Findings, log: RecordedLog, version: int, manifest: Manifest, *, data_files: bool) -> None:
+    key = manifest_key("", version)
+    for lost in what_is_lost(manifest, manifest.form):
+        findings.warning(key, f"it holds {lost}, which this Headgate can't keep", "write it with a newer Headgate")
+    rows = {group.num_rows for group in manifest.column_groups}
+    if len(rows) > 1:
+        findings.warning(
+            key,
+            f"its column groups hold different numbers of rows: {', '.join(map(str, sorted(rows)))}",
+            "find out which group lacks files",
+        )
+    findings.entries += manifest.num_files
+    if data_files:
+        _check_files(findings, log, manifest)
+
+
+def _check_files(findings: Findings, log: RecordedLog, manifest: Manifest) -> None:
+    """Those inside of the table; what lies elsewhere is not ours to reach."""
+    there = resolved(manifest, Base("", log.uri))
+    paths = [file.path for group in there.column_groups for file in group.files]
+    paths += [delta.path for delta in there.delta_logs]
+    paths += [path for stat in there.stats.values() for path in stat.paths]
+    elsewhere = 0
+    for path in dict.fromkeys(paths):
+        if not is_key(path):
+            elsewhere += 1
+            continue
+        findings.data_files += 1
+        if log.store.head(path) is None:
+            findings.error(path, "the newest manifest names it, and it isn't there", _FROM_A_COPY)
+    if elsewhere:
+        findings.note(log.uri, f"{elsewhere} files lie outside of the table and were not looked for", "nothing to do")
+
+
+def _check_records(findings: Findings, log: RecordedLog, ids: dict[int, ManifestId]) -> None:
+    unused = 0
+    for id_ in log.recorded():
+        is_version = ids.get(id_.version) == id_
+        record: VersionRecord | None
+        try:
+            record = log.record(id_)
+        except StoreError:
+            raise
+        except CorruptTable as error:
+            if is_version:
+                findings.error(id_.key, str(error), _FROM_A_COPY)
+            else:
+                unused += 1
+            continue
+        if record is None or not is_version:
+            unused += 1
+            continue
+        parent = record.parent
+        if parent is not None and record.commit is not None and ids.get(parent.version, parent) != parent:
+            findings.error(
+                manifest_key("", parent.version),
+                f"version {id_.version} was decided upon other bytes than those that are there: it was replaced",
+                "bring back what the committer wrote; on a local disk, let the other library write elsewhere",
+            )
+    if unused:
+        findings.note(
+            "_headgate/commits/",
+            f"{unused} records are of manifests that never came to be, or are gone",
+            "nothing to do",
+        )

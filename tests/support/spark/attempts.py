@@ -6,7 +6,6 @@ They run in the executor's Python process, which imports this module; they and t
 import os
 import signal
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,6 +13,7 @@ from unittest import mock
 
 from headgate_worker.merge.arrow_engine import ArrowEngine
 from headgate_worker.merge.spark_task import merge_attempt
+from support.waiting import wait_until
 
 LIMIT_S = 120.0
 """How long anything is waited for; then the test has failed."""
@@ -57,7 +57,7 @@ class MeetsAnother:
 
     def __call__(self, parcel: str, attempt: int) -> str:
         _sign(self.folder)
-        wait_until(lambda: len(signed(self.folder)) > 1)
+        wait_until(lambda: len(signed(self.folder)) > 1, "another attempt is at work", LIMIT_S)
         return merge_attempt(parcel, attempt)
 
 
@@ -88,11 +88,3 @@ def is_alive(process: int) -> bool:
     except ProcessLookupError:
         return False
     return True
-
-
-def wait_until(done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + LIMIT_S
-    while not done():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"it did not come to pass in {LIMIT_S} s")
-        time.sleep(0.02)

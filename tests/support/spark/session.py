@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
+from headgate.spark.java_home import local_environment
 from headgate_worker.merge.spark_session import spark_session
 from support.servers.processes import STOP_LIMIT_S, scratch_folder
-from support.spark.java_home import make_java_home
+from support.spark.kafka_connector import connector_jars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,6 +27,7 @@ def spark_settings(folder: Path) -> dict[str, str]:
     return {
         "spark.driver.host": LOOPBACK,
         "spark.driver.bindAddress": LOOPBACK,
+        "spark.jars": connector_jars(),
         "spark.driver.memory": "512m",
         "spark.driver.extraJavaOptions": f"{GENTLE_JVM} -Dderby.system.home={folder / 'derby'}",
         "spark.local.dir": str(folder / "blocks"),
@@ -46,9 +48,7 @@ def spark_settings(folder: Path) -> dict[str, str]:
 def local_spark() -> "Iterator[SparkSession]":
     """Its Python processes find the modules that this one finds."""
     with scratch_folder("spark") as folder, ExitStack() as stack:
-        environment = {
-            "JAVA_HOME": str(make_java_home(folder / "java")),
-            "PYSPARK_PYTHON": sys.executable,
+        environment = local_environment() | {
             "PYTHONPATH": os.pathsep.join(place for place in sys.path if place),
             "SPARK_LOCAL_IP": LOOPBACK,
         }

@@ -1,0 +1,43 @@
+"""Headgate in a Spark program: reading, writing and statements with a `SparkSession` in hand. Each name is loaded when asked for."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headgate.spark.enabling import disable as disable
+    from headgate.spark.enabling import enable as enable
+    from headgate.spark.java_home import local_environment as local_environment
+    from headgate.spark.lake_table import HeadgateTable as HeadgateTable
+    from headgate.spark.operator_sql import sql as sql
+    from headgate.spark.reading import read as read
+    from headgate.spark.sinking import sink as sink
+    from headgate.spark.stream_reading import read_stream as read_stream
+    from headgate.spark.writing import write as write
+
+# No module is called like one of these names: importing it from anywhere would put the module into the function's place.
+_HOMES = {
+    "HeadgateTable": "headgate.spark.lake_table",
+    "disable": "headgate.spark.enabling",
+    "enable": "headgate.spark.enabling",
+    "local_environment": "headgate.spark.java_home",
+    "read": "headgate.spark.reading",
+    "read_stream": "headgate.spark.stream_reading",
+    "sink": "headgate.spark.sinking",
+    "sql": "headgate.spark.operator_sql",
+    "write": "headgate.spark.writing",
+}
+
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,56 @@
+"""The same rows by public means of Spark, for sessions that `native_scan` can't serve: `read.parquet`, where it reads what the log
+says, and otherwise the data source.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from headgate_schemas.column_kinds import ColumnKind
+from headgate_schemas.partition_text import unescape_partition_text
+from headgate_table.indextables.row_shape import RowShape
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+_GLOB = frozenset("*?[]{}\\")
+"""What `read.parquet` takes for a pattern in a path."""
+_SAME_IN_FOLDERS = frozenset({ColumnKind.STRING, ColumnKind.INTEGER, ColumnKind.DATE, ColumnKind.BOOLEAN})
+"""Kinds whose values Spark reads out of a folder's name just as we read them out of the log. Times depend on its zone."""
+
+
+def parquet_frame(spark: "SparkSession", root: str, schema: "StructType", paths: list[str]) -> "DataFrame":
+    """The rows of these files, which Spark lists again. Holds for files of which `is_plain` is true."""
+    if not paths:
+        return spark.createDataFrame([], schema)
+    reader = spark.read.schema(schema).option("basePath", root).options(datetimeRebaseMode="CORRECTED")
+    return reader.parquet(*(f"{root}/{path}" for path in paths))
+
+
+def is_plain(root: str, files: pa.Table, shape: RowShape, table: str) -> bool:
+    """Whether Spark reads of these files (path, partition_values, size) what the log says of them, going by their names."""
+    if not set(shape.partition_kinds.values()) <= _SAME_IN_FOLDERS or not _GLOB.isdisjoint(root):
+        return False
+    if 0 in files.column("size").to_pylist():  # Spark would pass it over, which isn't what a damaged file deserves
+        return False
+    return all(
+        _is_plain(path, dict(pairs or ()), shape, table)
+        for path, pairs in zip(
+            files.column("path").to_pylist(), files.column("partition_values").to_pylist(), strict=True
+        )
+    )
+
+
+def _is_plain(path: str, values: Mapping[str, str | None], shape: RowShape, table: str) -> bool:
+    *folders, name = path.split("/")
+    if not _GLOB.isdisjoint(path) or name.startswith(("_", ".")) or len(folders) != len(shape.partition_kinds):
+        return False
+    in_folders: dict[str, str | None] = {}
+    for folder, column in zip(folders, shape.partition_kinds, strict=True):
+        key, equals, text = folder.partition("=")
+        if not equals or unescape_partition_text(key) != column or folder.startswith("."):
+            return False
+        in_folders[column] = unescape_partition_text(text)
+    return shape.partition_scalars(in_folders, table) == shape.partition_scalars(values, table)

@@ -1,0 +1,116 @@
+"""Producers that outlive one write, so that a micro-batch doesn't pay for connecting. Nothing is opened on import.
+
+Spark runs commits in a Python process of the driver that it uses again and again; each process keeps its own.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from headgate_producer.producer import Producer
+from headgate_schemas.ambient import Ambient
+from headgate_schemas.version import __version__
+from headgate_table.store.settings import StoreSettings
+
+MAX_KEPT = 8
+"""Tables that one process writes to side by side; the one that was used least recently makes room."""
+IDLE_LIMIT_S = 60.0
+"""A producer that rested longer is opened anew: it would have to read everything that was announced meanwhile."""
+CLOSE_WITHIN_S = 0.0
+"""Whoever waited has an answer by then, or has given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where proposals go, and which table they are for."""
+
+    bus: str
+    table: str
+    storage: StoreSettings
+
+
+def open_producer(place: Place, ambient: Ambient) -> Producer:
+    """Raises what opening a bus raises."""
+    return Producer(
+        place.bus,
+        place.table,
+        author=f"headgate-spark/{__version__}",
+        storage=place.storage,
+        ambient=ambient,
+        threads=False,
+    )
+
+
+OpenProducer = Callable[[Place, Ambient], Producer]
+
+
+class Lent:
+    """A producer for as long as one write needs it."""
+
+    def __init__(self, opened: Callable[[], Producer], producer: Producer | None) -> None:
+        self._opened = opened
+        self._producer = producer
+
+    def producer(self) -> Producer:
+        """Opened if there is none. Raises what opening a bus raises."""
+        if self._producer is None:
+            self._producer = self._opened()
+        return self._producer
+
+    def drop(self) -> None:
+        """This one can't go on; the next call opens another."""
+        if self._producer is not None:
+            self._producer.close(CLOSE_WITHIN_S)
+            self._producer = None
+
+    def given_back(self) -> Producer | None:
+        producer, self._producer = self._producer, None
+        return producer
+
+
+class KeptProducers:
+    """Each producer is with one thread at a time, which carries its messages while it waits."""
+
+    def __init__(self, opens: OpenProducer = open_producer) -> None:
+        self._opens = opens
+        self._lock = threading.Lock()
+        self._kept: dict[Place, tuple[Producer, float]] = {}
+        """With the moment of last use, in that order."""
+
+    @contextmanager
+    def lent(self, bus: str, table: str, storage: StoreSettings, ambient: Ambient) -> Iterator[Lent]:
+        """One that is at hand, else a new one. It is kept afterwards, unless the block fails."""
+        place = Place(bus, table, storage)
+        with self._lock:
+            producer, used_s = self._kept.pop(place, (None, 0.0))
+        lent = Lent(lambda: self._opens(place, ambient), producer)
+        try:
+            if ambient.monotonic_s() - used_s > IDLE_LIMIT_S:
+                lent.drop()
+            yield lent
+        except BaseException:
+            lent.drop()
+            raise
+        given_back = lent.given_back()
+        if given_back is not None:
+            self._keep(place, given_back, ambient.monotonic_s())
+
+    def close(self) -> None:
+        with self._lock:
+            kept, self._kept = list(self._kept.values()), {}
+        for producer, _ in kept:
+            producer.close(CLOSE_WITHIN_S)
+
+    def _keep(self, place: Place, producer: Producer, now_s: float) -> None:
+        with self._lock:
+            surplus = [self._kept.pop(place)] if place in self._kept else []  # of another thread
+            self._kept[place] = (producer, now_s)
+            while len(self._kept) > MAX_KEPT:
+                surplus.append(self._kept.pop(next(iter(self._kept))))
+        for left, _ in surplus:
+            left.close(CLOSE_WITHIN_S)
+
+
+KEPT = KeptProducers()
+"""Those of this process."""

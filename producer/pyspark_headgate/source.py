@@ -1,0 +1,75 @@
+"""`HeadgateSource`: what `format("headgate")` is. Each of its methods is one call into the module that owns the subject.
+
+Spark makes it on the driver and pickles what it returns to executors, where nothing of `headgate_…` needs to be installed.
+"""
+
+from collections.abc import MutableMapping
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource
+
+from pyspark_headgate.options import SourceOptions
+from pyspark_headgate.pinned import pin_if_any
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import (
+        DataSourceReader,
+        DataSourceStreamReader,
+        DataSourceStreamWriter,
+        DataSourceWriter,
+    )
+    from pyspark.sql.types import StructType
+
+
+class HeadgateSource(DataSource):
+    """A table at the `path` of its options, to be read, written, or both."""
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        super().__init__(options)
+        self.given = SourceOptions.of(options)
+        # Here, since Spark plans a read several times: one DataFrame is one version, always.
+        self.pinned = pin_if_any(self.given)
+
+    @classmethod
+    def name(cls) -> str:
+        return "headgate"
+
+    def schema(self) -> "StructType | str":
+        self.given.check_path()
+        if self.given.read_change_feed:
+            from pyspark_headgate.change_stream import feed_schema
+
+            return feed_schema(self.given, self.pinned)
+        from pyspark_headgate.table_reader import table_schema
+
+        return table_schema(self.given, self.pinned)
+
+    def reader(self, schema: "StructType") -> "DataSourceReader":
+        self.given.check_path()
+        if self.given.read_change_feed:
+            from pyspark_headgate.change_stream import feed_reader
+
+            return feed_reader(self.given, self.pinned, schema)
+        from pyspark_headgate.change_options import check_plain_read
+        from pyspark_headgate.table_reader import batch_reader
+
+        check_plain_read(self.given)
+        return batch_reader(self.given, self.pinned, schema)
+
+    def streamReader(self, schema: "StructType") -> "DataSourceStreamReader":
+        self.given.check_path()
+        from pyspark_headgate.change_stream import stream_reader
+
+        return stream_reader(self.given, self.pinned, schema)
+
+    def writer(self, schema: "StructType", overwrite: bool) -> "DataSourceWriter":
+        self.given.check_path()
+        from pyspark_headgate.batch_sink import batch_writer
+
+        return batch_writer(self.given, self.pinned, schema, overwrite=overwrite)
+
+    def streamWriter(self, schema: "StructType", overwrite: bool) -> "DataSourceStreamWriter":
+        self.given.check_path()
+        from pyspark_headgate.stream_sink import stream_writer
+
+        return stream_writer(self.given, self.pinned, schema, overwrite=overwrite)

@@ -1,0 +1,32 @@
+"""What a write is to do to its table, as a value that travels with the writer. How it is done is `after_written`'s."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Replaces(Enum):
+    """What goes when the files come."""
+
+    NOTHING = "nothing"
+    EVERYTHING = "everything"
+    MATCHING = "what matches replaceWhere"
+    PARTITIONS = "the partitions that rows are written to"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Beside adding the files."""
+
+    replaces: Replaces = Replaces.NOTHING
+    where: str | None = None
+    rows: str = ""
+    """The schema of the rows, in Spark's JSON."""
+    partition_columns: tuple[str, ...] = ()
+    """As the files were written."""
+    merge_schema: bool = False
+    is_new: bool = False
+    """There was no table when the write was planned."""
+    widens: bool = False
+    """The table lacked columns of the rows then."""
+    only_if_new: bool = False
+    """Nothing is to be written to a table that somebody else made meanwhile."""

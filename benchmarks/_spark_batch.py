@@ -101,8 +101,8 @@ def writes(spark: "SparkSession", scratch: Path, rows: int, runs: int, bus: str)
         rows_of(spark, rows).write.format("headgate").mode("append").options(**options).save(str(place))
         return _held(place)
 
-    def by_function() -> str:
-        headgate.spark.write(rows_of(spark, rows), str(place))
+    def by_function(*, native: bool) -> str:
+        headgate.spark.write(rows_of(spark, rows), str(place), native=native)
         return _held(place)
 
     return measure(
@@ -111,7 +111,8 @@ def writes(spark: "SparkSession", scratch: Path, rows: int, runs: int, bus: str)
             PARQUET: (empty, plainly),
             "headgate, data source": (new_table, by_source),
             "headgate, data source, by Kafka": (new_table, lambda: by_source(bus=bus)),
-            "headgate.spark.write": (new_table, by_function),
+            "headgate.spark.write": (new_table, lambda: by_function(native=False)),
+            "headgate.spark.write, native": (new_table, lambda: by_function(native=True)),
         },
         runs,
     )

@@ -165,6 +165,22 @@ def test_write_returns_the_receipt(spark: "SparkSession", uri: str) -> None:
     assert ids(uri) == list(range(6))
 
 
+def test_write_lets_spark_write_the_files_itself_and_leaves_nothing_behind(spark: "SparkSession", uri: str) -> None:
+    write(numbers(spark), uri, native=True, partitionBy="k")
+    write(numbers(spark).where("k = '1'"), uri, "overwrite", native=True, replaceWhere="k = '1'")
+    assert ids(uri) == list(range(6))
+    created_by = pq.read_metadata(Path(uri) / Table.open(uri).snapshot().paths()[0]).created_by
+    assert created_by.startswith("parquet-mr")
+    assert [path for path in (Path(uri) / "_headgate").rglob("*") if path.is_file()] == []
+
+
+def test_a_native_write_is_refused_where_its_files_would_differ(spark: "SparkSession", uri: str) -> None:
+    moments = spark.range(1).selectExpr("current_timestamp() AS at")
+    with pytest.raises(InvalidInput, match="outputTimestampType is INT96"):
+        write(moments, uri, native=True)
+    assert not Path(uri).exists()
+
+
 def test_write_takes_the_modes_that_sparks_own_way_refuses(spark: "SparkSession", uri: str) -> None:
     assert write(numbers(spark, 2), uri, "errorifexists") is not None
     assert write(numbers(spark), uri, "ignore") is None

@@ -13,7 +13,9 @@ from pyspark_headgate.options import SourceOptions
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from headgate_table.data_file import DataFile
     from pyspark_headgate.parquet_parts import PartsPlan, WrittenFile
+    from pyspark_headgate.write_plan import WritePlan
 
 Mode = Literal["append", "overwrite", "errorifexists", "error", "ignore"]
 
@@ -24,6 +26,7 @@ def write(
     mode: Mode = "append",
     *,
     bus: str | None = None,
+    native: bool = False,
     options: Mapping[str, str] | None = None,
     **more: str,
 ) -> Receipt | None:
@@ -31,6 +34,10 @@ def write(
 
     `options` and keywords are those of `format("headgate")`, such as `partitionBy="day"`. Modes `errorifexists` and
     `ignore` write only where there is no table. None where there was nothing to do.
+
+    `native`: Spark's own Parquet writer, which is faster, on file systems. It leaves `_headgate/spark/batch-…` below the table
+    where the program is killed before the files have come into their places, and cleaning doesn't look there. Raises
+    `InvalidInput` where its files wouldn't be as ours, and says why.
 
     Raises `WriteRefused` where the table doesn't take the rows, `TableExists` in mode errorifexists, `OutcomeUnknown`
     where no receipt came in time.
@@ -55,13 +62,25 @@ def write(
     job = target.ambient.new_id()
     plan = plan_write(target, given, df.schema.json(), look, overwrite=mode == "overwrite", streaming=False, job=job)
     change = replace(plan.change, only_if_new=only_new)
-    files = data_files(written_files(df, plan.parts), change.partition_columns)
+    if native:
+        files = _native(df, given, plan, job)
+    else:
+        files = data_files(written_files(df, plan.parts), change.partition_columns)
     try:
         return put_into_table(target, change, files, job)
     except TableExists:
         if mode == "ignore":
             return None
         raise
+
+
+def _native(df: "DataFrame", given: SourceOptions, plan: "WritePlan", job: str) -> "list[DataFile]":
+    from headgate.spark.native_files import native_files, why_not_native
+
+    reason = why_not_native(df.sparkSession, df, given, plan)
+    if reason is not None:
+        raise InvalidInput(f"Spark's own writer can't write to {plan.parts.table}: {reason}. Leave native out")
+    return native_files(df, given, plan, f"batch-{job}")
 
 
 def written_files(df: "DataFrame", plan: "PartsPlan") -> "list[WrittenFile]":

@@ -5,7 +5,7 @@ The consumer itself never begins anywhere: its own choice, where nothing is sett
 
 from collections.abc import Sequence
 
-from kafka import OffsetAndMetadata, TopicPartition
+from kafka import OffsetAndMetadata
 from kafka.errors import KafkaError, RebalanceInProgressError
 
 from headgate_bus.errors import BusError, BusUnavailable, Fenced
@@ -73,8 +73,7 @@ class KafkaFollower:
     def position(self, partition: int) -> int | None:
         if self._closed or partition not in self._held:
             return None
-        position = self._consumer.position(self._place(partition), timeout_ms=0)
-        return None if position is None else int(position)
+        return self._places.position(partition)
 
     def missed(self) -> frozenset[int]:
         missed, self._missed = self._missed, set()
@@ -84,7 +83,9 @@ class KafkaFollower:
         self._check_open()
         if partition not in self._held:
             raise self._lost(partition)
-        position = self._consumer.position(self._place(partition), timeout_ms=0)
+        position = self._places.position(partition)
+        if position is None and not self._places.has(partition):  # the group took it away since the last poll
+            raise self._lost(partition)
         if position is None or next_offset > position:
             raise BusError(
                 f"group {self._group} can't settle offset {next_offset} of {self._name}, partition {partition}: only what"
@@ -92,7 +93,7 @@ class KafkaFollower:
             )
         if next_offset <= self._held[partition]:
             return
-        offsets = {self._place(partition): OffsetAndMetadata(next_offset, "", -1)}
+        offsets = {self._places.of(partition): OffsetAndMetadata(next_offset, "", -1)}
         doing = f"settling offset {next_offset} of {self._name}, partition {partition}"
         try:
             self._consumer.commit(offsets, timeout_ms=int(ANSWER_TIMEOUT_S * 1000))
@@ -116,6 +117,7 @@ class KafkaFollower:
     def _join(self) -> None:
         self._membership = KafkaMembership(self._address, self._group, self._name, self._calls)
         self._consumer = self._membership.consumer
+        self._places = self._membership.places
 
     def _poll_once(self, timeout_s: float, max_records: int) -> list[Record]:
         try:
@@ -132,26 +134,25 @@ class KafkaFollower:
 
     def _take_and_give(self) -> bool:
         """Whether a partition came or went."""
-        comings = self._membership.comings
-        if not comings.changed:
+        change = self._membership.comings.take()
+        if not change.is_new:
             return False
-        given, lost = set(comings.given), set(comings.lost)
-        gone = {partition for partition in self._held if partition not in given or partition in lost}
+        gone = {partition for partition in self._held if partition not in change.given or partition in change.lost}
         for partition in gone:
             del self._held[partition]
-        comings.lost.clear()
         came = False
-        for partition in sorted(given - self._held.keys()):
-            self._begin(partition)
-            came = True
-        # Only now: of a partition whose beginning couldn't be found out, the next poll asks again.
-        comings.changed = False
+        for partition in sorted(change.given - self._held.keys()):
+            try:
+                came |= self._begin(partition)
+            except BusError:
+                self._membership.comings.look_again()  # where this one begins, the next poll asks again
+                raise
         return came or bool(gone)
 
-    def _begin(self, partition: int) -> None:
-        place = self._place(partition)
+    def _begin(self, partition: int) -> bool:
+        """Whether it could be begun: the group may have taken it away again, which the next look tells."""
         try:
-            settled = self._consumer.committed(place, timeout_ms=int(ANSWER_TIMEOUT_S * 1000))
+            settled = self._consumer.committed(self._places.of(partition), timeout_ms=int(ANSWER_TIMEOUT_S * 1000))
         except KafkaError as error:
             raise translated(error, f"looking up what group {self._group} has settled", self._address) from error
         extent = self._cluster.extent(Topic.EVENTS, partition)
@@ -160,21 +161,21 @@ class KafkaFollower:
         if not extent.first <= start <= extent.next_offset:
             self._miss(partition, start, extent.first)
             start = extent.first
-        self._consumer.seek(place, start)
-        self._consumer.resume(place)
+        if not (self._places.seek(partition, start) and self._places.resume(partition)):
+            return False
         self._held[partition] = start
         _logger.info("events_held", topic=self._name, partition=partition, group=self._group, offset=start)
+        return True
 
     def _leap(self) -> bool:
         """Go on with the oldest events that are left, where those to be read next are gone; whether there were such."""
         leapt = False
         for partition in self._held:
-            position = self._consumer.position(self._place(partition), timeout_ms=0)
+            position = self._places.position(partition)
             extent = self._cluster.extent(Topic.EVENTS, partition)
             if position is not None and not extent.first <= position <= extent.next_offset:
                 self._miss(partition, position, extent.first)
-                self._consumer.seek(self._place(partition), extent.first)
-                leapt = True
+                leapt |= self._places.seek(partition, extent.first)
         return leapt
 
     def _miss(self, partition: int, offset: int, first: int) -> None:
@@ -185,7 +186,7 @@ class KafkaFollower:
         """So that the next poll delivers them."""
         for record in reversed(records):
             if record.partition in self._held:
-                self._consumer.seek(self._place(record.partition), record.offset)
+                self._places.seek(record.partition, record.offset)
 
     def _lost(self, partition: int) -> Fenced:
         self._held.pop(partition, None)
@@ -193,9 +194,6 @@ class KafkaFollower:
             f"partition {partition} of {self._name} is another member's of group {self._group} by now; nothing was settled."
             " What was read of it here comes to that member again"
         )
-
-    def _place(self, partition: int) -> TopicPartition:
-        return TopicPartition(self._name, partition)
 
     def _check_open(self) -> None:
         if self._closed:

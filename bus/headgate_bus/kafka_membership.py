@@ -1,10 +1,7 @@
-"""Being one of a consumer group: a subscribed consumer, how it joins, and what the group gives and takes."""
+"""Being one of a consumer group: a subscribed consumer, and how it joins."""
 
-from collections.abc import Collection
 from concurrent.futures import Future, wait
-from typing import Any
 
-from kafka import ConsumerRebalanceListener, TopicPartition
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.errors import KafkaError
 from kafka.structs import MemberState
@@ -12,37 +9,11 @@ from kafka.structs import MemberState
 from headgate_bus.kafka_address import KafkaAddress
 from headgate_bus.kafka_calls import KafkaCalls
 from headgate_bus.kafka_clients import CLOSE_TIMEOUT_S, new_consumer
+from headgate_bus.kafka_comings import Comings
 from headgate_bus.kafka_errors import translated
+from headgate_bus.kafka_places import KafkaPlaces
 
 JOIN_TIMEOUT_S = 30.0
-
-
-class Comings(ConsumerRebalanceListener):  # type: ignore[misc]  # the client has no types
-    """Notes what the group gives and takes; called while `poll` runs, and must not wait for anything."""
-
-    def __init__(self, consumer: Any) -> None:
-        self._consumer = consumer
-        self.given: set[int] = set()
-        self.lost: set[int] = set()
-        """Whatever was taken since the last look, given again or not."""
-        self.changed = False
-
-    def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
-        for place in assigned:
-            # Without a position the consumer would ask for the committed one, and fail where there is none.
-            self._consumer.seek(place, 0)
-            self._consumer.pause(place)
-            self.given.add(place.partition)
-            self.changed = True
-
-    def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
-        numbers = {place.partition for place in revoked}
-        self.given -= numbers
-        self.lost |= numbers
-        self.changed = True
-
-    def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
-        self.on_partitions_revoked(lost)
 
 
 class KafkaMembership:
@@ -64,7 +35,8 @@ class KafkaMembership:
             # What is held stays held, and goes on, while others join and leave.
             partition_assignment_strategy=(CooperativeStickyAssignor,),
         )
-        self.comings = Comings(self.consumer)
+        self.places = KafkaPlaces(self.consumer, topic)
+        self.comings = Comings(self.places)
         self.consumer.subscribe([topic], listener=self.comings)
 
     def has_joined(self, timeout_s: float) -> bool:

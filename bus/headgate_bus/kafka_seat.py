@@ -9,8 +9,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from kafka import TopicPartition
-from kafka.errors import IllegalStateError, KafkaError
+from kafka.errors import KafkaError
 from kafka.structs import MemberState
 
 from headgate_bus.errors import BusError, BusUnavailable, Fenced
@@ -87,7 +86,7 @@ class KafkaSeat:
     def committed(self, partition: int) -> int | None:
         self._check_open()
         try:
-            found = self._consumer.committed(self._place(partition), timeout_ms=int(ANSWER_TIMEOUT_S * 1000))
+            found = self._consumer.committed(self._places.of(partition), timeout_ms=int(ANSWER_TIMEOUT_S * 1000))
         except KafkaError as error:
             raise translated(error, f"looking up what group {self._group} has committed", self._address) from error
         if found is None or found < 0:
@@ -98,7 +97,7 @@ class KafkaSeat:
 
     def seek(self, partition: int, offset: int) -> None:
         self._check_held(partition)
-        self._consumer.seek(self._place(partition), offset)
+        self._places.seek(partition, offset)
         self._sought.add(partition)
         self._set_flow(partition)
 
@@ -149,6 +148,7 @@ class KafkaSeat:
     def _sit_down(self) -> None:
         self._member = KafkaMembership(self._address, self._group, self._name, self._calls)
         self._consumer = self._member.consumer
+        self._places = self._member.places
         self._comings = self._member.comings
 
     def _stand_up(self) -> None:
@@ -162,8 +162,7 @@ class KafkaSeat:
         try:
             return as_records(self._consumer.poll(timeout_ms=int(timeout_s * 1000), max_records=max_records))
         except OUT_OF_RANGE as error:
-            places = [self._place(partition) for partition in self._sought & self._publishers.keys()]
-            positions = {place.partition: self._consumer.position(place, timeout_ms=0) for place in places}
+            positions = {each: self._places.position(each) for each in self._sought & self._publishers.keys()}
             check_offsets(
                 self._name,
                 {partition: offset for partition, offset in positions.items() if offset is not None},
@@ -180,19 +179,16 @@ class KafkaSeat:
         """So that the next poll delivers them."""
         for record in reversed(records):
             if record.partition in self._publishers:
-                self._consumer.seek(self._place(record.partition), record.offset)
+                self._places.seek(record.partition, record.offset)
 
     def _settle_changes(self) -> bool:
         """Whether a partition came or went."""
-        if not self._comings.changed and not self._openings:
+        change = self._comings.take()
+        if not change.is_new and not self._openings:
             return False
-        self._comings.changed = False
-        given = self._comings.given
+        given = change.given
         # One that was lost and given again within one poll was another's in between, or may have been.
-        gone = [
-            partition for partition in self._publishers if partition not in given or partition in self._comings.lost
-        ]
-        self._comings.lost.clear()
+        gone = [partition for partition in self._publishers if partition not in given or partition in change.lost]
         for partition in gone:
             self._let_go(partition)
         for partition in [partition for partition in self._openings if partition not in given]:
@@ -211,7 +207,7 @@ class KafkaSeat:
             if not opening.publisher.done() and left > 0:
                 continue
             del self._openings[partition]
-            self._comings.changed = True
+            self._comings.look_again()
             self._publishers[partition] = opened(opening.publisher, 0, self._address, self._calls, partition)
             _logger.info("partition_held", topic=self._name, partition=partition, group=self._group)
             taken = True
@@ -250,10 +246,9 @@ class KafkaSeat:
         if partition not in self._committed:
             self.committed(partition)
         before = self._committed.setdefault(partition, 0)
-        try:
-            position = self._consumer.position(self._place(partition), timeout_ms=0)
-        except IllegalStateError as error:  # the group took it away since the last poll
-            raise self._lost(partition) from error
+        position = self._places.position(partition)
+        if position is None and not self._places.has(partition):  # the group took it away since the last poll
+            raise self._lost(partition)
         end = position if partition in self._sought and position is not None else 0
         if next_offset > end:
             end = self._cluster.extent(Topic.PROPOSALS, partition).next_offset
@@ -264,11 +259,10 @@ class KafkaSeat:
             )
 
     def _set_flow(self, partition: int) -> None:
-        place = self._place(partition)
         if partition in self._sought and partition not in self._paused:
-            self._consumer.resume(place)
+            self._places.resume(partition)
         else:
-            self._consumer.pause(place)
+            self._places.pause(partition)
 
     def _let_go(self, partition: int) -> None:
         publisher = self._publishers.pop(partition, None)
@@ -281,9 +275,6 @@ class KafkaSeat:
 
     def _abandon(self, partition: int) -> None:
         self._openings.pop(partition).publisher.add_done_callback(_close_unused)
-
-    def _place(self, partition: int) -> TopicPartition:
-        return TopicPartition(self._name, partition)
 
     def _check_open(self) -> None:
         if self._closed:

@@ -63,6 +63,8 @@ class _Held:
     memory: TableMemory
     same_since: int
     term: Term
+    may_have_successors: bool = False
+    """Whether others may have written upon it before it was known to be ours: then it isn't decided upon unlooked."""
 
 
 class ManifestLog:
@@ -152,6 +154,7 @@ class ManifestLog:
         standing = None if held.record is None else self.recorded.stand(held.record, self._was_announced)
         if standing is None or standing.since is None:
             return Earlier({}, [], is_same_table=False)
+        held.may_have_successors = False
         if standing.manifest is None:
             return Earlier({}, [])
         told: dict[int, Receipt] = {}
@@ -176,7 +179,7 @@ class ManifestLog:
                 f"{self.recorded.uri} can't be written by this Headgate: manifest {held.version} holds {'; '.join(lost)}, which "
                 f"its successor would lose. Update Headgate"
             )
-        return False
+        return held.may_have_successors
 
     def opened(self, sorted_out: Sequence[Known | Forgotten | New], open_operation: OpenOperation) -> list[Item]:
         """What overwrites begins a group, so that one earlier manifest is in memory at most.
@@ -311,8 +314,8 @@ class ManifestLog:
             record = replace(record, since_memory=0, memory=format_memory(held.memory))
         return _ManifestDraft(self, record, plan, data)
 
-    def applied(self, draft: "_ManifestDraft") -> CommitEvent:
-        """Our own version is there."""
+    def applied(self, draft: "_ManifestDraft", *, is_created: bool) -> CommitEvent:
+        """Our own version is there; whether we made its manifest, or found it with our bytes."""
         held = self._known()
         record = draft.record
         self._claimed = held.term
@@ -321,6 +324,7 @@ class ManifestLog:
             held.same_since = record.id.version
         held.version, held.manifest = record.id.version, draft.plan.manifest
         held.record = replace(record, body=None, memory=None)  # which is in the store by now
+        held.may_have_successors = not is_created
         self._sweeper.after_commit(record)
         return record_event(self.recorded.uri, record)
 
@@ -356,5 +360,5 @@ class _ManifestDraft:
         )
 
     def write(self) -> CommitEvent:
-        write_recorded(self.log.recorded, self.record, self.data)
-        return self.log.applied(self)
+        is_created = write_recorded(self.log.recorded, self.record, self.data)
+        return self.log.applied(self, is_created=is_created)

@@ -1,6 +1,6 @@
 """Deleting commit records of a Milvus table that nobody needs any more, beside its commits: the lowest first, and a prefix only."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 
 from headgate_schemas.logs import get_logger
@@ -10,7 +10,7 @@ from headgate_table.milvus.commit_records import ManifestId, VersionRecord
 from headgate_table.milvus.recorded_log import RecordedLog
 
 KEPT = 1_000
-"""The newest records stay: for the history, and for whoever slept that long."""
+"""Of so many of the newest versions that have records, they stay: for the history, and for whoever slept that long."""
 _EVERY = 100
 """Commits between two looks."""
 
@@ -36,7 +36,7 @@ class RecordSweeper:
 
     def _sweep(self, source: Source, settled: int) -> None:
         try:
-            old = self._records.recorded()[:-KEPT]
+            old = _old(self._records.recorded())
             if old and self._is_settled(old, source, settled):
                 self._records.store.delete([id_.key for id_ in old])
                 _log.info("commit_records_deleted", table=self._records.uri, records=len(old))
@@ -51,3 +51,9 @@ class RecordSweeper:
             if commit is not None and commit.settled is not None:
                 return commit.settled.source != source or commit.settled.next_offset <= settled
         return True
+
+
+def _old(recorded: Sequence[ManifestId]) -> list[ManifestId]:
+    """Those of all but the newest versions. One version may have any number of records, of which one counts."""
+    versions = sorted({id_.version for id_ in recorded})[-KEPT:]
+    return [id_ for id_ in recorded if id_.version < versions[0]]

@@ -1,12 +1,14 @@
 """Histories that would break a table of manifests without the rules of its records: zombies, strangers, equal bytes, losses."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from headgate_bus.interface import Topic
 from headgate_committer.committer import Committer
 from headgate_committer.errors import Overtaken
+from headgate_committer.limits import CommitterLimits
 from headgate_committer.rebind import rebind
 from headgate_schemas.operations import Committed, Duplicate, Rejected, Writer
 from headgate_table.errors import StoreError
@@ -308,6 +310,40 @@ def test_two_committers_that_make_the_same_bytes_give_the_same_answers() -> None
     assert _files(rig) == ["a", "b"]
 
 
+def test_a_version_that_was_there_with_our_bytes_is_not_decided_upon_before_it_is_looked_for_later_ones() -> None:
+    """A stranger committed what is proposed, version by version; the new committer seals what the old one is yet to find."""
+    rig = _rig()
+    inner = rig.stores[TABLE]
+    old = rig.committer("first", limits=CommitterLimits(linger_ms=0, group_proposals=1))
+    rig.propose(merge(adding("a")))
+    rig.settle(old)
+    rig.depose(old)
+    for name in ("b", "c", "d"):
+        foreign_commit(inner, adding(name))
+    ids = [rig.propose(merge(adding(name))) for name in ("b", "c")]
+    lane = next(iter(old._lanes.values()))
+
+    def works() -> None:
+        lane.take(rig.bus.reader(Topic.PROPOSALS, {0: 1}).read(0.0))
+        for _ in ids:
+            lane.work()
+            lane.collect()
+
+    store = FaultyStore(inner, _at(RECORDS, works))
+    rig.settle(rig.committer("second", stores={TABLE: store}))
+    told = rig.receipts()
+    accepted = [
+        (decision.id, version)
+        for version in range(2, newest(inner) + 1)
+        if (record := record_of(inner, version)) is not None and record.commit is not None
+        for decision in record.commit.decisions
+        if decision.accepted
+    ]
+    assert accepted == [(ids[0], 2), (ids[1], 5)]
+    assert {identity: told[identity].version for identity in ids} == dict(accepted)  # type: ignore[union-attr]  # both were accepted
+    assert _files(rig) == ["a", "b", "c", "d", "c"]
+
+
 def test_a_number_that_was_cleaned_away_does_not_count() -> None:
     """A committer sleeps before its manifest; others commit, and manifests up to the newest are deleted."""
     rig = _rig("a")
@@ -521,6 +557,32 @@ def test_old_records_are_deleted_the_newest_thousand_stay_and_nothing_is_forgott
         proposals[0].id: Duplicate(1, proposals[0].id),
         proposals[305].id: Duplicate(306, proposals[305].id),
     }
+
+
+def test_records_of_manifests_that_never_came_to_be_push_out_none_that_is_needed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A store took records and refused manifests for a weekend: each attempt in a container's form has other bytes."""
+    monkeypatch.setattr("headgate_committer.record_sweeping.KEPT", 100)
+    rig = _rig(*(f"f{number}" for number in range(20)))
+    store = rig.stores[TABLE]
+    committer = rig.committer("one")
+    proposals = [rig.proposal(merge(stat(f"k{number % 7}", f"v{number}"))) for number in range(100)]
+    for number, proposal in enumerate(proposals):
+        rig.send(proposal)
+        rig.settle(committer)
+        if number == 90:
+            here = record_of(store, newest(store))
+            assert here is not None
+            for attempt in range(150):
+                stray = replace(here, id=ManifestId(here.id.version, digest_of(b"%d" % attempt)))
+                store.put(stray.id.key, encode_record(stray))
+    committer.close()
+    assert recorded(store).recorded()[0].version == 21
+    rig.events()
+    rig.send(proposals[0])
+    rig.settle(rig.committer("two"))
+    assert rig.receipts() == {proposals[0].id: Duplicate(21, proposals[0].id)}
 
 
 def test_another_table_in_the_place_of_the_known_one_is_read_anew() -> None:

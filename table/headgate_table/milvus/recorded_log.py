@@ -4,9 +4,9 @@ Before a committer decides upon a version it has seen its record, and after that
 (docs/decisions/0013-milvus-through-the-committer.md). What a record says is `commit_records`' subject.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
@@ -219,27 +219,27 @@ class RecordedLog:
         """
         after = 0 if known is None else known.id.version
         there = frozenset(self.found().versions)
-        recorded = self.recorded(after)
-        rivals = Counter(id_.version for id_ in recorded)
-        for id_ in reversed(recorded):
-            if id_.version >= before:
-                continue
-            is_whole = there.issuperset(range(max(id_.version - 1, 1), before))
-            data = self.bytes_of(id_.version) if id_.version in there else None
-            if data is not None and digest_of(data) != id_.digest:
-                continue  # somebody else took the number
-            record = self.record(id_)
-            if record is None:
-                continue
-            can_tell = data is not None or rivals[id_.version] == 1
-            if not is_whole and believed is not always and not (can_tell and believed(record)):
-                raise CorruptTable(
-                    f"{self.uri} has the record of a commit {id_.version}, but manifests around that version are gone, so "
-                    f"nobody can tell whether its proposals were committed. Bring the manifests back; or compare "
-                    f"manifest-{id_.version}.avro with the newest, propose anew what is missing, and run `headgate table "
-                    f"rebind {self.uri}`, which takes the commit for valid"
-                )
-            return record
+        recorded = (id_ for id_ in reversed(self.recorded(after)) if id_.version < before)
+        for version, ids in groupby(recorded, key=lambda id_: id_.version):
+            rivals = tuple(ids)
+            data = self.bytes_of(version) if version in there else None
+            digest = None if data is None else digest_of(data)
+            for id_ in rivals:
+                if digest is not None and digest != id_.digest:
+                    continue  # somebody else took the number
+                record = self.record(id_)
+                if record is None:
+                    continue
+                is_whole = there.issuperset(range(max(version - 1, 1), before))
+                can_tell = digest is not None or len(rivals) == 1
+                if not is_whole and believed is not always and not (can_tell and believed(record)):
+                    raise CorruptTable(
+                        f"{self.uri} has the record of a commit {version}, but manifests around that version are gone, so "
+                        f"nobody can tell whether its proposals were committed. Bring the manifests back; or compare "
+                        f"manifest-{version}.avro with the newest, propose anew what is missing, and run `headgate table "
+                        f"rebind {self.uri}`, which takes the commit for valid"
+                    )
+                return record
         return known
 
 

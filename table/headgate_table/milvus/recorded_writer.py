@@ -15,8 +15,10 @@ _ATTEMPTS = 5
 """How often the same bytes are written when the store doesn't say what became of them."""
 
 
-def write_recorded(log: RecordedLog, record: VersionRecord, manifest: bytes) -> None:
-    """Commit the version. May be called again with the same values after `OutcomeUnknown`.
+def write_recorded(log: RecordedLog, record: VersionRecord, manifest: bytes) -> bool:
+    """Commit the version; whether it was plainly created. If not, it may have been there for long, with others upon it.
+
+    May be called again with the same values after `OutcomeUnknown`.
 
     Raises `NumberTaken` when the version is another's, also where its bytes are ours but its record isn't;
     `PredecessorGone` when it stands over a log that was cleaned meanwhile; `OutcomeUnknown` when nobody can tell. A
@@ -24,12 +26,13 @@ def write_recorded(log: RecordedLog, record: VersionRecord, manifest: bytes) -> 
     """
     is_ours = _put_record(log, record)
     version = record.id.version
-    may_be_there = False
+    is_created = may_be_there = False
     reason = ""
     try:
         for _ in range(_ATTEMPTS):
             match log.store.create(manifest_key("", version), manifest):
                 case Created():
+                    is_created = True
                     break
                 case AlreadyExists():
                     reason = "it was there, and then it wasn't"
@@ -50,6 +53,7 @@ def write_recorded(log: RecordedLog, record: VersionRecord, manifest: bytes) -> 
         if may_be_there:
             raise _unknown(log, record, str(error)) from error
         raise
+    return is_created
 
 
 def _put_record(log: RecordedLog, record: VersionRecord) -> bool:

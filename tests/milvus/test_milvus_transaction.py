@@ -302,7 +302,7 @@ def test_stats_with_metadata_need_a_form_that_holds_them(store: MemoryStore) -> 
 
 
 def test_one_text_in_place_of_a_list_of_files_is_refused(store: MemoryStore) -> None:
-    with pytest.raises(InvalidInput, match="are one text"):
+    with pytest.raises(InvalidInput, match="give a list of paths"):
         _open(store).update_stat("k", "abc")
 
 

@@ -127,6 +127,8 @@ def check_path(path: str) -> str:
     It may be bare, relative, absolute or an address: external tables have files anywhere. But it names one place only,
     whoever reads it, and stays below the table's folder if it is relative.
     """
+    if not isinstance(path, str):
+        raise InvalidInput(f"path {path!r:.200} can't be stored in a manifest: give it as a text")
     problem = _problem(path)
     if problem:
         raise InvalidInput(f"path {path[:200]!r} can't be stored in a manifest: {problem}")

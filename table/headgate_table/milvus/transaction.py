@@ -1,6 +1,7 @@
 """`Transaction`: changes to a table of Milvus manifests, gathered by calls that can be chained and committed as one version."""
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self, assert_never
 
@@ -71,7 +72,7 @@ class Transaction:
     @classmethod
     def open(
         cls,
-        store: Store | str,
+        store: Store | str | os.PathLike[str],
         base_path: str = "",
         version: int = LATEST,
         resolver: Resolver | ResolverFunction = FAIL,
@@ -88,19 +89,20 @@ class Transaction:
         A new table gets raw manifests of version 1, any other keeps the form that it has, unless `form` names another.
         Raises `VersionNotRetained` for a version that isn't there, `StoreError` where the store can't be asked.
         """
-        if isinstance(version, bool) or version < LATEST:
+        _check_choices(resolver, form, path_policy)
+        if not isinstance(version, int) or isinstance(version, bool) or version < LATEST:
             raise InvalidInput(
                 f"version {version!r} is none: give LATEST, 0 for the empty manifest, or a version's number"
             )
-        if isinstance(retry_limit, bool) or retry_limit < 0:
+        if not isinstance(retry_limit, int) or isinstance(retry_limit, bool) or retry_limit < 0:
             raise InvalidInput(f"retry_limit {retry_limit!r} is none: give 0 or more")
         chosen = ambient or SystemAmbient()
         opened = None
-        if isinstance(store, str):
+        if isinstance(store, str | os.PathLike):
             settings = (
                 storage if isinstance(storage, StoreSettings) else StoreSettings.from_mapping(dict(storage or {}))
             )
-            store = opened = open_store(store, settings, chosen)
+            store = opened = open_store(os.fspath(store), settings, chosen)
         try:
             log = ManifestLog(store, base_path, chosen)
             latest = log.found().latest
@@ -148,6 +150,8 @@ class Transaction:
 
     def append_files(self, groups: Sequence[ColumnGroup]) -> Self:
         """Add rows: the files of each column group, in the table's order. The first append brings the groups."""
+        if isinstance(groups, ColumnGroup):
+            raise InvalidInput("one ColumnGroup was given: give a list, with a group for each of the table's")
         if not groups:
             raise InvalidInput("an append without a column group appends nothing: give a group for each of the table's")
         for group in groups:
@@ -166,8 +170,8 @@ class Transaction:
 
     def update_stat(self, key: str, files: Sequence[str], metadata: Mapping[str, str] = EMPTY) -> Self:
         """Set the files of a key, in place of those that it has."""
-        if isinstance(files, str):
-            raise InvalidInput(f"the files of the stat {key!r} are one text: give a list of paths")
+        if isinstance(files, str) or not isinstance(files, Iterable):
+            raise InvalidInput(f"the files of the stat {key!r} are {files!r:.100}: give a list of paths")
         stat = Stat(tuple(files), metadata)
         check_stat(key, stat)
         return self._with(Updates(added_stats={key: stat}))
@@ -233,9 +237,14 @@ class Transaction:
         result = resolve(self._resolver, self._read, seen, self._updates)
         if isinstance(result, Refused):
             raise self._refusal(result, seen)
-        form = self._form or seen.manifest.form
-        body = encode_manifest(result, form, sync=bytes.fromhex(self._ambient.new_id()))
-        return _Pending(seen.version + 1, replace(result, form=form), body)
+        if not isinstance(result, Manifest):
+            raise InvalidInput(
+                f"the resolver of a commit to {self._log.uri} returned {result!r:.100}: it has to return a Manifest, or Refused"
+            )
+        # Whatever a resolver leaves out: what nobody here understands was not its to drop.
+        result = replace(result, form=self._form or seen.manifest.form, unknown=seen.manifest.unknown or result.unknown)
+        body = encode_manifest(result, sync=bytes.fromhex(self._ambient.new_id()))
+        return _Pending(seen.version + 1, result, body)
 
     def _write(self, next_one: _Pending, *, again: bool = False) -> int | None:
         """The version's number if it is ours, None if it is another writer's."""
@@ -272,3 +281,13 @@ class Transaction:
     def _pause(self, attempt: int, took_s: float) -> None:
         longest = max(took_s, SHORTEST_PAUSE_S) * 2.0 ** min(attempt, MOST_DOUBLINGS)
         self._ambient.sleep(min(longest, LONGEST_PAUSE_S) * self._ambient.jitter())
+
+
+def _check_choices(resolver: object, form: object, path_policy: object) -> None:
+    """What is given by name elsewhere is easily given so here."""
+    if not isinstance(resolver, Resolver) and not callable(resolver):
+        raise InvalidInput(f"resolver {resolver!r:.100} is none: give FAIL, MERGE, OVERWRITE, or a function")
+    if form is not None and not isinstance(form, ManifestForm):
+        raise InvalidInput(f"form {form!r:.100} is none: give a ManifestForm, such as ManifestForm.CONTAINER_V6")
+    if not isinstance(path_policy, PathPolicy):
+        raise InvalidInput(f"path_policy {path_policy!r:.100} is none: give a PathPolicy, such as PathPolicy.BARE")

@@ -4,10 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.milvus import ColumnGroup, DeltaLog, Stat, Updates
+from headgate_schemas.milvus import ColumnGroup, ColumnGroupFile, DeltaLog, Stat, Updates
 from headgate_table.milvus.limits import MAX_ITEMS, MAX_TEXT_BYTES
 from headgate_table.milvus.manifest import Manifest
 from headgate_table.milvus.paths import check_path
+
+_MOST_SHOWN = 100
+"""Characters of a name in a reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +66,31 @@ def check_updates(updates: Updates) -> None:
 
 
 def check_group(group: ColumnGroup) -> None:
+    if not isinstance(group, ColumnGroup):
+        raise InvalidInput(f"{group!r:.100} stands where a ColumnGroup belongs")
     if not group.columns:
         raise InvalidInput("a column group needs a column at least")
+    if isinstance(group.columns, str):
+        raise InvalidInput(f"the columns of a group are one text, {group.columns!r:.100}: give a tuple of names")
     if len(set(group.columns)) < len(group.columns):
         raise InvalidInput(f"a column group names a column twice: {', '.join(group.columns[:20])}")
     for text in (*group.columns, group.format):
         _check_text(text, "a column's name or a format", empty=False)
     for file in group.files:
-        check_path(file.path)
-        _check_number(file.start_index, f"the start index of {file.path}")
-        _check_number(file.end_index, f"the end index of {file.path}")
-        if len(file.metadata) > MAX_TEXT_BYTES:
-            raise InvalidInput(f"the metadata of {file.path} takes more than {MAX_TEXT_BYTES} bytes")
-        for key, value in file.properties.items():
-            _check_text(key, f"a property of {file.path}")
-            _check_text(value, f"a property of {file.path}")
+        _check_file(file)
+
+
+def _check_file(file: ColumnGroupFile) -> None:
+    if not isinstance(file, ColumnGroupFile):
+        raise InvalidInput(f"{file!r:.100} stands where a ColumnGroupFile belongs")
+    check_path(file.path)
+    _check_number(file.start_index, f"the start index of {file.path}")
+    _check_number(file.end_index, f"the end index of {file.path}")
+    if not isinstance(file.metadata, bytes) or len(file.metadata) > MAX_TEXT_BYTES:
+        raise InvalidInput(f"the metadata of {file.path} is no bytes of up to {MAX_TEXT_BYTES}")
+    for key, value in file.properties.items():
+        _check_text(key, f"a property of {file.path}")
+        _check_text(value, f"a property of {file.path}")
 
 
 def check_delta_log(log: DeltaLog) -> None:
@@ -104,7 +117,7 @@ def _with_files(
     if not groups:
         repeated = _repeated(appended)
         if repeated is not None:
-            return Refused("column_exists", f"column {repeated!r} stands in two of the appended column groups")
+            return Refused("column_exists", f"column {_cut(repeated)!r} stands in two of the appended column groups")
         return appended
     if len(groups) != len(appended):
         return Refused(
@@ -120,7 +133,7 @@ def _with_files(
         if group.format != new.format:
             return Refused(
                 "group_mismatch",
-                f"column group {index} is stored as {group.format!r} in the table and as {new.format!r} in the append",
+                f"column group {index} is stored as {_cut(group.format)!r} in the table and as {_cut(new.format)!r} in the append",
             )
     return tuple(replace(group, files=group.files + new.files) for group, new in zip(groups, appended, strict=True))
 
@@ -128,7 +141,7 @@ def _with_files(
 def _with_group(groups: tuple[ColumnGroup, ...], added: ColumnGroup) -> tuple[ColumnGroup, ...] | Refused:
     repeated = _repeated((*groups, added))
     if repeated is not None:
-        return Refused("column_exists", f"column {repeated!r} already exists in a column group of the table")
+        return Refused("column_exists", f"column {_cut(repeated)!r} already exists in a column group of the table")
     if groups and groups[0].num_rows != added.num_rows:
         return Refused(
             "row_count_mismatch",
@@ -153,10 +166,17 @@ def _columns(groups: tuple[ColumnGroup, ...]) -> Iterator[str]:
 
 
 def _shown(columns: tuple[str, ...]) -> str:
-    return f"({', '.join(columns[:10])}{', …' if len(columns) > 10 else ''})"
+    return f"({', '.join(_cut(column) for column in columns[:10])}{', …' if len(columns) > 10 else ''})"
+
+
+def _cut(name: str) -> str:
+    """A name may be long, and a reason is read by people."""
+    return name if len(name) <= _MOST_SHOWN else f"{name[:_MOST_SHOWN]}…"
 
 
 def _check_text(text: str, what: str, *, empty: bool = True) -> None:
+    if not isinstance(text, str):
+        raise InvalidInput(f"{what} is {text!r:.100}: give a text")
     if not text and not empty:
         raise InvalidInput(f"{what} is empty")
     try:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from headgate_committer.commit_events import event_of
 from headgate_schemas.events import CommitEvent
-from headgate_table.errors import VersionNotRetained
 from headgate_table.indextables.commit_info import CommitRecord
 from headgate_table.milvus.commit_records import FileCounts, VersionRecord
 from headgate_table.milvus.file_changes import file_counts
@@ -43,12 +42,12 @@ def events_of(log: RecordedLog, came: Came, now_ms: int) -> list[CommitEvent]:
             events.append(record_event(log.uri, record))
             before = None
             continue
-        before = before or _manifest(log, version - 1)
-        after = _manifest(log, version)
+        before = before or log.readable(version - 1)
+        after = log.readable(version)
         if after is not None:
             counts = file_counts(before or Manifest(), after)
             events.append(_event(log.uri, version, CommitRecord(time_ms=now_ms), counts))
-        before = after
+            before = after
     return events
 
 
@@ -62,12 +61,3 @@ def _event(uri: str, version: int, commit: CommitRecord, counts: FileCounts) -> 
         added_bytes=counts.added_bytes,
         removed_bytes=counts.removed_bytes,
     )
-
-
-def _manifest(log: RecordedLog, version: int) -> Manifest | None:
-    if version == 0:
-        return Manifest()
-    try:
-        return log.read(version).manifest
-    except VersionNotRetained:
-        return None

@@ -70,7 +70,7 @@ def plan_manifest(
         met = Seen(seen.version, manifest, version if is_grown else seen.same_since)
         result = _decided(item, met, read, base, so_far)
         if fits is not None and isinstance(result, Manifest):
-            result = fits(result) or result
+            result = fits(replace(result, form=seen.manifest.form)) or result
         if isinstance(result, Manifest):
             manifest, is_grown = result, True
         decisions.append(so_far.decided(item.undecided, result if isinstance(result, Refusal) else None))

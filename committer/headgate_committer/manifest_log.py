@@ -24,7 +24,7 @@ from headgate_schemas.events import CommitEvent
 from headgate_schemas.logs import get_logger
 from headgate_schemas.operations import Milvus, Receipt, RejectCode
 from headgate_schemas.sources import Source
-from headgate_table.errors import TableNotFound, UnsupportedTable, VersionNotRetained
+from headgate_table.errors import TableNotFound, UnsupportedTable
 from headgate_table.indextables.commit_info import CommitRecord, Term, record_of
 from headgate_table.indextables.decide import Refusal
 from headgate_table.indextables.memory import MemoryLimits, TableMemory
@@ -268,12 +268,7 @@ class ManifestLog:
                 return None
             if version == held.version:
                 return held.manifest
-            if version == 0:
-                return Manifest(form=held.manifest.form)
-            try:
-                return self.recorded.read(version).manifest
-            except VersionNotRetained:
-                return None
+            return self.recorded.readable(version)
         return None
 
     def _encoded(self, manifest: Manifest) -> bytes | Refusal:

@@ -164,6 +164,16 @@ def test_an_overwrite_of_a_version_that_is_gone_is_refused() -> None:
     assert _refused(_decided(rig, overwrite(adding("d"), 1))[0]) is RejectCode.RESOLVER_REFUSED
 
 
+def test_an_overwrite_of_a_damaged_version_is_refused_and_holds_up_nobody() -> None:
+    rig = _rig()
+    for name in ("a", "b"):
+        _decided(rig, merge(adding(name)))
+    rig.stores[TABLE].put("_metadata/manifest-1.avro", b"")
+    refused, accepted = _decided(rig, overwrite(adding("c"), 1), merge(adding("d")))
+    assert (_refused(refused), _versions([accepted])) == (RejectCode.RESOLVER_REFUSED, [3])
+    assert names_in(manifest_of(rig.stores[TABLE])) == ["a", "b", "d"]
+
+
 def test_what_was_removed_by_an_overwrite_is_announced_so() -> None:
     rig = _rig()
     _decided(rig, merge(adding("a")))
@@ -326,6 +336,20 @@ def test_foreign_versions_that_are_met_on_the_way_are_announced() -> None:
         (3, "unknown", 1),
         (4, "Milvus", 1),
     ]
+
+
+def test_a_foreign_version_that_is_damaged_and_was_overcome_holds_up_nobody() -> None:
+    rig = _rig()
+    committer = rig.committer()
+    rig.propose(merge(adding("a")))
+    rig.settle(committer)
+    for name in ("x", "y"):
+        foreign_commit(rig.stores[TABLE], adding(name))
+    rig.stores[TABLE].put("_metadata/manifest-2.avro", b"")
+    identity = rig.propose(merge(adding("b")))
+    rig.settle(committer)
+    assert rig.receipts()[identity] == Committed(4, identity)
+    assert names_in(manifest_of(rig.stores[TABLE])) == ["a", "x", "y", "b"]
 
 
 def test_a_manifest_is_that_of_a_transaction_without_a_committer() -> None:

@@ -60,7 +60,7 @@ def _decided(operation: Milvus, seen: Seen, read: Manifest | None, base: Base) -
             )
         if operation.resolver is Resolver.OVERWRITE:
             if read is None:
-                return Refusal(RejectCode.RESOLVER_REFUSED, f"version {version} isn't there any more")
+                return Refusal(RejectCode.RESOLVER_REFUSED, f"version {version} isn't there any more, or can't be read")
             was_read = VersionedManifest(version, read)
         elif version < seen.same_since:
             was_read = VersionedManifest(version, seen.manifest)

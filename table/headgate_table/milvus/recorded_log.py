@@ -10,7 +10,7 @@ from itertools import groupby
 
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
-from headgate_table.errors import CommitConflict, CorruptTable, ObjectMissing, VersionNotRetained
+from headgate_table.errors import CommitConflict, CorruptTable, ObjectMissing, UnsupportedTable, VersionNotRetained
 from headgate_table.indextables.commit_info import CommitRecord
 from headgate_table.indextables.memory import MemoryLimits, TableMemory
 from headgate_table.indextables.memory_text import UnreadableMemory, parse_memory
@@ -86,6 +86,19 @@ class RecordedLog:
             raise VersionNotRetained(f"{self.uri} has no version {version}: {there}")
         manifest = decode_manifest(data, f"{self.uri}/{manifest_key('', version)}")
         return ReadVersion(ManifestId(version, digest_of(data)), manifest)
+
+    def readable(self, version: int) -> Manifest | None:
+        """What an earlier version says; None where it is gone or damaged, which must hold up nobody who goes on from the
+        newest. Version 0 is empty."""
+        if version == 0:
+            return Manifest()
+        try:
+            return self.read(version).manifest
+        except VersionNotRetained:
+            return None
+        except (CorruptTable, UnsupportedTable) as error:
+            _log.warning("manifest_unreadable", table=self.uri, version=version, reason=str(error))
+            return None
 
     def bytes_of(self, version: int) -> bytes | None:
         try:

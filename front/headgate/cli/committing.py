@@ -33,7 +33,14 @@ Limits = Annotated[
 
 def register(app: typer.Typer) -> None:
     command(app, "committer", committer, also=ON_A_BUS, without=("format",))
-    command(app, "up", up, also=ON_A_BUS, without=("format",))
+    command(
+        app,
+        "up",
+        up,
+        also=ON_A_BUS,
+        without=("format",),
+        short_help="Committer, worker and bus in one process.",
+    )
 
 
 def committer(

@@ -38,7 +38,13 @@ _NEVER = "the demo lost, doubled or damaged something; this should never happen,
 
 
 def register(app: typer.Typer) -> None:
-    command(app, "demo", demo, without=("format", "store", "settings", "settings_file"))
+    command(
+        app,
+        "demo",
+        demo,
+        without=("format", "store", "settings", "settings_file"),
+        short_help="See the whole pipeline run on this machine.",
+    )
 
 
 def demo(

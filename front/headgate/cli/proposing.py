@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated, assert_never
 import typer
 
 from headgate.cli.given import Uri, Where, names, pairs, schema, seconds, wrong
-from headgate.cli.proposing_options import Asked, IsolationName, Kind, ResolverName, check_options
+from headgate.cli.proposing_options import (
+    Asked,
+    IsolationName,
+    Kind,
+    ResolverName,
+    check_options,
+    options_by_operation,
+)
 from headgate.cli.receipts import show_outcome
 from headgate.cli.session import ON_A_BUS, Session, command
 from headgate.commits import Commits
@@ -35,7 +42,7 @@ _WRITER = re.compile(r"(.+):([0-9]{1,18})")
 
 
 def register(app: typer.Typer) -> None:
-    command(app, "propose", propose, also=ON_A_BUS)
+    command(app, "propose", propose, also=ON_A_BUS, epilog=options_by_operation())
 
 
 def propose(
@@ -44,7 +51,11 @@ def propose(
     kind: Annotated[Kind, typer.Argument(metavar="OPERATION", help="One of " + ", ".join(Kind) + ".")],
     file: Annotated[
         list[str] | None,
-        typer.Option("--file", metavar="PATH", help="A Parquet file that lies in the table's folder. Repeat for more."),
+        typer.Option(
+            "--file",
+            metavar="PATH",
+            help="A Parquet file in the table's folder, or in _data of a Milvus table. Repeat for more.",
+        ),
     ] = None,
     path: Annotated[
         list[str] | None,
@@ -52,23 +63,27 @@ def propose(
     ] = None,
     where: Where = None,
     version: Annotated[
-        int | None, typer.Option("--version", metavar="N", help="The version to restore.", min=0)
+        int | None, typer.Option("--version", metavar="N", help="restore: the version to go back to.", min=0)
     ] = None,
     schema_source: Annotated[
-        str | None, typer.Option("--schema", metavar="FILE_OR_DDL", help="The columns: 'id bigint', or a file.")
+        str | None,
+        typer.Option(
+            "--schema", metavar="FILE_OR_DDL", help="create, alter: the columns, such as 'id bigint', or a file."
+        ),
     ] = None,
     partition_by: Annotated[
-        str | None, typer.Option("--partition-by", metavar="a,b", help="Columns that files are partitioned by.")
+        str | None, typer.Option("--partition-by", metavar="a,b", help="create: what files are partitioned by.")
     ] = None,
     config: Annotated[
-        list[str] | None, typer.Option("--config", metavar="KEY=VALUE", help="A line of the table's configuration.")
+        list[str] | None,
+        typer.Option("--config", metavar="KEY=VALUE", help="create, alter: a line of the table's configuration."),
     ] = None,
     unset: Annotated[
-        list[str] | None, typer.Option("--unset", metavar="KEY", help="A line of the configuration to take away.")
+        list[str] | None, typer.Option("--unset", metavar="KEY", help="alter: a line of it to take away.")
     ] = None,
-    name: Annotated[str | None, typer.Option("--name", help="What people call the table.")] = None,
-    description: Annotated[str | None, typer.Option("--description", help="What it is about.")] = None,
-    reason: Annotated[str | None, typer.Option("--reason", help="Why files are to be skipped.")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="create, alter: what people call the table.")] = None,
+    description: Annotated[str | None, typer.Option("--description", help="create, alter: what it is about.")] = None,
+    reason: Annotated[str | None, typer.Option("--reason", help="skip: why.")] = None,
     delta_log: Annotated[
         list[str] | None,
         typer.Option(
@@ -100,10 +115,13 @@ def propose(
         typer.Option("--writer", metavar="APP:SEQ", help="Who proposes, and that one's counter: no seq commits twice."),
     ] = None,
     based_on: Annotated[
-        int | None, typer.Option("--based-on", metavar="N", help="The version that was read.", min=0)
+        int | None, typer.Option("--based-on", metavar="N", help="The version that this change was made for.", min=0)
     ] = None,
     reads: Annotated[
-        str | None, typer.Option("--reads", metavar="EXPR", help="What was read of it; all without it.")
+        str | None,
+        typer.Option(
+            "--reads", metavar="EXPR", help="For serializable: what was read of that version; without it, all."
+        ),
     ] = None,
     isolation: Annotated[
         IsolationName,

@@ -48,6 +48,13 @@ TAKES: dict[Kind, tuple[str, ...]] = {
 """The options that say what is to be done; others of them would be ignored, so they are errors."""
 
 
+def options_by_operation() -> str:
+    """For the end of the help: lines that stay as they are."""
+    width = max(map(len, TAKES))
+    lines = [f"  {kind.value:{width}}  {' '.join(options)}" for kind, options in TAKES.items()]
+    return "\n".join(["\b", "What each operation takes:", *lines])
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What the options say."""

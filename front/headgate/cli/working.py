@@ -19,7 +19,7 @@ Watch = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    command(app, "worker", worker, also=ON_A_BUS, without=("format",))
+    command(app, "worker", worker, also=ON_A_BUS, without=("format",), short_help="Compact, merge and clean tables.")
 
 
 def worker(

@@ -3,12 +3,34 @@
 How they are stored, checked and applied is the table room's.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
-from types import MappingProxyType
+from typing import NamedTuple
 
-EMPTY: Mapping[str, str] = MappingProxyType({})
+
+class _Nothing(Mapping[str, str]):
+    """Without properties: never to be changed, and itself again in another process."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: str) -> str:
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+    def __repr__(self) -> str:
+        return "{}"
+
+    def __reduce__(self) -> str:
+        return "EMPTY"
+
+
+EMPTY: Mapping[str, str] = _Nothing()
 """Shared by the many values that have no properties."""
 
 
@@ -20,18 +42,18 @@ class DeltaLogType(IntEnum):
     EQUALITY = 2
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnGroupFile:
+class ColumnGroupFile(NamedTuple):
     """A data file and the rows that it holds: from `start_index` up to, and not including, `end_index`.
 
-    `metadata` is what manifests up to version 3 keep with a file, `properties` what later ones keep instead.
+    `metadata` is what manifests up to version 3 keep with a file, `properties` what later ones keep instead. A tuple, since
+    manifests have ten thousands of them, and a frozen dataclass takes several times as long to make.
     """
 
     path: str
     start_index: int = 0
     end_index: int = 0
     metadata: bytes = b""
-    properties: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    properties: Mapping[str, str] = EMPTY
 
     @property
     def num_rows(self) -> int:

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import pickle
 from pathlib import Path
 
 import pyarrow as pa
@@ -250,6 +251,14 @@ def test_a_table_is_opened_by_looking(segment: Path) -> None:
     snapshot = table.snapshot()
     assert isinstance(snapshot, MilvusSnapshot)
     assert (table.version, snapshot.paths(), snapshot.num_records) == (3, ["a.parquet", "c.parquet"], 20)
+
+
+def test_a_snapshot_can_be_sent_to_another_process(segment: Path) -> None:
+    snapshot = library.Table.open(str(segment)).snapshot()
+    assert isinstance(snapshot, MilvusSnapshot)
+    received = pickle.loads(pickle.dumps(snapshot))  # noqa: S301  # our own bytes
+    assert received.manifest == snapshot.manifest
+    assert received.files().equals(snapshot.files())
 
 
 def test_a_time_is_a_version_by_the_clock_of_the_store(segment: Path) -> None:

@@ -1,6 +1,7 @@
 """From bytes to a manifest and back, whatever its form. This is the only place that knows how to tell the forms apart."""
 
 from headgate_schemas.errors import InvalidInput
+from headgate_schemas.milvus import EMPTY
 from headgate_table.avro.container import MAGIC as CONTAINER_MAGIC
 from headgate_table.errors import CorruptTable, UnsupportedTable
 from headgate_table.milvus.container import decode_container, encode_container
@@ -59,7 +60,7 @@ def what_is_lost(manifest: Manifest, form: ManifestForm) -> list[str]:
     files = [file for group in manifest.column_groups for file in group.files]
     if version >= 4 and any(file.metadata for file in files):
         lost.append("metadata of data files")
-    if version < 4 and any(file.properties for file in files):
+    if version < 4 and any(file.properties is not EMPTY and file.properties for file in files):
         lost.append("properties of data files")
     if version < 3 and any(stat.metadata for stat in manifest.stats.values()):
         lost.append("metadata of stats")

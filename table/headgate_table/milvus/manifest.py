@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from headgate_schemas.milvus import ColumnGroup, DeltaLog, DeltaLogType, Index, LobFile, Stat
+from headgate_schemas.milvus import EMPTY, ColumnGroup, DeltaLog, DeltaLogType, Index, LobFile, Stat
 
 
 class ManifestForm(Enum):
@@ -79,7 +79,7 @@ class Manifest:
         files = (file for group in self.column_groups for file in group.files)
         return (
             sum(1 + len(group.columns) + len(group.files) for group in self.column_groups)
-            + sum(len(file.properties) for file in files)
+            + sum(len(file.properties) for file in files if file.properties is not EMPTY)
             + len(self.delta_logs)
             + sum(1 + len(stat.paths) + len(stat.metadata) for stat in self.stats.values())
             + sum(1 + len(index.properties) + len(index.index_file_keys) for index in self.indexes)

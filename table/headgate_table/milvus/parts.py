@@ -42,7 +42,7 @@ def _files_with_metadata(cursor: Cursor) -> tuple[ColumnGroupFile, ...]:
     this loop, at a third of the time that the cursor takes; everything else is left to the cursor, and so are the errors.
     """
     files: list[ColumnGroupFile] = []
-    append = files.append
+    append, make = files.append, ColumnGroupFile._make
     data, size = cursor.data, len(cursor.data)
     last, last_stop = b"\x00", 0  # most files begin where the one before ends
     while count := cursor.count():
@@ -60,7 +60,7 @@ def _files_with_metadata(cursor: Cursor) -> tuple[ColumnGroupFile, ...]:
                 if position and data[position] == 0:
                     last, last_stop = data[number_at:position], stop
                     cursor.position = position + 1
-                    append(ColumnGroupFile(path.decode("ascii"), start, stop))
+                    append(make((path.decode("ascii"), start, stop, b"", EMPTY)))
                     continue
             text = cursor.text()
             start, stop = cursor.long(), cursor.long()
@@ -86,15 +86,15 @@ def _short_long(data: bytes, position: int) -> tuple[int, int]:
 def _with_metadata_bytes(files: tuple[ColumnGroupFile, ...]) -> bytes:
     pieces = [long_bytes(len(files))] if files else []
     add = pieces.append
-    for file in files:
-        path = file.path.encode("utf-8")
+    for text, start, stop, metadata, _ in files:
+        path = text.encode("utf-8")
         add(long_bytes(len(path)))
         add(path)
-        add(long_bytes(file.start_index))
-        add(long_bytes(file.end_index))
-        if file.metadata:
-            add(long_bytes(len(file.metadata)))
-            add(file.metadata)
+        add(long_bytes(start))
+        add(long_bytes(stop))
+        if metadata:
+            add(long_bytes(len(metadata)))
+            add(metadata)
         else:
             add(b"\x00")
     add(b"\x00")

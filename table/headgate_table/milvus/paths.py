@@ -68,13 +68,22 @@ def resolved(manifest: Manifest, base: Base, policy: PathPolicy = PathPolicy.BAR
     data_folder = base.below(DATA_FOLDER)
     plain = policy is not PathPolicy.AS_GIVEN
 
-    def file_at(file: ColumnGroupFile) -> ColumnGroupFile:
-        path = file.path
-        path = data_folder + path if plain and _is_bare(path) else at(path, DATA_FOLDER)
-        return ColumnGroupFile(path, file.start_index, file.end_index, file.metadata, file.properties)
-
     def group_at(group: ColumnGroup) -> ColumnGroup:
-        return ColumnGroup(group.columns, tuple(map(file_at, group.files)), group.format)
+        make = ColumnGroupFile._make
+        files = [
+            # Nearly all names are bare: what they become is known without asking further.
+            make(
+                (
+                    data_folder + path if plain and _is_bare(path) else at(path, DATA_FOLDER),
+                    start,
+                    stop,
+                    data,
+                    properties,
+                )
+            )
+            for path, start, stop, data, properties in group.files
+        ]
+        return replace(group, files=tuple(files))
 
     return replace(
         manifest,
@@ -104,7 +113,7 @@ def stored(updates: Updates, base: Base, policy: PathPolicy = PathPolicy.BARE) -
                 assert_never(policy)
 
     def group_as_stored(group: ColumnGroup) -> ColumnGroup:
-        files = tuple(replace(file, path=as_stored(file.path, DATA_FOLDER)) for file in group.files)
+        files = tuple(file._replace(path=as_stored(file.path, DATA_FOLDER)) for file in group.files)
         return replace(group, files=files)
 
     def stats_as_stored(stats: Mapping[str, Stat]) -> dict[str, Stat]:

@@ -21,7 +21,7 @@ def _open(store: MemoryStore | None = None, **options: Any) -> Transaction:
 
 
 def _file(**wrong: Any) -> list[ColumnGroup]:
-    return [ColumnGroup(("id",), (ColumnGroupFile(**{"path": "a", "end_index": 1} | wrong),))]
+    return [ColumnGroup(("id",), (ColumnGroupFile("a", 0, 1)._replace(**wrong),))]
 
 
 @pytest.mark.parametrize(

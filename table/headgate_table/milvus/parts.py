@@ -42,7 +42,7 @@ def _files_with_metadata(cursor: Cursor) -> tuple[ColumnGroupFile, ...]:
     this loop, at a third of the time that the cursor takes; everything else is left to the cursor, and so are the errors.
     """
     files: list[ColumnGroupFile] = []
-    append, make = files.append, ColumnGroupFile._make
+    append, make, kind = files.append, tuple.__new__, ColumnGroupFile
     data, size = cursor.data, len(cursor.data)
     last, last_stop = b"\x00", 0  # most files begin where the one before ends
     while count := cursor.count():
@@ -60,7 +60,7 @@ def _files_with_metadata(cursor: Cursor) -> tuple[ColumnGroupFile, ...]:
                 if position and data[position] == 0:
                     last, last_stop = data[number_at:position], stop
                     cursor.position = position + 1
-                    append(make((path.decode("ascii"), start, stop, b"", EMPTY)))
+                    append(make(kind, (path.decode("ascii"), start, stop, b"", EMPTY)))
                     continue
             text = cursor.text()
             start, stop = cursor.long(), cursor.long()

@@ -18,6 +18,7 @@ from headgate_table.milvus.names import DATA_FOLDER, DELTA_FOLDER, INDEX_FOLDER,
 MAX_PATH_BYTES = 4096
 """Of a path that we store: what file systems take, and four times what object stores do."""
 
+_DOTS = frozenset(("", ".", ".."))
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -68,19 +69,13 @@ def resolved(manifest: Manifest, base: Base, policy: PathPolicy = PathPolicy.BAR
     data_folder = base.below(DATA_FOLDER)
     plain = policy is not PathPolicy.AS_GIVEN
 
+    def data_file_at(path: str) -> str:
+        return data_folder + path if plain and _is_bare(path) else at(path, DATA_FOLDER)
+
     def group_at(group: ColumnGroup) -> ColumnGroup:
-        make = ColumnGroupFile._make
+        make, kind = tuple.__new__, ColumnGroupFile  # at half the time of a call, for ten thousands of them
         files = [
-            # Nearly all names are bare: what they become is known without asking further.
-            make(
-                (
-                    data_folder + path if plain and _is_bare(path) else at(path, DATA_FOLDER),
-                    start,
-                    stop,
-                    data,
-                    properties,
-                )
-            )
+            make(kind, (data_file_at(path), start, stop, data, properties))
             for path, start, stop, data, properties in group.files
         ]
         return replace(group, files=tuple(files))
@@ -166,7 +161,7 @@ def _below(base_path: str, folder: str) -> str:
 
 def _is_bare(path: str) -> bool:
     """A plain name, as nearly all are."""
-    return "/" not in path and path not in ("", ".", "..")
+    return "/" not in path and path not in _DOTS
 
 
 def _in_folder(path: str, base: Base, folder: str) -> str:

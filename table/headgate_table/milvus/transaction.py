@@ -90,11 +90,11 @@ class Transaction:
         Raises `VersionNotRetained` for a version that isn't there, `StoreError` where the store can't be asked.
         """
         _check_choices(resolver, form, path_policy)
-        if not isinstance(version, int) or isinstance(version, bool) or version < LATEST:
+        if not _is_whole(version, LATEST):
             raise InvalidInput(
                 f"version {version!r} is none: give LATEST, 0 for the empty manifest, or a version's number"
             )
-        if not isinstance(retry_limit, int) or isinstance(retry_limit, bool) or retry_limit < 0:
+        if not _is_whole(retry_limit, 0):
             raise InvalidInput(f"retry_limit {retry_limit!r} is none: give 0 or more")
         chosen = ambient or SystemAmbient()
         opened = None
@@ -291,3 +291,7 @@ def _check_choices(resolver: object, form: object, path_policy: object) -> None:
         raise InvalidInput(f"form {form!r:.100} is none: give a ManifestForm, such as ManifestForm.CONTAINER_V6")
     if not isinstance(path_policy, PathPolicy):
         raise InvalidInput(f"path_policy {path_policy!r:.100} is none: give a PathPolicy, such as PathPolicy.BARE")
+
+
+def _is_whole(number: object, least: int) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool) and number >= least

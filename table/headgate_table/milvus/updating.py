@@ -86,7 +86,8 @@ def _check_file(file: ColumnGroupFile) -> None:
     check_path(file.path)
     _check_number(file.start_index, f"the start index of {file.path}")
     _check_number(file.end_index, f"the end index of {file.path}")
-    if not isinstance(file.metadata, bytes) or len(file.metadata) > MAX_TEXT_BYTES:
+    metadata: object = file.metadata
+    if not isinstance(metadata, bytes) or len(metadata) > MAX_TEXT_BYTES:
         raise InvalidInput(f"the metadata of {file.path} is no bytes of up to {MAX_TEXT_BYTES}")
     for key, value in file.properties.items():
         _check_text(key, f"a property of {file.path}")

@@ -37,12 +37,24 @@ def test_sixteen_processes_merge_eight_hundred_updates_on_an_s3_server(versitygw
     _check_all_are_there(found, *_newest(f"s3://{s3_bucket}", "a/t", storage))
 
 
-def test_with_fail_losers_are_told_and_winners_are_all_there(tmp_path: Path) -> None:
+def test_with_fail_losers_are_told_and_winners_are_all_there_on_a_local_disk(tmp_path: Path) -> None:
     storage = {"local.durable": "false"}
-    found = race(Race(str(tmp_path), "t", storage, 8, 20, "fail"))
-    version, manifest = _newest(str(tmp_path), "t", storage)
-    assert len(found.committed) + len(found.lost) == 160
-    assert len(found.lost) > 0
+    found = race(Race(str(tmp_path), "t", storage, PROCESSES, TRANSACTIONS, "fail"))
+    assert len(found.committed) + len(found.lost) == PROCESSES * TRANSACTIONS
+    _check_winners_are_there(found, *_newest(str(tmp_path), "t", storage))
+
+
+def test_with_fail_losers_are_told_and_winners_are_all_there_on_an_s3_server(
+    versitygw: S3Server, s3_bucket: str
+) -> None:
+    storage = _s3(versitygw)
+    found = race(Race(f"s3://{s3_bucket}", "a/t", storage, PROCESSES, 10, "fail"))
+    assert len(found.committed) + len(found.lost) == PROCESSES * 10
+    _check_winners_are_there(found, *_newest(f"s3://{s3_bucket}", "a/t", storage))
+
+
+def _check_winners_are_there(found: Finish, version: int, manifest: Manifest) -> None:
+    assert found.lost
     assert {log.path for log in manifest.delta_logs} == set(found.committed)
     assert sorted(found.committed.values()) == list(range(1, version + 1))
 

@@ -64,6 +64,20 @@ def test_sixteen_processes_with_fifty_transactions_each_lose_and_double_nothing(
         _check(store, told.versions, plan.names)
 
 
+def test_with_fail_losers_are_told_and_winners_are_all_there_in_versions_of_their_own(
+    place: tuple[str, dict[str, str]], bus: str
+) -> None:
+    uri, storage = place
+    plan = Proposers(bus, uri, storage, processes=8, each=5, fail=True)
+    with a_committer_process(bus, storage), proposing(plan) as at_work:
+        told = at_work.result()
+    assert sorted([*told.versions, *told.lost]) == sorted(plan.names)
+    assert told.lost
+    with closing(_opened(uri, storage)) as store:
+        _check(store, told.versions, list(told.versions))
+    assert len(set(told.versions.values())) == len(told.versions)
+
+
 def test_a_committer_that_is_killed_again_and_again_beside_strangers_loses_and_doubles_nothing(
     tmp_path: Path, bus: str
 ) -> None:

@@ -11,6 +11,7 @@ from headgate_table.milvus.recorded_log import RecordedLog
 from headgate_table.store.paths import is_key
 
 _FROM_A_COPY = "bring the file back from a copy of the table"
+_FROM_A_COPY_OR_AWAY = f"{_FROM_A_COPY}; if its writer was interrupted, move it away"
 
 
 def verify_manifests(log: RecordedLog, *, data_files: bool = True) -> VerifyReport:
@@ -30,7 +31,7 @@ def verify_manifests(log: RecordedLog, *, data_files: bool = True) -> VerifyRepo
     newest: Manifest | None = None
     for version in found.versions:
         key = manifest_key("", version)
-        read = findings.attempt(key, lambda version=version: log.read(version), _FROM_A_COPY)  # type: ignore[misc]  # bound per turn
+        read = findings.attempt(key, lambda version=version: log.read(version), _FROM_A_COPY_OR_AWAY)  # type: ignore[misc]  # bound per turn
         findings.versions += 1
         findings.manifests += 1
         if read is None:

@@ -9,14 +9,18 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
 from typing import Any
 
 from headgate_producer.producer import Producer
-from headgate_schemas.operations import Committed, Duplicate
+from headgate_schemas.ambient import SystemAmbient
+from headgate_schemas.milvus import Resolver
+from headgate_schemas.operations import Committed, Duplicate, RejectCode, Rejected
+from headgate_table.milvus.transaction import Transaction
+from headgate_table.store.open import open_store
 from headgate_table.store.settings import StoreSettings
 from support.committing.transactions import deleting
 
@@ -34,6 +38,8 @@ class Proposers:
     processes: int = 16
     each: int = 50
     one_by_one: bool = False
+    fail: bool = False
+    """One by one, and each only if nobody else has committed since it looked; those who lose don't try again."""
     prefix: str = "p"
 
     @property
@@ -48,6 +54,8 @@ class Proposers:
 class Told:
     versions: dict[str, int]
     """By name, the version that its proposer was told."""
+    lost: list[str]
+    """Those who were told that somebody else was first."""
     seconds: float
     """From when all were ready to the last receipt."""
 
@@ -91,17 +99,20 @@ def main() -> None:
     start.wait(WAIT_S)
     before = time.monotonic()
     versions: dict[str, int] = {}
+    lost: list[str] = []
     for _ in children:
         said = told.get(timeout=WAIT_S)
         if isinstance(said, str):
             raise SystemExit(said)
-        versions |= said
-    sys.stdout.write(json.dumps({"versions": versions, "seconds": time.monotonic() - before}) + "\n")
+        versions |= said[0]
+        lost += said[1]
+    seconds = time.monotonic() - before
+    sys.stdout.write(json.dumps({"versions": versions, "lost": lost, "seconds": seconds}) + "\n")
 
 
 def _propose(plan: Proposers, number: int, start: Barrier, told: "Queue[Any]") -> None:
     try:
-        told.put(_proposed(plan, number, start))
+        told.put(_failing(plan, number, start) if plan.fail else (_proposed(plan, number, start), []))
     except BaseException:
         told.put(traceback.format_exc())
         raise
@@ -111,7 +122,7 @@ def _proposed(plan: Proposers, number: int, start: Barrier) -> dict[str, int]:
     versions: dict[str, int] = {}
     names = [plan.name(number, turn) for turn in range(plan.each)]
     at_once = 1 if plan.one_by_one else plan.each
-    with Producer(plan.bus, plan.uri, storage=StoreSettings.from_mapping(plan.storage), threads=False) as producer:
+    with _producer(plan) as producer:
         start.wait(WAIT_S)
         for first in range(0, plan.each, at_once):
             tickets = {name: producer.milvus(deleting(name)) for name in names[first : first + at_once]}
@@ -120,3 +131,27 @@ def _proposed(plan: Proposers, number: int, start: Barrier) -> dict[str, int]:
                 assert isinstance(receipt, Committed | Duplicate), receipt
                 versions[name] = receipt.version
     return versions
+
+
+def _failing(plan: Proposers, number: int, start: Barrier) -> tuple[dict[str, int], list[str]]:
+    versions: dict[str, int] = {}
+    lost: list[str] = []
+    store = open_store(plan.uri, StoreSettings.from_mapping(plan.storage), SystemAmbient())
+    with closing(store), _producer(plan) as producer:
+        start.wait(WAIT_S)
+        for turn in range(plan.each):
+            name = plan.name(number, turn)
+            ticket = producer.milvus(deleting(name), Resolver.FAIL, Transaction.open(store).read_version)
+            match ticket.wait(timeout=WAIT_S):
+                case Committed(version):
+                    versions[name] = version
+                case Rejected(code):
+                    assert code is RejectCode.RESOLVER_REFUSED
+                    lost.append(name)
+                case other:
+                    raise AssertionError(other)
+    return versions, lost
+
+
+def _producer(plan: Proposers) -> Producer:
+    return Producer(plan.bus, plan.uri, storage=StoreSettings.from_mapping(plan.storage), threads=False)

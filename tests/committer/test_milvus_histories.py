@@ -144,6 +144,27 @@ def test_foreign_versions_that_were_met_stay_foreign_whatever_record_comes_later
     assert sealed.commit is None
 
 
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_foreign_version_that_is_met_half_written_is_built_upon_when_it_is_whole(is_known: bool) -> None:
+    """On a local disk the published library opens the manifest's own name, and writes into it."""
+    rig = _rig("a")
+    store = rig.stores[TABLE]
+    committer = rig.committer("second")
+    if is_known:
+        rig.propose(merge(adding("b")))
+        rig.settle(committer)
+    version, whole = newest(store) + 1, next_bytes(store, adding("theirs"))
+    identity = rig.propose(merge(adding("ours")))
+    for written in (0, 9, len(whole) - 1):
+        store.put(manifest_key("", version), whole[:written])
+        _steps(rig, committer, 2)
+        assert identity not in rig.receipts()
+    store.put(manifest_key("", version), whole)
+    _steps(rig, committer)
+    assert rig.receipts()[identity] == Committed(version + 1, identity)
+    assert _files(rig)[-2:] == ["theirs", "ours"]
+
+
 def test_a_committer_of_a_table_that_only_strangers_wrote_begins_on_top() -> None:
     rig = Rig(create=False)
     for name in ("x", "y", "z"):

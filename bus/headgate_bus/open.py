@@ -10,7 +10,7 @@ from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
 
 _SCHEMES = ("kafka", "sqlite")
-_SHOWN = "kafka://host:9092 and sqlite:///path/to/bus.db"
+_SHOWN = ("kafka://host:9092", "sqlite:///path/to/bus.db")
 _SQLITE_OPTIONS = ("partitions", "max_file_bytes")
 _KAFKA_LIBRARY = "kafka"
 
@@ -28,7 +28,7 @@ def open_bus(address: str, ambient: Ambient) -> Bus:
     scheme = scheme.strip().lower()
     if not colon or "\0" in address or not re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme) or rest[:1].isdigit():
         raise InvalidInput(
-            f"this is no address of a bus, for it begins with no scheme: write {_SHOWN}{_guess(address)}"
+            f"this is no address of a bus, for it begins with no scheme: write {' or '.join(_SHOWN)}{_guess(address)}"
         )
     if scheme == "sqlite":
         return _open_sqlite(rest, ambient)
@@ -38,7 +38,7 @@ def open_bus(address: str, ambient: Ambient) -> Bus:
         return _open_kafka(address, ambient)
     near = difflib.get_close_matches(scheme, _SCHEMES, n=1, cutoff=0.5)
     hint = f" Did you mean {near[0]}:?" if near else ""
-    raise InvalidInput(f"no bus has an address that begins with {scheme}:.{hint} Known are {_SHOWN}")
+    raise InvalidInput(f"no bus has an address that begins with {scheme}:.{hint} Known are {' and '.join(_SHOWN)}")
 
 
 def _guess(address: str) -> str:

@@ -162,6 +162,13 @@ def test_its_history_and_changes_are_told_by_files(segment: Path, headgate: Head
     assert [[row["path"] for row in changes[kind]] for kind in ("added", "removed")] == [["c.parquet"], ["b.parquet"]]
 
 
+def test_changes_since_a_version_that_is_yet_to_come_name_those_that_are_there(
+    segment: Path, headgate: Headgate
+) -> None:
+    done = headgate("table", "changes", segment, "--since", 9)
+    assert (done.code, "has no version 9: there are 3 from 1 to 3" in done.err) == (1, True)
+
+
 def test_it_is_described(segment: Path, headgate: Headgate) -> None:
     described = headgate("table", "describe", segment, "--format", "json").json
     assert (described["format"], described["version"], described["num_files"], described["num_manifests"]) == (

@@ -91,9 +91,10 @@ class MilvusTable(Table):
             raise InvalidInput("changes are asked for since a version or since a time: give one of them")
         start = max(since, 0) if since is not None else self._version_before(parse_time(since_timestamp or 0))
         end = self.version if until is None else until
+        before = self._manifest(start)
         if end < start:
             raise InvalidInput(f"changes go forward: `until` is {end}, which is before `since`, {start}")
-        added, removed = changed_files(self._manifest(start), self._manifest(end))
+        added, removed = changed_files(before, self._manifest(end))
         return Changes(start, end, file_table(added), file_table(removed))
 
     def changes_by_version(self, since: int, until: int | None = None) -> Iterator[Changes]:

@@ -219,6 +219,16 @@ def test_a_manifest_that_was_replaced_under_a_committer_is_found(segment: Path, 
     ]
 
 
+@pytest.mark.usefixtures("committing")
+def test_a_newest_version_that_was_replaced_is_found_by_what_it_had_decided(segment: Path, headgate: Headgate) -> None:
+    proposed = headgate("propose", segment, "milvus", "--stat", "k=v", "--format", "json").json
+    newest = segment / "_metadata" / f"manifest-{proposed['version']}.avro"
+    newest.write_bytes((segment / "_metadata" / "manifest-1.avro").read_bytes())
+    done = headgate("table", "verify", segment, "--log-only", "--format", "json")
+    [found] = [finding for finding in done.json["findings"] if finding["severity"] == "warning"]
+    assert f"no version holds what was decided here about {proposed['proposal_id']}" in found["what"]
+
+
 @pytest.mark.parametrize(
     "command",
     [

@@ -1,6 +1,9 @@
 """Everything that is wrong with a Milvus table, as findings: manifests, commit records, and whether data files are there."""
 
-from headgate_table.errors import CorruptTable, StoreError
+from collections.abc import Mapping
+
+from headgate_schemas.sources import Source
+from headgate_table.errors import CorruptTable, UnsupportedTable
 from headgate_table.indextables.verify_report import Findings, VerifyReport
 from headgate_table.milvus.commit_records import ManifestId, VersionRecord
 from headgate_table.milvus.encoding import what_is_lost
@@ -83,15 +86,15 @@ def _check_files(findings: Findings, log: RecordedLog, manifest: Manifest) -> No
 
 
 def _check_records(findings: Findings, log: RecordedLog, ids: dict[int, ManifestId]) -> None:
+    positions: dict[Source, int] = {}
+    others: list[VersionRecord] = []
     unused = 0
     for id_ in log.recorded():
         is_version = ids.get(id_.version) == id_
         record: VersionRecord | None
         try:
             record = log.record(id_)
-        except StoreError:
-            raise
-        except CorruptTable as error:
+        except (CorruptTable, UnsupportedTable) as error:
             if is_version:
                 findings.error(id_.key, str(error), _FROM_A_COPY)
             else:
@@ -99,7 +102,11 @@ def _check_records(findings: Findings, log: RecordedLog, ids: dict[int, Manifest
             continue
         if record is None or not is_version:
             unused += 1
+            others += [] if record is None or id_.version not in ids else [record]
             continue
+        if record.commit is not None and record.commit.settled is not None:
+            settled = record.commit.settled
+            positions[settled.source] = max(settled.next_offset, positions.get(settled.source, 0))
         parent = record.parent
         if parent is not None and record.commit is not None and ids.get(parent.version, parent) != parent:
             findings.error(
@@ -107,9 +114,24 @@ def _check_records(findings: Findings, log: RecordedLog, ids: dict[int, Manifest
                 f"version {id_.version} was decided upon other bytes than those that are there: it was replaced",
                 "bring back what the committer wrote; on a local disk, let the other library write elsewhere",
             )
+    for record in others:
+        _check_other(findings, record, positions)
     if unused:
         findings.note(
             "_headgate/commits/",
             f"{unused} records are of manifests that never came to be, or are gone",
             "nothing to do",
+        )
+
+
+def _check_other(findings: Findings, record: VersionRecord, positions: Mapping[Source, int]) -> None:
+    """A record beside a manifest of other bytes: usually of a lost race, whose proposals were decided in a later version."""
+    settled = None if record.commit is None else record.commit.settled
+    if settled is not None and settled.next_offset > positions.get(settled.source, 0):
+        ids = "" if record.commit is None else ", ".join(decision.id for decision in record.commit.decisions[:3])
+        findings.warning(
+            record.id.key,
+            f"another writer's manifest has this number, and no version holds what was decided here about {ids}",
+            "where a committer is yet to decide that anew, nothing; where its authors have receipts, the manifest was "
+            "replaced: propose that again with new ids",
         )

@@ -8,7 +8,7 @@ from headgate_schemas.errors import InvalidInput
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.options import TableOptions, table_options
 from headgate_table.indextables.resources import ReadResources
-from headgate_table.store.addresses import table_address
+from headgate_table.store.addresses import lies_below, table_address
 from headgate_table.store.open import StoreSettings, open_store
 
 
@@ -49,11 +49,14 @@ class StoredTables:
             if address != uri:
                 # Positions are kept by table: under two spellings, one table would be decided in two orders.
                 raise NotServed(f"{uri!r} is not the one spelling of its address: send proposals to {address!r}")
+            if self._roots and not lies_below(uri, self._roots):
+                # Before anything is opened: a store of strangers is not even asked for credentials.
+                raise NotServed(f"{uri} lies outside of the roots that this committer serves: {', '.join(self._roots)}")
             store = open_store(uri, self._settings, self._ambient)
+        except NotServed:
+            raise
         except InvalidInput as error:
             raise NotServed(str(error)) from None
-        if self._roots and not any(uri == root or uri.startswith(f"{root.rstrip('/')}/") for root in self._roots):
-            raise NotServed(f"{uri} lies outside of the roots that this committer serves: {', '.join(self._roots)}")
         return LogReader(store, self._resources)
 
     def options(self, configuration: Mapping[str, str]) -> TableOptions:

@@ -78,6 +78,9 @@ class ProcessKeys:
     def addresses(self, key: str, text: str) -> tuple[str, ...]:
         """Addresses with commas between them."""
         found = tuple(parts(text))
+        if text.strip() and not found:
+            # To take it for none could mean to serve every table.
+            raise self._wrong(key, text, "addresses with commas between them, or nothing at all")
         if len(found) > MAX_ROOTS:
             raise InvalidInput(
                 f"{key} are {len(found)}, more than the {MAX_ROOTS} that a {self.process} takes (MAX_ROOTS)"

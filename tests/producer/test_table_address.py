@@ -35,6 +35,8 @@ def test_a_symbolic_link_leads_to_the_table_itself(tmp_path: Path) -> None:
         ("s3n://lake/a/b/", "s3://lake/a/b"),
         ("s3a://lake", "s3://lake"),
         ("azure://box/a", "az://box/a"),
+        ("wasbs://box@Account.blob.core.windows.net/a", "abfss://box@account.dfs.core.windows.net/a"),
+        ("ABFS://box@account.DFS.core.windows.net/a", "abfss://box@account.dfs.core.windows.net/a"),
         ("abfss://box@account.dfs.core.windows.net/a//", "abfss://box@account.dfs.core.windows.net/a"),
         ("memory://test", "memory://test"),
     ],

@@ -13,7 +13,7 @@ from headgate_schemas.errors import InvalidInput
 from headgate_schemas.operations import Operation, Receipt
 from headgate_schemas.version import __version__
 from headgate_table.indextables.resources import ReadResources
-from headgate_table.store.addresses import table_address
+from headgate_table.store.addresses import lies_below, table_address
 from headgate_table.store.interface import Store
 from headgate_table.store.open import open_store
 from headgate_table.store.settings import StoreSettings
@@ -67,7 +67,7 @@ class ProposedTables:
                 return False  # the committer takes proposals under the one spelling only
         except InvalidInput:
             return False
-        return not self._roots or any(uri == root or uri.startswith(f"{root.rstrip('/')}/") for root in self._roots)
+        return not self._roots or lies_below(uri, self._roots)
 
     def open(self, uri: str) -> Table:
         return Table(self._store(uri), self._ambient, self._resources, self._overrides, self._proposing.to(uri))

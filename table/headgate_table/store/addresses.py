@@ -4,11 +4,12 @@ Opening a store is `open`'s. What lies behind an address is not looked at, excep
 """
 
 import os
+from collections.abc import Sequence
 
 from headgate_schemas.errors import InvalidInput
 from headgate_table.store.open import file_path
 
-_SAME = {"s3a": "s3", "s3n": "s3", "azure": "az"}
+_SAME = {"s3a": "s3", "s3n": "s3", "azure": "az", "abfs": "abfss", "wasb": "abfss", "wasbs": "abfss"}
 
 
 def table_address(uri: str) -> str:
@@ -30,4 +31,24 @@ def table_address(uri: str) -> str:
     authority, _, prefix = rest.partition("/")
     if not authority:
         raise InvalidInput(f"{uri!r} names no bucket or container")
-    return f"{_SAME.get(known, known)}://{authority}/{prefix.strip('/')}".rstrip("/")
+    known = _SAME.get(known, known)
+    if known == "abfss":
+        authority = _azure_authority(authority)
+    return f"{known}://{authority}/{prefix.strip('/')}".rstrip("/")
+
+
+def _azure_authority(authority: str) -> str:
+    """`container@account.dfs.domain`, whichever of the account's two services and whatever case was written."""
+    container, at, host = authority.partition("@")
+    account, dot, suffix = host.lower().partition(".")
+    if suffix.startswith("blob."):
+        suffix = f"dfs.{suffix.removeprefix('blob.')}"
+    return f"{container}{at}{account}{dot}{suffix}"
+
+
+def lies_below(address: str, roots: Sequence[str]) -> bool:
+    """Whether one of these roots is, or holds, the table at this address; all of them as `table_address` spells them.
+
+    A root holds whole names only: `s3://lake` is no root of `s3://lake-2/t`.
+    """
+    return any(address == root or address.startswith(f"{root.rstrip('/')}/") for root in roots)

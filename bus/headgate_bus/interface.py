@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
+from headgate_schemas import message_shape
 from headgate_schemas.sources import Source
 
-MAX_MESSAGE_BYTES = 1 << 20
+MAX_MESSAGE_BYTES = message_shape.MAX_MESSAGE_BYTES
 """What a topic takes. Larger proposals travel as claim checks."""
 DEFAULT_TIMEOUT_S = 30.0
 EVENT_PARTITIONS = 8

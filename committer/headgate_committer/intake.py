@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from pydantic import TypeAdapter, ValidationError
 
-from headgate_bus.interface import Record
+from headgate_bus.interface import MAX_MESSAGE_BYTES, Record
 from headgate_schemas.cloud_events import PROPOSAL, kind_of, subject_of
 from headgate_schemas.message_shape import Identity, UnreadableMessage
 from headgate_schemas.operations import RejectCode
@@ -48,6 +48,13 @@ def take_in(record: Record) -> Undecided | Undecidable:
     kind = kind_of(record.headers)
     if kind not in ("", PROPOSAL):
         return _aside(record, f"a message of the kind {kind[:100]!r}; this release reads {PROPOSAL}")
+    if len(record.body) > MAX_MESSAGE_BYTES:
+        return _aside(
+            record,
+            f"a body of {len(record.body)} bytes, more than the {MAX_MESSAGE_BYTES} that are read (MAX_MESSAGE_BYTES): send a "
+            f"large operation as a claim check",
+            RejectCode.OVER_BOUND,
+        )
     try:
         proposal = decode_proposal(record.body)
     except UnreadableMessage as error:
@@ -64,8 +71,8 @@ def take_in(record: Record) -> Undecided | Undecidable:
     return Undecided(record, proposal)
 
 
-def _aside(record: Record, reason: str) -> Undecidable:
-    return Undecidable(record, RejectCode.UNREADABLE, reason, _header_id(record), None)
+def _aside(record: Record, reason: str, code: RejectCode = RejectCode.UNREADABLE) -> Undecidable:
+    return Undecidable(record, code, reason, _header_id(record), None)
 
 
 def _header_id(record: Record) -> str | None:

@@ -8,12 +8,14 @@ from pydantic import BeforeValidator, PlainSerializer, ValidationError, WithJson
 
 from headgate_schemas.message_shape import (
     FORMAT,
+    KEYS,
     Count,
     KnownFormat,
     Moment,
     ShortText,
     ToldMessage,
     UnreadableMessage,
+    check_size,
     encoded,
     first_problem,
 )
@@ -55,7 +57,7 @@ class DeadLetter(ToldMessage):
     table: str | None = None
     """As far as headers or body told; so for `proposal`."""
     proposal: str | None = None
-    headers: dict[str, str]
+    headers: Annotated[dict[str, str], KEYS]
     """As they came."""
     body: OriginalBytes
     """The original bytes, in base64; of a body that the topic can't hold again, the beginning."""
@@ -76,6 +78,7 @@ def encode_dead_letter(letter: DeadLetter) -> bytes:
 
 def decode_dead_letter(data: bytes) -> DeadLetter:
     """Raises `UnreadableMessage`."""
+    check_size(data)
     try:
         return DeadLetter.model_validate_json(data)
     except ValidationError as error:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, assert_never
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from headgate_schemas.message_shape import (
+    EACH_UP_TO_THE_FIRST_PROBLEM,
     FORMAT,
     Count,
     Identity,
@@ -17,6 +18,7 @@ from headgate_schemas.message_shape import (
     TableUri,
     ToldMessage,
     UnreadableMessage,
+    check_size,
     encoded,
     first_problem,
 )
@@ -90,7 +92,7 @@ class CommitEvent(ToldMessage):
     committer: str | None = None
     """Who wrote the version; none for direct commits."""
     epoch: Count | None = None
-    proposals: tuple[str, ...] = ()
+    proposals: Annotated[tuple[str, ...], EACH_UP_TO_THE_FIRST_PROBLEM] = ()
     """The accepted ones; none where they would make the message too large."""
 
 
@@ -123,6 +125,7 @@ def encode_event(event: ReceiptEvent | CommitEvent) -> bytes:
 
 def decode_event(data: bytes) -> ReceiptEvent | CommitEvent:
     """Raises `UnreadableMessage`."""
+    check_size(data)
     try:
         return _EVENT.validate_json(data)
     except ValidationError as error:

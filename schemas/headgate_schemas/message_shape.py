@@ -15,6 +15,19 @@ FORMAT: Final = 1
 MAX_BODY_BYTES = 512 << 10
 """A larger proposal travels as a claim check."""
 
+MAX_MESSAGE_BYTES = 1 << 20
+"""No bus takes a longer message; one that comes nevertheless is not read."""
+
+MAX_ITEMS = 200_000
+"""Of one list in a message, such as the files of a proposal: a version file has to hold them all."""
+
+MAX_KEYS = 100_000
+"""Of one map in a message: columns of the widest tables, or schemas in a table's registry."""
+
+MAX_VALUES = 32_000_000
+"""Texts, numbers, lists and maps behind a claim. Reading takes some hundred bytes of memory for each, however short it is;
+those of honest claims have ten bytes and more, so that their size is what bounds them."""
+
 MAX_PROBLEM_CHARS = 300
 """What is said about a message that can't be read; the message itself may be huge."""
 
@@ -43,6 +56,13 @@ Moment = Annotated[int, Field(ge=0, le=253_402_300_799_999)]
 """Epoch milliseconds, up to the end of the year 9999."""
 
 
+EACH_UP_TO_THE_FIRST_PROBLEM: Final = Field(max_length=MAX_ITEMS, fail_fast=True)
+"""For lists. Else a message of a few hundred KiB could be wrong in a million places, each of which would be told in full."""
+
+KEYS: Final = Field(max_length=MAX_KEYS)
+"""For maps."""
+
+
 class AskedMessage(BaseModel):
     """A message that asks for something: a field that we don't know could change what is asked, so it is an error."""
 
@@ -69,6 +89,24 @@ def encoded(message: BaseModel, *, exclude_defaults: bool = False, exclude_none:
         raise UnreadableMessage(f"the message can't be written: {_printable(str(error))[:MAX_PROBLEM_CHARS]}") from None
 
 
+def check_size(data: bytes) -> None:
+    """Raises `UnreadableMessage` for what is longer than any bus takes, before anything of it is read."""
+    if len(data) > MAX_MESSAGE_BYTES:
+        raise UnreadableMessage(
+            f"the message has {len(data)} bytes, more than the {MAX_MESSAGE_BYTES} that are read (MAX_MESSAGE_BYTES): send "
+            f"a large operation as a claim check"
+        )
+
+
+def check_values(data: bytes) -> None:
+    """Raises `UnreadableMessage` for JSON of more values than are read. Counted by its signs, before it is taken apart."""
+    values = data.count(b",") + data.count(b"{") + data.count(b"[")
+    if values > MAX_VALUES:
+        raise UnreadableMessage(
+            f"it has more than {MAX_VALUES} values (MAX_VALUES): make several proposals of fewer files each"
+        )
+
+
 def refuse_repeated_keys(data: bytes) -> None:
     """For JSON that was read before. Raises `UnreadableMessage` where an object has a key twice.
 
@@ -86,10 +124,14 @@ def first_problem(error: ValidationError) -> str:
 
 
 def _once_each(pairs: list[tuple[str, object]]) -> None:
-    if len({key for key, _ in pairs}) != len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise UnreadableMessage(f"the key {_printable(twice)[:_MAX_NAME_CHARS]!r} comes twice in one object")
+    if len({key for key, _ in pairs}) == len(pairs):
+        return
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            # Cut before it is made printable: a key may be as long as the message.
+            raise UnreadableMessage(f"the key {_printable(key[:_MAX_NAME_CHARS])!r} comes twice in one object")
+        seen.add(key)
 
 
 _EACH_KEY_ONCE = json.JSONDecoder(object_pairs_hook=_once_each)

@@ -6,18 +6,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
-from headgate_schemas.message_shape import AskedMessage, Count
+from headgate_schemas.message_shape import EACH_UP_TO_THE_FIRST_PROBLEM, KEYS, MAX_ITEMS, AskedMessage, Count
 from headgate_schemas.milvus import ColumnGroup, ColumnGroupFile, DeltaLog, Resolver, Stat, Updates
 from headgate_schemas.operations import Milvus
-
-MAX_PARTS = 200_000
-"""Files, logs, groups and stats that one transaction names at most: the same bound as that of other operations."""
 
 Long = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 Int = Annotated[int, Field(ge=-(2**31), lt=2**31)]
 Path = Annotated[str, StringConstraints(min_length=1, max_length=4_096)]
 Text = Annotated[str, StringConstraints(max_length=64 << 10)]
 """A name, a key or a property; no reader of manifests takes longer ones."""
+TextMap = Annotated[dict[Text, Text], KEYS]
 Base64 = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z+/]*={0,2}$")]
 
 
@@ -29,7 +27,7 @@ class ColumnGroupFileBody(AskedMessage):
     end_index: Long
     metadata: Base64 = ""
     """Bytes that manifests up to version 3 keep with a file, in base64."""
-    properties: dict[Text, Text] = Field(default_factory=dict)
+    properties: TextMap = Field(default_factory=dict)
     """What later manifests keep with it instead."""
 
     @field_validator("metadata")
@@ -50,15 +48,15 @@ class ColumnGroupFileBody(AskedMessage):
 class ColumnGroupBody(AskedMessage):
     """Columns that are stored together, and files that hold them."""
 
-    columns: Annotated[tuple[Text, ...], Field(min_length=1, max_length=MAX_PARTS)]
-    files: Annotated[tuple[ColumnGroupFileBody, ...], Field(max_length=MAX_PARTS)] = ()
+    columns: Annotated[tuple[Text, ...], Field(min_length=1, max_length=MAX_ITEMS, fail_fast=True)]
+    files: Annotated[tuple[ColumnGroupFileBody, ...], EACH_UP_TO_THE_FIRST_PROBLEM] = ()
     format: Text = "parquet"
 
     def to_group(self) -> ColumnGroup:
         return ColumnGroup(self.columns, tuple(file.to_file() for file in self.files), self.format)
 
 
-Groups = Annotated[tuple[ColumnGroupBody, ...], Field(max_length=MAX_PARTS)]
+Groups = Annotated[tuple[ColumnGroupBody, ...], EACH_UP_TO_THE_FIRST_PROBLEM]
 
 
 class DeltaLogBody(AskedMessage):
@@ -73,8 +71,8 @@ class DeltaLogBody(AskedMessage):
 class StatBody(AskedMessage):
     """The files under one key of the stats."""
 
-    paths: Annotated[tuple[Path, ...], Field(max_length=MAX_PARTS)]
-    metadata: dict[Text, Text] = Field(default_factory=dict)
+    paths: Annotated[tuple[Path, ...], EACH_UP_TO_THE_FIRST_PROBLEM]
+    metadata: TextMap = Field(default_factory=dict)
 
 
 class MilvusBody(AskedMessage):
@@ -84,10 +82,10 @@ class MilvusBody(AskedMessage):
     read_version: Count | None = None
     """The version that was read, 0 for a table without any; needed for `fail` and `overwrite`."""
     added_column_groups: Groups = ()
-    appended_files: Annotated[tuple[Groups, ...], Field(max_length=MAX_PARTS)] = ()
+    appended_files: Annotated[tuple[Groups, ...], EACH_UP_TO_THE_FIRST_PROBLEM] = ()
     """One item an append: a group for each group of the table."""
-    added_delta_logs: Annotated[tuple[DeltaLogBody, ...], Field(max_length=MAX_PARTS)] = ()
-    stats: Annotated[dict[Text, StatBody], Field(max_length=MAX_PARTS)] = Field(default_factory=dict)
+    added_delta_logs: Annotated[tuple[DeltaLogBody, ...], EACH_UP_TO_THE_FIRST_PROBLEM] = ()
+    stats: Annotated[dict[Text, StatBody], KEYS] = Field(default_factory=dict)
     """By key; each replaces what the key had."""
 
     @model_validator(mode="after")

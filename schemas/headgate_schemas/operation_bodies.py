@@ -6,7 +6,15 @@ from typing import Annotated, Any, Literal, assert_never
 from pydantic import Field, StringConstraints
 
 from headgate_schemas.actions import NULL_PARTITION, AddFile, SkipFile
-from headgate_schemas.message_shape import AskedMessage, Count, Identity, ShortText
+from headgate_schemas.message_shape import (
+    EACH_UP_TO_THE_FIRST_PROBLEM,
+    KEYS,
+    MAX_ITEMS,
+    AskedMessage,
+    Count,
+    Identity,
+    ShortText,
+)
 from headgate_schemas.milvus_body import MilvusBody, milvus_body
 from headgate_schemas.operations import (
     Alter,
@@ -24,47 +32,50 @@ from headgate_schemas.operations import (
     Skip,
 )
 
-MAX_FILES = 200_000
-"""Files that one proposal names at most: a version file has to hold them all."""
+MAX_FILES = MAX_ITEMS
+"""Files that one proposal names at most."""
 
 Long = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 Int = Annotated[int, Field(ge=-(2**31), lt=2**31)]
 Path = Annotated[str, StringConstraints(min_length=1, max_length=4_096)]
-Paths = Annotated[tuple[Path, ...], Field(max_length=MAX_FILES)]
+Paths = Annotated[tuple[Path, ...], EACH_UP_TO_THE_FIRST_PROBLEM]
 Where = Annotated[str, StringConstraints(min_length=1, max_length=100_000)]
 Name = Annotated[str, StringConstraints(max_length=4_096)]
 """A column or a key of configuration."""
 Text = Annotated[str, StringConstraints(max_length=4 << 20)]
 """Schemas and document mappings; the message as a whole has its own bound."""
+Texts = Annotated[tuple[str, ...], EACH_UP_TO_THE_FIRST_PROBLEM]
+TextMap = Annotated[dict[Name, str], KEYS]
+MapWithNulls = Annotated[dict[Name, str | None], KEYS]
 
 
 class FileBody(AskedMessage):
     """A file to add: the fields of the table log's `add` action."""
 
     path: Path
-    partition_values: dict[Name, str | None]
+    partition_values: MapWithNulls
     size: Count
     modification_time: Long
     data_change: bool = True
     stats: str | None = None
-    min_values: dict[Name, str] | None = None
-    max_values: dict[Name, str] | None = None
+    min_values: TextMap | None = None
+    max_values: TextMap | None = None
     num_records: Count | None = None
     footer_start_offset: Long | None = None
     footer_end_offset: Long | None = None
     has_footer_offsets: bool = False
     delete_opstamp: Long | None = None
-    split_tags: tuple[str, ...] | None = None
+    split_tags: Texts | None = None
     num_merge_ops: Int | None = None
     doc_mapping_json: str | None = None
     doc_mapping_ref: str | None = None
     uncompressed_size_bytes: Long | None = None
     time_range_start: str | None = None
     time_range_end: str | None = None
-    companion_source_files: tuple[str, ...] | None = None
+    companion_source_files: Texts | None = None
     companion_delta_version: Long | None = None
     companion_fast_field_mode: str | None = None
-    tags: dict[Name, str] | None = None
+    tags: TextMap | None = None
     hotcache_start_offset: Long | None = None
     hotcache_length: Long | None = None
 
@@ -81,7 +92,7 @@ class SkipBodyFile(AskedMessage):
     skip_timestamp: Long
     reason: ShortText
     operation: ShortText
-    partition_values: dict[Name, str] | None = None
+    partition_values: TextMap | None = None
     size: Long | None = None
     retry_after: Long | None = None
     skip_count: Int = 1
@@ -98,14 +109,14 @@ class ManifestBody(AskedMessage):
     min_added_at_version: Count
     max_added_at_version: Count
     total_bytes: Count
-    partition_bounds: dict[Name, tuple[str | None, str | None]] | None = None
+    partition_bounds: Annotated[dict[Name, tuple[str | None, str | None]], KEYS] | None = None
 
 
 class CreateBody(AskedMessage):
     type: Literal["create"]
     schema_string: Text
-    partition_columns: tuple[str, ...] = ()
-    configuration: dict[Name, str] = Field(default_factory=dict)
+    partition_columns: Texts = ()
+    configuration: TextMap = Field(default_factory=dict)
     name: ShortText | None = None
     description: ShortText | None = None
     table_id: Identity | None = None
@@ -113,12 +124,12 @@ class CreateBody(AskedMessage):
 
 class AppendBody(AskedMessage):
     type: Literal["append"]
-    files: Annotated[tuple[FileBody, ...], Field(max_length=MAX_FILES)]
+    files: Annotated[tuple[FileBody, ...], EACH_UP_TO_THE_FIRST_PROBLEM]
 
 
 class OverwriteBody(AskedMessage):
     type: Literal["overwrite"]
-    files: Annotated[tuple[FileBody, ...], Field(max_length=MAX_FILES)]
+    files: Annotated[tuple[FileBody, ...], EACH_UP_TO_THE_FIRST_PROBLEM]
     where: Where | None = None
 
 
@@ -136,18 +147,18 @@ class RestoreBody(AskedMessage):
 class RewriteBody(AskedMessage):
     type: Literal["rewrite"]
     removes: Paths
-    adds: Annotated[tuple[FileBody, ...], Field(max_length=MAX_FILES)]
+    adds: Annotated[tuple[FileBody, ...], EACH_UP_TO_THE_FIRST_PROBLEM]
 
 
 class SkipBody(AskedMessage):
     type: Literal["skip"]
-    skips: Annotated[tuple[SkipBodyFile, ...], Field(max_length=MAX_FILES)]
+    skips: Annotated[tuple[SkipBodyFile, ...], EACH_UP_TO_THE_FIRST_PROBLEM]
 
 
 class AlterBody(AskedMessage):
     type: Literal["alter"]
     based_on: Count
-    configuration: dict[Name, str | None] = Field(default_factory=dict)
+    configuration: MapWithNulls = Field(default_factory=dict)
     description: ShortText | None = None
     name: ShortText | None = None
     schema_string: Text | None = None
@@ -162,9 +173,9 @@ class CompactStateBody(AskedMessage):
     type: Literal["compact_state"]
     base: Count
     removes: Paths
-    adds: Annotated[tuple[ManifestBody, ...], Field(max_length=MAX_FILES)]
+    adds: Annotated[tuple[ManifestBody, ...], EACH_UP_TO_THE_FIRST_PROBLEM]
     tombstones: Paths = ()
-    mappings: dict[Name, str] = Field(default_factory=dict)
+    mappings: TextMap = Field(default_factory=dict)
 
 
 OperationBody = Annotated[

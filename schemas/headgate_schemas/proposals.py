@@ -17,6 +17,8 @@ from headgate_schemas.message_shape import (
     Moment,
     TableUri,
     UnreadableMessage,
+    check_size,
+    check_values,
     encoded,
     first_problem,
     refuse_repeated_keys,
@@ -123,6 +125,7 @@ def encode_proposal(proposal: Proposal) -> bytes:
 
 def decode_proposal(data: bytes) -> Proposal:
     """The proposal in the body of a message. Raises `UnreadableMessage` with the first thing that is wrong."""
+    check_size(data)
     try:
         proposal = Proposal.model_validate_json(data)
     except ValidationError as error:
@@ -144,6 +147,7 @@ def encode_claimed(operation: OperationBody) -> bytes:
 
 def decode_claimed(data: bytes) -> Operation:
     """The operation behind a claim. Raises `UnreadableMessage`."""
+    check_values(data)
     try:
         claimed = ClaimedOperation.model_validate_json(data)
         refuse_repeated_keys(data)

@@ -61,8 +61,8 @@ simulate: $(READY) ## random histories of the real code over simulated parts (SE
 	@$(PY) tests/tooling/simulate.py $(addprefix --seeds=,$(SEEDS)) $(addprefix --first=,$(FIRST)) $(addprefix --kind=,$(KIND))
 
 .PHONY: fuzz
-fuzz: $(READY) ## mutated Milvus manifests: read or refused cleanly, in bounded time and memory (FILES=n how many, SEED=n the first)
-	@$(PY) tests/tooling/fuzz_manifests.py $(addprefix --files=,$(FILES)) $(addprefix --seed=,$(SEED))
+fuzz: $(READY) ## mutated Milvus manifests, or messages (KIND=messages): read or refused cleanly, in bounded time and memory (FILES=n, SEED=n)
+	@$(PY) tests/tooling/fuzz.py $(addprefix --kind=,$(KIND)) $(addprefix --files=,$(FILES)) $(addprefix --seed=,$(SEED))
 
 .PHONY: torture
 torture: $(READY) ## kill -9 of every part at random moments, over real processes (PLAY=maintenance, MINUTES=n or KILLS=n, SEED=n, ON=sqlite, KEEP=DIR)

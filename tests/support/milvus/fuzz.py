@@ -4,40 +4,24 @@ What is read must also be written again and then read the same, or be refused be
 """
 
 import random
-import time
-import tracemalloc
-from collections import Counter
-from dataclasses import dataclass, field
+from functools import partial
 
 from headgate_table.avro.container import block_bytes, header_bytes, varint
 from headgate_table.errors import CorruptTable, UnsupportedTable
 from headgate_table.milvus.container_schemas import schema_text
 from headgate_table.milvus.encoding import decode_manifest, encode_manifest
 from headgate_table.milvus.manifest import ManifestForm
+from support.fuzz_tally import Tally
 from support.milvus.golden import golden_files
 from support.milvus.random_manifests import random_manifests
 
 MAX_MEMORY_BYTES = 8 << 20
 """For files of a few hundred bytes; what a file of the largest size may take is bounded by its items."""
-MAX_SECONDS = 2.0
-"""For one file, on a machine that does other things too. Well-behaved ones take a tenth of a millisecond."""
-
-_MEMORY_EVERY = 50
 _NASTY = [
     varint(number)
     for number in (0, 1, -1, 2, 63, -64, 2**31, 2**40, 2**62, -(2**62), 2**63 - 1, -(2**63), 10**6, 10**6 + 1)
 ]
 _NASTY += [b"\xff" * 10, b"\x80" * 12, b"\xac\xb1\xca\xd4\x09", b"Obj\x01", bytes(64)]
-
-
-@dataclass(slots=True)
-class Tally:
-    """`outcomes` counts by name; `problems` are what must never happen, with the bytes that made it."""
-
-    outcomes: Counter[str] = field(default_factory=Counter)
-    problems: list[str] = field(default_factory=list)
-    slowest_s: float = 0.0
-    most_bytes: int = 0
 
 
 def corpus(seed: int) -> list[bytes]:
@@ -52,10 +36,10 @@ def run(count: int, seed: int) -> Tally:
     """Try so many mutated files."""
     draw = random.Random(seed)
     whole = corpus(seed)
-    tally = Tally()
-    for number in range(count):
+    tally = Tally(MAX_MEMORY_BYTES)
+    for _ in range(count):
         data = mutated(draw, whole)
-        _try(data, tally, measure_memory=number % _MEMORY_EVERY == 0)
+        tally.attempt(data, partial(_outcome, data))
     return tally
 
 
@@ -113,26 +97,6 @@ def _container_of(draw: random.Random, record: bytes) -> bytes:
         schema = bytearray(schema.replace(old, new, draw.choice([1, 2, -1])))
     sync = bytes(16)
     return header_bytes(bytes(schema), "null", sync) + block_bytes(1, bytes(body), "null", sync)
-
-
-def _try(data: bytes, tally: Tally, *, measure_memory: bool) -> None:
-    if measure_memory:
-        tracemalloc.start()
-    before = time.perf_counter()
-    try:
-        tally.outcomes[_outcome(data)] += 1
-    except Exception as error:  # noqa: BLE001  # whatever comes out is what is looked for
-        tally.problems.append(f"{type(error).__name__}: {error} from {data.hex()}")
-    taken = time.perf_counter() - before
-    tally.slowest_s = max(tally.slowest_s, taken)
-    if taken > MAX_SECONDS:
-        tally.problems.append(f"{taken:.1f} s for {data.hex()}")
-    if measure_memory:
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        tally.most_bytes = max(tally.most_bytes, peak)
-        if peak > MAX_MEMORY_BYTES:
-            tally.problems.append(f"{peak} bytes of memory for {data.hex()}")
 
 
 def _outcome(data: bytes) -> str:

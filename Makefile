@@ -41,11 +41,12 @@ test: $(READY) ## the whole suite in several processes, then the coverage of the
 	@$(PY) tests/tooling/spec_coverage.py --brief
 
 .PHONY: lint
-lint: $(READY) ## ruff, mypy --strict and the import contracts
+lint: $(READY) ## ruff, mypy --strict, the import contracts, and known holes in what is pinned
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	$(BIN)/lint-imports
+	$(PY) tests/tooling/audit_dependencies.py
 
 .PHONY: format
 format: $(READY) ## mend what ruff can mend

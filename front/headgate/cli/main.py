@@ -29,7 +29,6 @@ app = typer.Typer(
     name="headgate",
     help="Lake tables whose truth is a log of files in an object store: make them, read them, mend them.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["--help", "-h"]},
 )

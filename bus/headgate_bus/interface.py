@@ -6,7 +6,7 @@ Bytes and offsets only; what messages mean is not known here. Every call ends by
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from headgate_schemas import message_shape
 from headgate_schemas.sources import Source
@@ -213,3 +213,12 @@ class Bus(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class SetUpByOthers(Protocol):
+    """A bus whose topics somebody else may have made or changed. A file's can't be."""
+
+    def faults(self) -> Sequence[str]:
+        """What must be changed about its topics, each with how; nothing is changed. Raises `BusError` where one is missing."""
+        ...

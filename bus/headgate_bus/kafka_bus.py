@@ -52,6 +52,10 @@ class KafkaBus:
             if wrong:
                 raise BusError(explain(found, wrong))
 
+    def faults(self) -> list[str]:
+        looked_at = [self._cluster.look(wanted) for wanted in wanted_topics(self._address)]
+        return [explain(found, wrong) for found in looked_at if (wrong := faults(found))]
+
     def partitions(self, topic: Topic) -> int:
         self._counts[topic] = found = self._cluster.partitions(topic)
         return found

@@ -117,18 +117,13 @@ class KafkaCluster:
         def ask(admin: Any) -> FoundTopic:
             if admin.describe_topics([wanted.name])[0]["error_code"] == UNKNOWN_TOPIC:
                 self._create(admin, wanted)
-            found = _described(admin, wanted.name)
-            resource = ConfigResource(ConfigResourceType.TOPIC, wanted.name)
-            settings = admin.describe_configs([resource], config_filter="all")["topic"][wanted.name]
-            return FoundTopic(
-                wanted.topic,
-                wanted.name,
-                len(found["partitions"]),
-                min(len(partition["replica_nodes"]) for partition in found["partitions"]),
-                {name: setting["value"] for name, setting in settings.items()},
-            )
+            return _as_it_is(admin, wanted)
 
         return self._ask(f"preparing topic {wanted.name}", ask, ANSWER_TIMEOUT_S + MADE_WITHIN_S)
+
+    def look(self, wanted: WantedTopic) -> FoundTopic:
+        """The same, but what isn't there is a `BusError`."""
+        return self._ask(f"describing topic {wanted.name}", lambda admin: _as_it_is(admin, wanted))
 
     def close(self) -> None:
         with self._lock:
@@ -218,6 +213,19 @@ def _described(admin: Any, name: str) -> dict[str, Any]:
             raise BusError(f"topic {name} isn't there: prepare the bus first, or correct the address's prefix")
         raise error(f"topic {name}")
     return found
+
+
+def _as_it_is(admin: Any, wanted: WantedTopic) -> FoundTopic:
+    found = _described(admin, wanted.name)
+    resource = ConfigResource(ConfigResourceType.TOPIC, wanted.name)
+    settings = admin.describe_configs([resource], config_filter="all")["topic"][wanted.name]
+    return FoundTopic(
+        wanted.topic,
+        wanted.name,
+        len(found["partitions"]),
+        min(len(partition["replica_nodes"]) for partition in found["partitions"]),
+        {name: setting["value"] for name, setting in settings.items()},
+    )
 
 
 def _partition(found: dict[str, Any], name: str, partition: int) -> None:

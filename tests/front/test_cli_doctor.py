@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from headgate import checkup
-from headgate.checkup import Health
+from headgate import checkup, place_checkup
+from headgate.findings import Health
 from headgate_schemas.ambient import Ambient
 from headgate_table.store.interface import Store
 from headgate_table.store.probe import ProbeReport
@@ -63,7 +63,7 @@ def test_a_store_that_ignores_conditions_is_a_problem(
     def untrusted(store: Store, _: Ambient) -> ProbeReport:
         return ProbeReport(store.uri, False, True, ("it created the same object twice",))
 
-    monkeypatch.setattr(checkup, "probe_conditional_writes", untrusted)
+    monkeypatch.setattr(place_checkup, "probe_conditional_writes", untrusted)
     found = _findings(headgate("doctor", sales, "--format", "json"))["conditional writes"]
     assert (found["health"], found["found"]) == ("problem", "it created the same object twice")
 

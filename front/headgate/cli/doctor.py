@@ -7,9 +7,10 @@ import typer
 
 from headgate.cli.given import seconds
 from headgate.cli.session import FAILED, ON_A_BUS, Session, command
+from headgate_schemas.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from headgate.checkup import Finding
+    from headgate.findings import Finding
 
 
 def register(app: typer.Typer) -> None:
@@ -28,17 +29,17 @@ def doctor(
 ) -> None:
     """What is wrong with this set-up, and how to mend it.
 
+    Looks at Python, libraries and Java, at settings that contradict each other, at a place (what these credentials may do
+    there, clock, disk, conditional writes, the table), and at the bus (topics, clock, committers that are late).
+
     With a bus, it also tells whether the committers keep up; so it is a health check for them.
     """
-    from headgate.bus_checkup import examine_bus
-    from headgate.checkup import Health, examine
+    from headgate.checkup import examine_machine
+    from headgate.findings import Health
 
     late_after_s = seconds(late_after, "--late-after")
     with session.output.working("Looking ..."):
-        settings = session.loaded
-        findings = list(examine(uri, settings, session.ambient))
-        if settings.bus is not None:
-            findings += examine_bus(settings.bus, settings.committer.group, session.ambient, late_after_s)
+        findings = [*examine_machine(), *_by_settings(session, uri, late_after_s)]
     if session.output.is_for_people:
         session.output.rows(_lines(findings), ("health", "check", "found"))
     else:
@@ -48,6 +49,25 @@ def doctor(
         session.output.note(f"{problems} things to mend." if problems > 1 else "One thing to mend.")
         raise typer.Exit(FAILED)
     session.output.note("Nothing is wrong.")
+
+
+def _by_settings(session: Session, uri: str | None, late_after_s: float) -> "Iterator[Finding]":
+    """What the settings lead to; those that can't be read lead nowhere."""
+    from headgate.bus_checkup import examine_bus
+    from headgate.findings import Finding, Health
+    from headgate.place_checkup import examine_place
+    from headgate.settings_checkup import examine_settings
+
+    try:
+        settings = session.loaded
+    except InvalidInput as error:
+        yield Finding("settings", Health.PROBLEM, str(error), "correct the option, variable or file that says so")
+        return
+    yield from examine_settings(uri, settings)
+    if uri is not None:
+        yield from examine_place(uri, settings, session.ambient)
+    if settings.bus is not None:
+        yield from examine_bus(settings.bus, settings.committer.group, session.ambient, late_after_s)
 
 
 def _lines(findings: "Iterable[Finding]") -> Iterator[dict[str, str]]:

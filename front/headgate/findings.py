@@ -1,0 +1,30 @@
+"""What the doctor finds: one thing looked at, how it is, and what mends it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+CLOCKS_DIFFER_S = 30.0
+"""Ids that are made so close to the horizon are refused; and cleaning allows for no more than a few minutes."""
+
+
+class Health(StrEnum):
+    OK = "ok"
+    NOTE = "note"
+    """Nothing is wrong, but something is not there, or is worth a thought."""
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    check: str
+    health: Health
+    found: str
+    mend: str | None = None
+
+
+def clock_finding(check: str, ahead_s: float, whose: str) -> Finding:
+    """`ahead_s` is by how much the other clock is ahead of this machine's."""
+    how = f"{whose} clock is {abs(ahead_s):,.0f} s {'ahead of' if ahead_s > 0 else 'behind'} this machine's"
+    if abs(ahead_s) <= CLOCKS_DIFFER_S:
+        return Finding(check, Health.OK, how)
+    return Finding(check, Health.PROBLEM, how, "have both follow a time server (chrony, systemd-timesyncd)")

@@ -255,10 +255,18 @@ def test_a_topic_that_is_set_up_wrongly_is_explained(broker: LocalBroker) -> Non
     bus = KafkaBus(new_bus_address(broker.address), AMBIENT)
     name = bus.address.partition("?")[0].rpartition("/")[2] + ".proposals"
     admin = KafkaAdminClient(bootstrap_servers=[broker.address.removeprefix("kafka://")])
-    admin.create_topics({name: {"num_partitions": 1, "replication_factor": 1, "configs": {"retention.ms": "1000"}}})
-    admin.close()
+    shape = {"num_partitions": 1, "replication_factor": 1, "configs": {"retention.ms": "1000"}}
+    admin.create_topics({name: shape})
     with pytest.raises(BusError, match=rf"topic {name} isn't set up .* retention\.ms is 1000, but must be -1"):
         bus.prepare()
+    with pytest.raises(BusError, match=r"\.events isn't there: prepare the bus first"):
+        bus.faults()  # looks, and makes nothing
+    admin.create_topics({name.replace(".proposals", f".{topic.value}"): shape for topic in (EVENTS, Topic.DEAD_LETTERS)})
+    admin.close()
+    wrong = bus.faults()
+    assert len(wrong) == 3
+    assert "retention.ms is 1000, but must be -1" in wrong[0]
+    assert "retention.ms is 1000, but must be at least" in wrong[1]
     bus.close()
 
 

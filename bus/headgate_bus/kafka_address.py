@@ -16,17 +16,17 @@ MAX_PREFIX_CHARACTERS = 200
 """A topic's name may have 249 characters in all."""
 MAX_PARTITIONS = 1_000
 
-TEXT_SETTINGS = (
-    "security_protocol",
-    "sasl_mechanism",
-    "sasl_plain_username",
-    "sasl_plain_password",
-    "ssl_cafile",
-    "ssl_certfile",
-    "ssl_keyfile",
-    "ssl_password",
-)
-"""Handed to the Kafka client by the same names."""
+TEXT_SETTINGS = {
+    "security_protocol": "How brokers are spoken to: PLAINTEXT (as without it), SSL, SASL_PLAINTEXT or SASL_SSL",
+    "sasl_mechanism": "How a login is proved: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512",
+    "sasl_plain_username": "The name of the login, whatever the mechanism",
+    "sasl_plain_password": "Its password; never shown",
+    "ssl_cafile": "A file with the certificates that may vouch for brokers, in PEM; the system's own without it",
+    "ssl_certfile": "A file with the client's own certificate, in PEM, for brokers that ask for one",
+    "ssl_keyfile": "A file with its key, in PEM",
+    "ssl_password": "What opens that key; never shown",
+}
+"""Handed to the Kafka client by the same names, and what each means."""
 SECRETS = ("sasl_plain_password", "ssl_password")
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -35,23 +35,37 @@ PREFIX_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVW
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A setting that is a whole number."""
+    """A setting that is a whole number, and what it means."""
 
     default: int
     low: int
     high: int
+    means: str
 
 
 NUMBERS = {
-    # Fixed when the topic is made: a table's proposals must stay in one partition.
-    "partitions": Whole(1, 1, MAX_PARTITIONS),
-    # As many followers of one group can share the tables; fixed, too.
-    "event_partitions": Whole(EVENT_PARTITIONS, 1, MAX_PARTITIONS),
-    "replication": Whole(1, 1, 16),
-    # How long a committer may be silent before its place is given to another.
-    "session_timeout_ms": Whole(6_000, 1_000, 300_000),
-    # How long a committer may go without asking for proposals, though it lives, before it loses its place.
-    "max_poll_interval_ms": Whole(300_000, 1_000, 3_600_000),
+    "partitions": Whole(
+        1,
+        1,
+        MAX_PARTITIONS,
+        "Partitions of the proposals topic. Fixed when it is made: a table's proposals must stay in one",
+    ),
+    "event_partitions": Whole(
+        EVENT_PARTITIONS,
+        1,
+        MAX_PARTITIONS,
+        "Partitions of the events topic: as many followers of one group can share the tables. Fixed when it is made",
+    ),
+    "replication": Whole(1, 1, 16, "Copies of each topic. Fixed when it is made"),
+    "session_timeout_ms": Whole(
+        6_000, 1_000, 300_000, "How long a committer may be silent before its place is given to another"
+    ),
+    "max_poll_interval_ms": Whole(
+        300_000,
+        1_000,
+        3_600_000,
+        "How long a committer may go without asking for proposals, though it lives, before it loses its place",
+    ),
 }
 ALL_SETTINGS = (*TEXT_SETTINGS, *NUMBERS)
 

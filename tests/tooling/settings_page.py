@@ -1,117 +1,41 @@
 """Prints docs/settings.md from the settings in the code. `test_settings_page` keeps the page equal to what this prints."""
 
-import ast
-import inspect
 import sys
-from dataclasses import fields
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
 
-from headgate.coordinator_settings import CLAIM_LIMITS, KEYS, LIMITS, CommitterSettings
-from headgate.worker_settings import KEYS as WORKER_KEYS
-from headgate.worker_settings import LIMITS as WORKER_LIMITS
-from headgate.worker_settings import ROLES, SCHEDULE_LIMITS, TERMS, WorkerSettings
-from headgate_bus.claims import ClaimLimits
-from headgate_committer.limits import CommitterLimits
-from headgate_table.indextables.options import SETTINGS, TableOptions
-from headgate_table.store.settings import DOCUMENTED_KEYS
-from headgate_worker.limits import DEFAULT_TERMS, RoleTerms, ScheduleLimits, WorkerLimits
+from headgate.worker_settings import TERMS
+from headgate_worker.limits import DEFAULT_TERMS
+from tooling.settings_rows import (
+    Process,
+    Row,
+    kafka_rows,
+    process_rows,
+    process_spellings,
+    processes,
+    spec_settings,
+    store_rows,
+    table_rows,
+    term_rows,
+)
 
 HEAD = """# Settings
 
-Settings of the table log. A table's configuration holds them under `indextables.` or `headgate.` (both name the same
-setting; with neither, the bare name will do). A process overrides them when it opens the table:
-`Table.open(…, settings={…})`, or `--set key=value` with any command of `headgate`. In a Spark configuration `spark.` stands
-in front.
+Every setting, with its default, what it takes, and how it is written in each place that takes it. A setting that nobody knows,
+and a value that makes no sense, are errors that name them.
 
-| setting | default | meaning |
-| --- | --- | --- |
-"""
+## Where they are taken from
 
-
-STORES = """
-## Stores
-
-`Table.open(…, storage={…})`, or `--store key=value` with any command of `headgate`. What is left out comes from the cloud's
-own credential chain.
-
-| setting | meaning |
+| place | how |
 | --- | --- |
-"""
+| options of a command | `--set` (tables), `--store` (stores), `--bus`, and options of its own |
+| environment | `HEADGATE_…` |
+| a TOML file | named by `--config` or `HEADGATE_CONFIG`; for `headgate table create` by `--settings-file` |
+| Python | `Table.open(…, settings={…}, storage={…})` |
+| a table's configuration | `headgate.…` or `indextables.…`, when it is made or by `headgate table set`; for everybody who opens the table |
+| Spark | `spark.headgate.…` or `spark.indextables.…` in the session, or as an option of one read or write ([Spark](spark.md)) |
 
-STORE_MEANINGS = {
-    "s3.endpoint": "Address of a server other than AWS, such as `http://localhost:9000`",
-    "s3.region": "Region of the bucket",
-    "s3.path-style": "Bucket in the path, not in the host's name; true with an endpoint, else false",
-    "s3.access-key": "Access key",
-    "s3.secret-key": "Secret key",
-    "s3.session-token": "Token of temporary keys",
-    "s3.profile": "Profile of the AWS configuration",
-    "azure.connection-string": "Everything at once, as the portal shows it",
-    "azure.account-url": "Address of the account, where it isn't the usual one",
-    "azure.account-name": "Account; also understood from `abfss://` addresses",
-    "azure.account-key": "Key of the account",
-    "azure.sas-token": "Shared access signature",
-    "azure.bearer-token": "Token of a login",
-    "local.durable": "false: a local write may be lost in a power cut; for tests and benchmarks",
-}
-
-_BESIDES: dict[type, dict[str, str]] = {
-    CommitterLimits: {"longest_pause_ms": "The longest such pause"},
-    ScheduleLimits: {"longest_backoff_ms": "The longest such pause"},
-    ClaimLimits: {
-        "max_compressed_bytes": "Bytes of a claimed operation, as it lies on the store",
-        "max_bytes": "Bytes of a claimed operation as JSON",
-    },
-}
-"""Where the code needs no words."""
-
-BUS = """
-## Bus
-
-| setting | environment | meaning |
-| --- | --- | --- |
-| `bus.address` | `HEADGATE_BUS` | Where proposals go and events come from: `kafka://host:port,host:port/prefix` or `sqlite:///path/to/bus.db`. Without it, commands commit directly to tables |
-
-`--bus ADDRESS` says the same to one command, and `--direct` makes one that changes a table commit to it directly. An empty
-`HEADGATE_BUS` means none.
-
-## Committer
-
-In the TOML table `[committer]`, in the environment as `HEADGATE_COMMITTER_` and the name (`group-proposals` is
-`HEADGATE_COMMITTER_GROUP_PROPOSALS`), and as options of `headgate committer` and `headgate up`: `--id`, `--group`, `--log`,
-`--root` (repeat for more), and `--limit key=value` for the bounds.
-
-| setting | default | meaning |
-| --- | --- | --- |
-"""
-
-WORKER = """
-## Worker
-
-In the TOML table `[worker]`, in the environment as `HEADGATE_WORKER_` and the name, and as options of `headgate worker`: `--id`,
-`--group`, `--roles`, `--log`, `--root` and `--watch` (repeat for more), and `--limit key=value` for the bounds; of
-`headgate up` `--roles`, `--watch`, and `--worker-limit key=value`. `HEADGATE_ROOTS` are the roots of committers and workers alike.
-How far the committers are and what they take, a worker knows by the committer's settings `group` and `claim-…`: where these are
-set, set them for the workers, too.
-
-| setting | default | meaning |
-| --- | --- | --- |
-"""
-
-TERMS_HEAD = """
-How often each role looks at a table, as `compact-cooldown-ms`, `merge-cooldown-ms` and so on:
-
-| setting | compact | merge | clean | meaning |
-| --- | --- | --- | --- | --- |
-"""
-
-SOURCES = """
-## Where the command finds them
-
-Options of the command come first, then the environment, then a TOML file (`--config`, for `create` `--settings-file`, or
-`HEADGATE_CONFIG`). In the environment, `s3.access-key` of a store is `HEADGATE_STORE_S3_ACCESS_KEY`, and
-`state.entriesPerManifest` of a table is `HEADGATE_STATE_ENTRIES_PER_MANIFEST`; `HEADGATE_ROOTS` are the roots of
-committers and workers, with commas between them. The file has a table for each:
+Options come first, then the environment, then the file, then the table's own configuration, then the default. The file has a
+table for each kind:
 
 ```toml
 [store]
@@ -133,75 +57,158 @@ roles = ["compact", "merge"]
 ```
 """
 
+TABLES = """
+## Tables
+
+A table's configuration holds them, and a process overrides them for itself. Those marked *process* are a process's alone: what
+somebody else has written into a table doesn't reach this machine's folders and memory.
+"""
+
+SUBJECTS = (
+    ("States and checkpoints", ("checkpoint.", "state.")),
+    ("Compaction", ("state.compaction.",)),
+    ("Committing and reading", ("transaction.",)),
+    ("Cleaning", ("purge.", "state.retention.", "state.gc.")),
+    ("Merging", ("merge.",)),
+    ("As soon as something was written", ("mergeOnWrite.", "purgeOnWrite.")),
+    ("Statistics", ("stats.", "dataSkipping")),
+    ("What a table remembers", ("coordinator.",)),
+    ("Others", ("",)),
+)
+"""The sections of a table's settings, by how their keys begin; the longest beginning counts."""
+
+STORES = """
+## Stores
+
+What is left out comes from the cloud's own credential chain. Names known from elsewhere are understood, too, such as
+`aws_access_key_id` and, in Spark, `spark.hadoop.fs.s3a.access.key`.
+"""
+
+BUS = """
+## Bus
+
+`bus.address` says where proposals go and events come from: `kafka://host:port,host:port/prefix?name=value&…`, or
+`sqlite:///path/to/bus.db` on one machine. Without it, commands commit directly to tables; an empty `HEADGATE_BUS` means none, and
+`--direct` makes one command commit directly. Topics begin with the prefix, `headgate` without one. Behind the question mark of
+a Kafka address:
+"""
+
+PROCESS = """
+## {title}
+
+Of `headgate {name}`{more}.
+"""
+
+MORE = {
+    "committer": " and `headgate up`",
+    "worker": ", and of `headgate up` as `--roles`, `--watch` and `--worker-limit`. How far the committers are and what they take,\n"
+    "a worker knows by the committer's settings `group` and `claim-…`: where these are set, set them for the workers, too",
+}
+
+TERMS_HEAD = """
+How often each role looks at a table, as `compact-cooldown-ms`, `merge-cooldown-ms` and so on. Defaults are those of
+{roles}:
+"""
+
+SPEC = """
+## Known elsewhere, and without a meaning here
+
+They may stay in a table's configuration.
+
+| setting | why |
+| --- | --- |
+"""
+
+SPELLINGS = """
+## Spellings
+
+Case doesn't matter in the environment, and neither do underscores within a table's setting. In a table's configuration and in
+Spark, `indextables.` in place of `headgate.` means the same.
+"""
+
 
 def page() -> str:
-    defaults = {field.name: field.default for field in fields(TableOptions)}
-    table = "".join(
-        f"| `{setting.key}` | {_shown(defaults[setting.field])} | {setting.meaning} |\n" for setting in SETTINGS
+    return "".join((HEAD, *_tables(), *_stores(), *_processes(), *_without_meaning(), *_spellings()))
+
+
+def _tables() -> Iterator[str]:
+    yield TABLES
+    for title, rows in by_subject().items():
+        yield f"\n### {title}\n\n" + _table(rows)
+
+
+def by_subject() -> dict[str, list[Row]]:
+    """The settings of tables by section; sections that hold none are left out."""
+    found: dict[str, list[Row]] = {title: [] for title, _ in SUBJECTS}
+    beginnings = {beginning: title for title, those in SUBJECTS for beginning in those}
+    for setting, row in table_rows():
+        longest = max((each for each in beginnings if setting.key.startswith(each)), key=len)
+        found[beginnings[longest]].append(row)
+    return {title: rows for title, rows in found.items() if rows}
+
+
+def _stores() -> Iterator[str]:
+    yield STORES + "\n" + _table(store_rows())
+    yield BUS + "\n" + _table(kafka_rows())
+
+
+def _processes() -> Iterator[str]:
+    for process in processes():
+        yield PROCESS.format(title=process.name.capitalize(), name=process.name, more=MORE.get(process.name, ""))
+        yield "\n" + _table(process_rows(process))
+        if process.name == "worker":
+            yield TERMS_HEAD.format(roles=", ".join(DEFAULT_TERMS)) + "\n" + _table(term_rows(process, DEFAULT_TERMS))
+
+
+def _without_meaning() -> Iterator[str]:
+    yield SPEC
+    yield from (f"| `{setting.key}` | {setting.reason} |\n" for setting in spec_settings() if setting.reason)
+
+
+def _spellings() -> Iterator[str]:
+    yield SPELLINGS
+    yield _spelled("Tables", "table", (row for _, row in table_rows()), spark=True, table=True)
+    yield _spelled("Stores", "store", store_rows(), spark=True)
+    yield (
+        "\n### Bus { #spelling-bus }\n\n| setting | environment | TOML `[bus]` | command | Spark |\n| --- | --- | --- | --- | --- |\n"
+        "| `bus.address` | `HEADGATE_BUS` | `address` | `--bus …` | `spark.headgate.bus`, option `bus` |\n"
     )
-    store = "".join(f"| `{key}` | {STORE_MEANINGS[key]} |\n" for key in DOCUMENTED_KEYS)
-    committer = "".join(map(_committer_row, KEYS))
-    worker = "".join(_worker_row(key) for key in WORKER_KEYS if key not in TERMS)
-    terms = "".join(map(_terms_row, dict.fromkeys(name for _, name in TERMS.values())))
-    return HEAD + table + STORES + store + BUS + committer + WORKER + worker + TERMS_HEAD + terms + SOURCES
+    for process in processes():
+        yield _spelled(process.name.capitalize(), process.name, _all_rows(process))
 
 
-def _committer_row(key: str) -> str:
-    kind: type = CommitterLimits if key in LIMITS else ClaimLimits if key in CLAIM_LIMITS else CommitterSettings
-    name = (LIMITS | CLAIM_LIMITS).get(key, key)
-    return _row(key, kind, name)
+def _all_rows(process: Process) -> Iterator[Row]:
+    """With those of the roles, each by its own name."""
+    yield from process_rows(process)
+    if process.name == "worker":
+        for key in TERMS:
+            yield Row(key, "", "", "", process_spellings(process, key))
 
 
-def _worker_row(key: str) -> str:
-    kind: type = WorkerLimits if key in WORKER_LIMITS else ScheduleLimits if key in SCHEDULE_LIMITS else WorkerSettings
-    return _row(key, kind, (WORKER_LIMITS | SCHEDULE_LIMITS).get(key, key.replace("-", "_")))
-
-
-def _row(key: str, kind: type, name: str) -> str:
-    return f"| `{key}` | {_shown(getattr(kind(), name))} | {meanings(kind)[name].rstrip('.')} |\n"
-
-
-def _terms_row(name: str) -> str:
-    defaults = " | ".join(_shown(getattr(DEFAULT_TERMS[role], name)) for role in ROLES)
-    return f"| `…-{name.replace('_', '-')}` | {defaults} | {meanings(RoleTerms)[name].rstrip('.')} |\n"
-
-
-def meanings(kind: type) -> dict[str, str]:
-    """What the fields of a class of settings mean."""
-    return field_docstrings(kind) | _BESIDES.get(kind, {})
-
-
-def field_docstrings(kind: type) -> dict[str, str]:
-    """What stands below the fields of a class, on one line each."""
-    [body] = [
-        node
-        for node in ast.parse(Path(inspect.getfile(kind)).read_bytes()).body
-        if isinstance(node, ast.ClassDef) and node.name == kind.__name__
+def _spelled(title: str, group: str, rows: Iterable[Row], *, spark: bool = False, table: bool = False) -> str:
+    columns: list[tuple[str, Callable[[Row], str]]] = [
+        ("environment", lambda row: row.spelled.environment),
+        (f"TOML `[{group}]`", lambda row: row.spelled.toml),
+        ("command", lambda row: row.spelled.option),
     ]
-    found: dict[str, str] = {}
-    for field, text in zip(body.body, body.body[1:], strict=False):
-        match field, text:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(said))):
-                found[name] = " ".join(said.split())
-            case _:
-                pass
-    return found
+    if spark:
+        columns.append(("Spark", lambda row: row.spelled.spark))
+    if table:
+        columns.append(("table's configuration", lambda row: row.spelled.table))
+    lines = [f"| setting | {' | '.join(name for name, _ in columns)} |", f"| --- |{' --- |' * len(columns)}"]
+    for row in rows:
+        lines.append(f"| `{row.key}` | " + " | ".join(_code(said(row)) for _, said in columns) + " |")
+    return f"\n### {title} {{ #spelling-{group} }}\n\n" + "\n".join(lines) + "\n"
 
 
-def _shown(value: object) -> str:
-    match value:
-        case bool():
-            return str(value).lower()
-        case tuple():
-            return ", ".join(value) or "none"
-        case frozenset():
-            return ", ".join(sorted(value)) or "none"
-        case None:
-            return "none"
-        case dict():
-            return ", ".join(f"{name}={text}" for name, text in value.items()) or "none"
-        case _:
-            return str(value) or "none"
+def _code(spelling: str) -> str:
+    return ", ".join(f"`{each}`" for each in spelling.split(", ")) if spelling else "*process*"
+
+
+def _table(rows: Iterable[Row]) -> str:
+    lines = ["| setting | default | takes | meaning |", "| --- | --- | --- | --- |"]
+    lines += [f"| `{row.key}` | {row.default} | {row.takes} | {row.meaning} |" for row in rows]
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

@@ -1,27 +1,49 @@
-"""The page of settings says what the code does, and every setting does something."""
+"""The page of settings says what the code does, every spelling on it is understood, and every setting does something."""
 
 import re
-from dataclasses import fields
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from headgate.coordinator_settings import KEYS, CommitterSettings, committer_settings
+from headgate.coordinator_settings import KEYS, CommitterSettings
+from headgate.settings import Settings, load_settings
 from headgate.worker_settings import KEYS as WORKER_KEYS
-from headgate.worker_settings import ROLES, TERMS, WorkerSettings, worker_settings
+from headgate.worker_settings import ROLES, TERMS, WorkerSettings
 from headgate_bus.claims import ClaimLimits
+from headgate_bus.kafka_address import ALL_SETTINGS
 from headgate_committer.limits import CommitterLimits
 from headgate_schemas.errors import InvalidInput
 from headgate_table.indextables.options import SETTINGS, Setting, TableOptions, table_options
 from headgate_table.store.settings import DOCUMENTED_KEYS
+from headgate_table.table import Table
 from headgate_worker.limits import RoleTerms, ScheduleLimits, WorkerLimits
-from tooling.settings_page import STORE_MEANINGS, meanings, page
+from pyspark_headgate.effective_settings import effective
+from pyspark_headgate.options import SourceOptions
+from tooling.settings_page import by_subject, page
+from tooling.settings_rows import (
+    STORE_MEANINGS,
+    Row,
+    meanings,
+    process_spellings,
+    processes,
+    spec_settings,
+    store_rows,
+    table_rows,
+)
 
 KINDS = {CommitterSettings: (), CommitterLimits: ("claims",), ClaimLimits: ()}
 """The classes of a committer's settings, with the fields that are such classes themselves."""
 WORKER_KINDS = (WorkerSettings, WorkerLimits, ScheduleLimits, RoleTerms)
 
 ROOT = Path(__file__).resolve().parents[2]
+PAGE = page()
+USERS = [path for path in (ROOT / "table").rglob("*.py") if not path.name.startswith("option")]
+USERS += [path for room in ("worker", "front") for path in (ROOT / room).rglob("*.py")]
+USING = "\n".join(path.read_text(encoding="utf-8") for path in USERS)
+"""What may use a table's settings."""
 
 OTHER_VALUES = {
     "": "/var/cache/headgate",
@@ -48,19 +70,164 @@ def other_value(setting: Setting) -> str:
 
 
 def test_the_page_of_settings_is_what_the_code_says() -> None:
-    assert (ROOT / "docs/settings.md").read_text() == page()
+    assert (ROOT / "docs/settings.md").read_text() == PAGE
 
 
 def test_every_option_is_a_setting_and_every_setting_an_option() -> None:
     assert sorted(setting.field for setting in SETTINGS) == sorted(field.name for field in fields(TableOptions))
 
 
+def test_the_section_of_others_is_empty() -> None:
+    """A setting that lands there wants a section in `settings_page.SUBJECTS`."""
+    assert "Others" not in by_subject()
+
+
+SPEC = spec_settings()
+KNOWN = {setting.key: setting for setting in SETTINGS}
+
+
+@pytest.mark.parametrize("named", SPEC, ids=lambda named: named.key)
+def test_a_setting_of_the_specification_is_one_of_ours_or_explained(named: Any) -> None:
+    assert (named.key in KNOWN) is not bool(named.reason)
+    assert f"| `{named.key}` |" in PAGE
+
+
+@pytest.mark.parametrize("named", [named for named in SPEC if not named.reason], ids=lambda named: named.key)
+def test_a_setting_of_the_specification_has_the_specified_default(named: Any) -> None:
+    setting = KNOWN[named.key]
+    assert setting.parse(named.default) == getattr(TableOptions(), setting.field)
+
+
+def test_the_specification_has_these_many_settings() -> None:
+    assert len({named.key for named in SPEC}) == len(SPEC) == 38
+    assert sum(not named.reason for named in SPEC) == 30
+
+
+TABLE_ROWS = [row for _, row in table_rows()]
+
+
+@pytest.mark.parametrize("row", TABLE_ROWS, ids=lambda row: row.key)
+def test_the_spellings_of_a_tables_setting_are_understood(
+    row: Row, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    value = other_value(KNOWN[row.key])
+    wanted = table_options({row.key: value})
+    monkeypatch.setenv(row.spelled.environment, value)
+    assert table_options(load_settings({}, {}, None).table) == wanted
+    monkeypatch.delenv(row.spelled.environment)
+    assert table_options(load_settings({}, {}, toml(tmp_path, "table", row.spelled.toml, value)).table) == wanted
+    given = load_settings({}, dict([said(row.spelled.option, "--set", value)]), None)
+    assert table_options(given.table) == wanted
+    assert table_options(effective(SourceOptions.of({row.spelled.spark: value})).table) == wanted
+    assert not row.spelled.table or table_options({row.spelled.table: value}) == wanted
+
+
+@pytest.mark.parametrize("row", list(store_rows()), ids=lambda row: row.key)
+def test_the_spellings_of_a_stores_setting_are_understood(
+    row: Row, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    value = "false" if row.takes == "true or false" else "x"
+    wanted = load_settings({row.key: value}, {}, None).store
+    assert wanted != load_settings({}, {}, None).store
+    monkeypatch.setenv(row.spelled.environment, value)
+    assert load_settings({}, {}, None).store == wanted
+    monkeypatch.delenv(row.spelled.environment)
+    assert load_settings({}, {}, toml(tmp_path, "store", row.spelled.toml, value)).store == wanted
+    assert load_settings(dict([said(row.spelled.option, "--store", value)]), {}, None).store == wanted
+    assert effective(SourceOptions.of({row.spelled.spark: value})).store == wanted
+
+
+PROCESS_KEYS = [(process, key) for process in processes() for key in process.keys]
+
+
+@pytest.mark.parametrize(("process", "key"), PROCESS_KEYS, ids=lambda each: getattr(each, "name", each))
+def test_the_spellings_of_a_processs_setting_are_understood(
+    process: Any, key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spelled = process_spellings(process, key)
+    value = process_value(key)
+    wanted = process.read({key: value})
+    assert wanted != process.read({})
+    for name in spelled.environment.split(", "):
+        monkeypatch.setenv(name, value)
+        assert getattr(load_settings({}, {}, None), process.name) == wanted
+        monkeypatch.delenv(name)
+    path = toml(tmp_path, process.name, spelled.toml, value)
+    assert getattr(load_settings({}, {}, path), process.name) == wanted
+
+
+def test_the_bus_is_understood_as_it_is_spelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    address = "sqlite:bus.db"
+    assert load_settings({}, {}, toml(tmp_path, "bus", "address", address)).bus == address
+    monkeypatch.setenv("HEADGATE_BUS", address)
+    assert load_settings({}, {}, None).bus == address
+    monkeypatch.setenv("HEADGATE_BUS", "")
+    for options in ({"spark.headgate.bus": address}, {"bus": address}):
+        assert effective(SourceOptions.of(options)).bus == address
+
+
+def test_the_page_names_every_setting_of_a_kafka_address() -> None:
+    assert [name for name in ALL_SETTINGS if f"| `{name}` |" not in PAGE] == []
+
+
+def test_every_kind_of_process_has_a_section() -> None:
+    kinds = {
+        name for name, field in Settings.model_fields.items() if is_dataclass(field.annotation) and name != "store"
+    }
+    assert kinds == {process.name for process in processes()} >= {"committer", "worker"}
+    assert [name for name in kinds if f"\n## {name.capitalize()}\n" not in PAGE] == []
+
+
+def test_what_is_a_processs_alone_does_not_come_from_a_table(tmp_path: Path) -> None:
+    """Whoever writes a table's configuration would otherwise choose folders on the machines that read it."""
+    folder = tmp_path / "chosen"
+    table = Table.create(
+        str(tmp_path / "t"), "id BIGINT", configuration={"headgate.transaction.cache.diskFolder": str(folder)}
+    )
+    Table.open(table.uri).snapshot().files()
+    assert not folder.exists()
+
+
+def toml(folder: Path, group: str, key: str, value: str) -> Path:
+    path = folder / "headgate.toml"
+    path.write_text(f'[{group}]\n{key} = "{value}"\n')
+    return path
+
+
+def said(option: str, name: str, value: str) -> tuple[str, str]:
+    """The pair that an option of the command says."""
+    begins, key = option.removesuffix("=…").split(" ")
+    assert begins == name
+    return key, value
+
+
+def process_value(key: str) -> str:
+    known = {"log": "json", "roles": "merge", "spark-settings": "spark.task.cpus=2", "spark": "sc://there"}
+    return known.get(key, "Restore" if key.endswith("at-once-after") else "7")
+
+
+LIMITS_USED: Sequence[type] = (CommitterLimits, ClaimLimits, WorkerLimits, ScheduleLimits, RoleTerms)
+
+
+@pytest.mark.parametrize("kind", LIMITS_USED, ids=lambda kind: kind.__name__)
+def test_every_bound_of_a_process_is_used_somewhere(kind: type) -> None:
+    rooms = ("bus", "committer", "worker", "front", "table")
+    sources = (
+        "\n".join(
+            path.read_text()
+            for room in rooms
+            for path in (ROOT / room).rglob("*.py")
+            if not path.name.endswith(("limits.py", "_settings.py"))
+        )
+        + (ROOT / "bus/headgate_bus/claims.py").read_text()
+    )
+    assert [field.name for field in fields(kind) if not re.search(rf"\.{field.name}\b", sources)] == []
+
+
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.key)
 def test_every_setting_is_used_somewhere(setting: Setting) -> None:
-    sources = [path for path in (ROOT / "table").rglob("*.py") if not path.name.startswith("option")]
-    sources += [path for room in ("worker", "front") for path in (ROOT / room).rglob("*.py")]
     uses = {"state_compression": ".codec"}.get(setting.field, f".{setting.field}")
-    assert any(uses in path.read_text() for path in sources)
+    assert re.search(rf"{re.escape(uses)}\b", USING)
 
 
 @pytest.mark.parametrize("prefix", ["", "indextables.", "headgate.", "spark.indextables.", "spark.headgate."])
@@ -87,20 +254,6 @@ def test_a_value_that_makes_no_sense_does_no_harm_once_it_is_overridden() -> Non
 
 def test_the_page_of_settings_names_every_setting_of_stores() -> None:
     assert set(STORE_MEANINGS) == set(DOCUMENTED_KEYS)
-
-
-@pytest.mark.parametrize("key", KEYS)
-def test_every_setting_of_a_committer_changes_something(key: str) -> None:
-    text = {"log": "json"}.get(key, "7")
-    assert committer_settings({key: text}) != committer_settings({})
-
-
-@pytest.mark.parametrize("key", WORKER_KEYS)
-def test_every_setting_of_a_worker_changes_something(key: str) -> None:
-    text = {"log": "json", "roles": "merge", "spark-settings": "spark.task.cpus=2"}.get(
-        key, "Restore" if key.endswith("at-once-after") else "7"
-    )
-    assert worker_settings({key: text}) != worker_settings({})
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)

@@ -18,6 +18,8 @@ class Setting:
     field: str
     parse: Callable[[str], Any]
     meaning: str
+    of_process: bool = False
+    """Only a process has it: a table's configuration, which other people write, doesn't reach it."""
 
 
 SETTINGS: tuple[Setting, ...] = (
@@ -57,13 +59,15 @@ SETTINGS: tuple[Setting, ...] = (
         "transaction.cache.expirationSeconds",
         "cache_expiration_s",
         whole(0),
-        "How long an unused immutable object stays in memory",
+        "How many seconds an unused immutable object stays in memory",
+        of_process=True,
     ),
     Setting(
         "transaction.cache.diskFolder",
         "cache_disk_folder",
         folder,
-        "Local folder that keeps decoded manifests between processes; only a process can set it, not a table",
+        "Local folder that keeps decoded manifests between processes",
+        of_process=True,
     ),
     Setting("state.format", "state_format", one_of("avro", "json"), "avro states, or JSON checkpoints for old readers"),
     Setting(
@@ -76,7 +80,13 @@ SETTINGS: tuple[Setting, ...] = (
         whole(1, 10_000_000),
         "Entries in one manifest, at most",
     ),
-    Setting("state.read.parallelism", "state_read_parallelism", whole(1, 256), "Manifests read at the same time"),
+    Setting(
+        "state.read.parallelism",
+        "state_read_parallelism",
+        whole(1, 256),
+        "Manifests read at the same time",
+        of_process=True,
+    ),
     Setting("state.retry.maxAttempts", "state_max_attempts", whole(1, 1000), "Attempts to write a state"),
     Setting("state.retry.baseDelayMs", "state_base_delay_ms", whole(0, 60_000), "First wait between two attempts"),
     Setting("state.retry.maxDelayMs", "state_max_delay_ms", whole(0, 600_000), "Longest wait between two attempts"),
@@ -194,8 +204,8 @@ SETTINGS: tuple[Setting, ...] = (
         "merge.tempDirectoryPath",
         "merge_temp_folder",
         folder,
-        "Local folder for merged files on their way to a store that isn't local, the system's own without one; only a process "
-        "can set it, not a table",
+        "Local folder for merged files on their way to a store that isn't local, the system's own without one",
+        of_process=True,
     ),
     Setting(
         "mergeOnWrite.enabled",

@@ -21,15 +21,17 @@ def flag(text: str) -> bool:
 
 
 def whole(low: int, high: int = _MAX_LONG) -> Callable[[str], int]:
+    takes = f"a whole number from {low}" + (f" to {high}" if high < _MAX_LONG else "")
+
     def parse(text: str) -> int:
         if text.strip().upper() == "MAX_INT":
             return min(high, 2**31 - 1)
         try:
             value = int(text)
         except ValueError:
-            raise ValueError(f"a whole number from {low}") from None
+            raise ValueError(takes) from None
         if not low <= value <= high:
-            raise ValueError(f"a whole number from {low} to {high}")
+            raise ValueError(takes)
         return value
 
     return parse
@@ -51,7 +53,8 @@ def size(low: int, high: int = _MAX_LONG) -> Callable[[str], int]:
         found = _SIZE.fullmatch(text.strip())
         value = int(found[1]) * _UNIT_BYTES[found[2].lower()] if found is not None else -1
         if not low <= value <= high:
-            raise ValueError(f"bytes from {low} to {high}, or a number with K, M, G or T as 128M")
+            most = f" to {high}" if high < _MAX_LONG else ""
+            raise ValueError(f"bytes from {low}{most}, or a number with K, M, G or T as 128M")
         return value
 
     return parse

@@ -31,7 +31,7 @@ and a value that makes no sense, are errors that name them.
 | environment | `HEADGATE_…` |
 | a TOML file | named by `--config` or `HEADGATE_CONFIG`; for `headgate table create` by `--settings-file` |
 | Python | `Table.open(…, settings={…}, storage={…})` |
-| a table's configuration | `headgate.…` or `indextables.…`, when it is made or by `headgate table set`; for everybody who opens the table |
+| a table's configuration | `headgate.…` or `indextables.…`, by `headgate table create --config` and `headgate propose URI alter --config`; for everybody who opens the table |
 | Spark | `spark.headgate.…` or `spark.indextables.…` in the session, or as an option of one read or write ([Spark](spark.md)) |
 
 Options come first, then the environment, then the file, then the table's own configuration, then the default. The file has a

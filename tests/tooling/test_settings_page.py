@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,7 +24,9 @@ from pyspark_headgate.options import SourceOptions
 from tooling.settings_page import by_subject, page
 from tooling.settings_rows import (
     STORE_MEANINGS,
+    Process,
     Row,
+    SpecSetting,
     meanings,
     process_spellings,
     processes,
@@ -87,13 +88,13 @@ KNOWN = {setting.key: setting for setting in SETTINGS}
 
 
 @pytest.mark.parametrize("named", SPEC, ids=lambda named: named.key)
-def test_a_setting_of_the_specification_is_one_of_ours_or_explained(named: Any) -> None:
+def test_a_setting_of_the_specification_is_one_of_ours_or_explained(named: SpecSetting) -> None:
     assert (named.key in KNOWN) is not bool(named.reason)
     assert f"| `{named.key}` |" in PAGE
 
 
 @pytest.mark.parametrize("named", [named for named in SPEC if not named.reason], ids=lambda named: named.key)
-def test_a_setting_of_the_specification_has_the_specified_default(named: Any) -> None:
+def test_a_setting_of_the_specification_has_the_specified_default(named: SpecSetting) -> None:
     setting = KNOWN[named.key]
     assert setting.parse(named.default) == getattr(TableOptions(), setting.field)
 
@@ -142,10 +143,10 @@ PROCESS_KEYS = [(process, key) for process in processes() for key in process.key
 
 @pytest.mark.parametrize(("process", "key"), PROCESS_KEYS, ids=lambda each: getattr(each, "name", each))
 def test_the_spellings_of_a_processs_setting_are_understood(
-    process: Any, key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    process: Process, key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spelled = process_spellings(process, key)
-    value = process_value(key)
+    value = process_value(process, key)
     wanted = process.read({key: value})
     assert wanted != process.read({})
     for name in spelled.environment.split(", "):
@@ -201,9 +202,18 @@ def said(option: str, name: str, value: str) -> tuple[str, str]:
     return key, value
 
 
-def process_value(key: str) -> str:
-    known = {"log": "json", "roles": "merge", "spark-settings": "spark.task.cpus=2", "spark": "sc://there"}
-    return known.get(key, "Restore" if key.endswith("at-once-after") else "7")
+TRIED = ("7", "Restore", "merge", "json", "spark.task.cpus=2", "127.0.0.1:8081", "a-token-of-the-tests")
+
+
+def process_value(process: Process, key: str) -> str:
+    """A text that this setting takes, and that isn't its default."""
+    for text in TRIED:
+        try:
+            if process.read({key: text}) != process.read({}):
+                return text
+        except InvalidInput:
+            continue
+    raise AssertionError(f"{process.name} takes none of {TRIED} for {key}: add one that it does")
 
 
 LIMITS_USED: Sequence[type] = (CommitterLimits, ClaimLimits, WorkerLimits, ScheduleLimits, RoleTerms)

@@ -1,6 +1,7 @@
 """Batch jobs on a real broker: the records of a topic, and the example from beginning to end."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,7 @@ from headgate_producer.kafka_source import KafkaRecords
 from headgate_schemas.ambient import SystemAmbient
 from support.kafka.fixtures import new_bus_address
 from support.kafka.topics import new_topic
+from support.page_blocks import DOCS, blocks_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -119,6 +121,24 @@ def test_the_example_takes_what_the_other_one_fills_in(kafka_address: str, tmp_p
         assert (filled.returncode, filled.stdout) == (0, f"10 records are in {topic}\n"), filled.stderr
     taken = run_example("kafka_batch_job.py", bus, topic, str(tmp_path / "clicks"))
     assert taken.stdout.endswith("the table holds 20 records\n"), taken.stderr
+
+
+def test_the_guide_goes_as_it_says(kafka_address: str, tmp_path: Path) -> None:
+    """From the topic on; what comes before is installing, and a broker."""
+    blocks = blocks_of(DOCS / "guide-kafka-batch-job.md")
+    steps = [block for block in blocks if block.kind == "sh" and block.heading[:1] in "234"]
+    bus, topic = new_bus_address(kafka_address), f"clicks-{SystemAmbient().new_id()[:12]}"
+    program = f'set -e\nexport PATH="{Path(sys.executable).parent}:$PATH"\n' + "\n".join(step.body for step in steps)
+    program = program.replace("kafka://127.0.0.1:9092", bus).replace(" clicks ", f" {topic} ")
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    done = subprocess.run(
+        ["bash", "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"1000 records are in {topic}\n" in done.stdout
+    for line in next(block for block in blocks if block.kind == "text").body.splitlines():
+        assert re.search(re.escape(line).replace("…", r"\d+"), done.stdout), done.stdout
+    assert "country=de" in done.stdout.rpartition("num_records")[2]
 
 
 def test_the_example_says_in_a_line_what_is_missing(kafka_address: str, tmp_path: Path) -> None:

@@ -2,19 +2,24 @@
 
 import re
 import runpy
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import headgate.spark
 from headgate_bus.open import open_bus
 from headgate_schemas.ambient import SystemAmbient
 from pyspark_headgate.options import OPTIONS
+from support.ambient import FakeAmbient
 from support.kafka.fixtures import new_bus_address
 from support.kafka.topics import fill, new_topic
+from support.page_blocks import DOCS, blocks_of
 from support.torture.children import Child, committer_command
 from support.waiting import wait_until
 
@@ -97,6 +102,57 @@ def test_what_the_guide_shows_prints_what_it_says(
     (tmp_path / "guide.py").write_text(shown)
     runpy.run_path(str(tmp_path / "guide.py"))
     assert capsys.readouterr().out == "".join(blocks("text"))
+
+
+def test_the_guide_to_streams_goes_as_it_says(
+    spark: "SparkSession", tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", "")
+    monkeypatch.setenv("PYSPARK_PYTHON", "")
+    monkeypatch.chdir(tmp_path)
+    page = blocks_of(DOCS / "guide-spark-stream.md")
+    [program] = [block for block in page if block.kind == "python"]
+    # Spark's own paths are those of its process, which began elsewhere.
+    here = program.body
+    for name in ("incoming", "checkpoints/clicks", "lake/clicks"):
+        here = here.replace(f'"{name}"', f'"{tmp_path / name}"')
+    (tmp_path / "stream.py").write_text(here.replace("sqlite:bus.db", f"sqlite:///{tmp_path}/bus.db"))
+    [feeding] = [block.body for block in page if block.kind == "sh" and "incoming" in block.body]
+    lines = [line for line in feeding.splitlines() if "incoming" in line]
+    subprocess.run(["bash", "-ec", "\n".join(lines)], cwd=tmp_path, check=True)
+    with headgate.committing(f"sqlite:///{tmp_path}/bus.db"):
+        for _ in range(2):
+            runpy.run_path(str(tmp_path / "stream.py"))
+    assert capsys.readouterr().out == "2 rows\n" * 2
+    assert [entry.operation for entry in headgate.Table.open(str(tmp_path / "lake/clicks")).history()].count(
+        "Append"
+    ) == 1
+
+
+def test_what_the_page_of_changes_and_sql_shows_runs(
+    spark: "SparkSession", bus: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A table with the versions, partitions and columns that the page speaks of, begun two days ago."""
+    uri = str(tmp_path / "events")
+    days_ago = FakeAmbient(time_ms=SystemAmbient().now_ms() - 2 * 86_400_000)
+    table = headgate.Table.create(uri, "id BIGINT, day STRING", partition_by=["day"], ambient=days_ago)
+    for number in range(17):
+        path = f"day={('2023-12-31', '2024-01-31')[number % 2]}/{number}.parquet"
+        rows = pa.BufferOutputStream()
+        pq.write_table(pa.table({"id": [number * 100]}), rows)
+        table.store.put(path, rows.getvalue().to_pybytes())
+        table.append([headgate.DataFile.of_parquet(path, store=table.store)])
+    shown = "".join(block.body for block in blocks_of(DOCS / "spark-changes-and-sql.md") if block.kind == "python")
+    program = shown.replace("s3://lake", str(tmp_path)).replace("kafka://broker:9092", bus)
+    (tmp_path / "page.py").write_text(program)
+    try:
+        runpy.run_path(str(tmp_path / "page.py"), {"spark": spark, "headgate": headgate})
+    finally:
+        headgate.spark.disable(spark)
+    capsys.readouterr()
+    after = headgate.Table.open(uri)
+    assert [entry.operation for entry in after.history()][:2] == ["Restore", "Delete"]
+    assert after.snapshot().num_records == 17
 
 
 def test_what_the_readme_shows_of_spark_runs(

@@ -8,6 +8,7 @@ from headgate_worker.limits import DEFAULT_TERMS
 from tooling.settings_rows import (
     Process,
     Row,
+    Spellings,
     kafka_rows,
     process_rows,
     process_spellings,
@@ -122,8 +123,9 @@ They may stay in a table's configuration.
 SPELLINGS = """
 ## Spellings
 
-Case doesn't matter in the environment, and neither do underscores within a table's setting. In a table's configuration and in
-Spark, `indextables.` in place of `headgate.` means the same.
+In TOML a setting has its own name, in the table that the heading names; behind `--set`, `--store` and `--limit`, too. Case
+doesn't matter in the environment, and neither do underscores within a table's setting. In a table's configuration and in Spark,
+`indextables.` in place of `headgate.` means the same.
 """
 
 
@@ -170,8 +172,8 @@ def _spellings() -> Iterator[str]:
     yield _spelled("Tables", "table", (row for _, row in table_rows()), spark=True, table=True)
     yield _spelled("Stores", "store", store_rows(), spark=True)
     yield (
-        "\n### Bus { #spelling-bus }\n\n| setting | environment | TOML `[bus]` | command | Spark |\n| --- | --- | --- | --- | --- |\n"
-        "| `bus.address` | `HEADGATE_BUS` | `address` | `--bus …` | `spark.headgate.bus`, option `bus` |\n"
+        "\n### Bus { #spelling-bus }\n\n| `[bus]` | environment | Spark | command |\n| --- | --- | --- | --- |\n"
+        "| `address` | `HEADGATE_BUS` | `spark.headgate.bus`, option `bus` | `--bus …` |\n"
     )
     for process in processes():
         yield _spelled(process.name.capitalize(), process.name, _all_rows(process))
@@ -186,23 +188,24 @@ def _all_rows(process: Process) -> Iterator[Row]:
 
 
 def _spelled(title: str, group: str, rows: Iterable[Row], *, spark: bool = False, table: bool = False) -> str:
-    columns: list[tuple[str, Callable[[Row], str]]] = [
-        ("environment", lambda row: row.spelled.environment),
-        (f"TOML `[{group}]`", lambda row: row.spelled.toml),
-        ("command", lambda row: row.spelled.option),
-    ]
-    if spark:
-        columns.append(("Spark", lambda row: row.spelled.spark))
+    columns: list[tuple[str, Callable[[Row], str]]] = [("environment", lambda row: _code(row.spelled.environment))]
     if table:
-        columns.append(("table's configuration", lambda row: row.spelled.table))
-    lines = [f"| setting | {' | '.join(name for name, _ in columns)} |", f"| --- |{' --- |' * len(columns)}"]
-    for row in rows:
-        lines.append(f"| `{row.key}` | " + " | ".join(_code(said(row)) for _, said in columns) + " |")
+        columns.append(("Spark; a table's configuration", lambda row: _in_spark_and_table(row.spelled)))
+    elif spark:
+        columns.append(("Spark", lambda row: _code(row.spelled.spark)))
+    else:
+        columns.append(("command", lambda row: _code(row.spelled.option)))
+    lines = [f"| `[{group}]` | {' | '.join(name for name, _ in columns)} |", f"| --- |{' --- |' * len(columns)}"]
+    lines += [f"| `{row.spelled.toml}` | " + " | ".join(said(row) for _, said in columns) + " |" for row in rows]
     return f"\n### {title} {{ #spelling-{group} }}\n\n" + "\n".join(lines) + "\n"
 
 
+def _in_spark_and_table(spelled: Spellings) -> str:
+    return f"{_code(spelled.spark)}<br>" + (_code(spelled.table) if spelled.table else "*process*: not in a table")
+
+
 def _code(spelling: str) -> str:
-    return ", ".join(f"`{each}`" for each in spelling.split(", ")) if spelling else "*process*"
+    return ", ".join(f"`{each}`" for each in spelling.split(", "))
 
 
 def _table(rows: Iterable[Row]) -> str:

@@ -14,6 +14,7 @@ PY := $(BIN)/python
 PIP := $(PY) -m pip --disable-pip-version-check install --quiet
 LIBRARIES := $(VENV)/.libraries
 READY := $(VENV)/.ready
+RUNNING := $(VENV)/.running
 BENCHMARKS := $(filter-out _%,$(notdir $(basename $(wildcard benchmarks/*.py))))
 
 # Three attempts, since networks fail; pip itself checks the hashes and keeps its cache.
@@ -29,7 +30,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+%?:.*## / { sub(/%/, "NAME", $$1); printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: $(READY) ## writers, a committer that is killed half way, workers that tidy up, and a look at what came of it
+demo: $(RUNNING) ## writers, a committer that is killed half way, workers that tidy up, and a look at what came of it
 	@$(PY) -m headgate demo
 
 .PHONY: test
@@ -118,6 +119,13 @@ $(LIBRARIES): requirements/dev.txt | $(PY)
 	@touch $@
 
 $(READY): $(LIBRARIES) pyproject.toml schemas/headgate_schemas/version.py
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# What running needs, which is far less than what tests need, and the same versions.
+$(RUNNING): requirements/run.txt requirements/build.txt pyproject.toml schemas/headgate_schemas/version.py | $(PY)
+	@echo "installing the libraries pinned in requirements/run.txt"
+	$(call retry,$(PIP) --require-hashes -r requirements/run.txt -r requirements/build.txt)
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 

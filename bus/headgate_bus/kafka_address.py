@@ -107,7 +107,7 @@ def parse_kafka_address(address: str) -> KafkaAddress:
         raise BusError(f"an address of a Kafka bus begins with {SCHEME}, such as kafka://localhost:9092")
     rest, _, query = address.removeprefix(SCHEME).partition("?")
     authority, _, path = rest.partition("/")
-    if "@" in authority:
+    if "@" in rest:  # a password may hold a slash, and what stands before it would look like the hosts
         raise BusError(
             "a Kafka address holds no name and password before the hosts; write them as"
             " ?security_protocol=SASL_SSL&sasl_mechanism=PLAIN&sasl_plain_username=…&sasl_plain_password=…"

@@ -42,13 +42,17 @@ def open_bus(address: str, ambient: Ambient) -> Bus:
 
 
 def _guess(address: str) -> str:
-    """What was meant, where it can be told."""
+    """What was meant, where it can be told. What stands behind a question mark may be a password."""
+    address, question, _ = address.partition("?")
+    more = "?…" if question else ""
+    if "@" in address:
+        return ""
     if re.fullmatch(r"[A-Za-z0-9._-]+:[0-9]+(/.*)?", address):
-        return f". Did you mean kafka://{address}?"
-    if address.startswith("/") and "?" not in address:
-        return f". Did you mean sqlite://{address}?"
+        return f". Did you mean kafka://{address}{more}?"
+    if address.startswith("/"):
+        return f". Did you mean sqlite://{address}{more}?"
     if address.endswith((".db", ".sqlite", ".sqlite3")):
-        return f". Did you mean sqlite:{address}?"
+        return f". Did you mean sqlite:{address}{more}?"
     return ""
 
 

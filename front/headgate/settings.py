@@ -94,8 +94,8 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True)
     store: StoreSettings
     table: Mapping[str, str]
-    bus: str | None = None
-    """The address; None where commits go directly to tables."""
+    bus: str | None = Field(default=None, repr=False)
+    """The address, which may hold a password; None where commits go directly to tables."""
     committer: CommitterSettings = Field(default_factory=CommitterSettings)
     worker: WorkerSettings = Field(default_factory=WorkerSettings)
     own_bus: Path

@@ -30,10 +30,10 @@ class WorkerSettings:
     watch: tuple[str, ...] = ()
     """Addresses of tables that are looked at now and then although no event has named them, such as those that are written
     directly."""
-    spark: str | None = None
+    spark: str | None = field(default=None, repr=False)
     """Where files are merged: a Spark Connect server (`sc://host:port`) or a master (`spark://…`, `yarn`, `k8s://…`); in the
     worker's own process without one."""
-    spark_settings: Mapping[str, str] = field(default_factory=dict)
+    spark_settings: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Spark's own settings for that, as `spark.executor.memory=4g`, with commas between them."""
     log: LogForm = LogForm.AUTO
     """How its events are written to standard error: auto (for people on a terminal, else JSON), console or json."""

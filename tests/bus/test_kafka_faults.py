@@ -261,7 +261,9 @@ def test_a_topic_that_is_set_up_wrongly_is_explained(broker: LocalBroker) -> Non
         bus.prepare()
     with pytest.raises(BusError, match=r"\.events isn't there: prepare the bus first"):
         bus.faults()  # looks, and makes nothing
-    admin.create_topics({name.replace(".proposals", f".{topic.value}"): shape for topic in (EVENTS, Topic.DEAD_LETTERS)})
+    admin.create_topics(
+        {name.replace(".proposals", f".{topic.value}"): shape for topic in (EVENTS, Topic.DEAD_LETTERS)}
+    )
     admin.close()
     wrong = bus.faults()
     assert len(wrong) == 3

@@ -121,7 +121,7 @@ def _serve(session: Session, bus: "Bus", *, with_worker: bool) -> None:
     settings = session.loaded
     with (
         until_told_to_stop() as stopping,
-        log_for_a_long_time(session.notes, settings.committer.log),
+        log_for_a_long_time(session.log, settings.committer.log),
         sparing_collector(),
     ):
         _work(session, bus, stopping, with_worker=with_worker)

@@ -1,6 +1,7 @@
 """`headgate doctor`: what is wrong with this set-up, and how to mend it."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -39,7 +40,8 @@ def doctor(
 
     late_after_s = seconds(late_after, "--late-after")
     with session.output.working("Looking ..."):
-        findings = [*examine_machine(), *_by_settings(session, uri, late_after_s)]
+        found = [*examine_machine(), *_by_settings(session, uri, late_after_s)]
+        findings = [replace(finding, found=session.hidden(finding.found)) for finding in found]
     if session.output.is_for_people:
         session.output.rows(_lines(findings), ("health", "check", "found"))
     else:

@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
 
 import typer
 
@@ -55,6 +55,29 @@ class Session:
     @cached_property
     def notes(self) -> TextIO:
         return sys.stderr or _Nobody()
+
+    @cached_property
+    def log(self) -> TextIO:
+        """Where events and tracebacks go, without the secrets of the settings."""
+        from headgate.secrecy import Hiding
+
+        return cast(TextIO, Hiding(self.notes, self._secrets))
+
+    def hidden(self, text: str) -> str:
+        """The text without the secrets of the settings."""
+        from headgate.secrecy import hidden
+
+        return hidden(text, self._secrets())
+
+    def _secrets(self) -> frozenset[str]:
+        """Those that are known by now: before the settings are read, nothing can have been done with one."""
+        return self._secrets_of_settings if "loaded" in self.__dict__ else frozenset()
+
+    @cached_property
+    def _secrets_of_settings(self) -> frozenset[str]:
+        from headgate.secrecy import secrets_of
+
+        return secrets_of(self.loaded)
 
     @cached_property
     def ambient(self) -> "Ambient":
@@ -253,7 +276,7 @@ def _run(work: Callable[[], None], session: Session) -> None:
     try:
         from headgate.process_logs import log_for_one_command
 
-        log_for_one_command(session.notes, verbose=session.debug)
+        log_for_one_command(session.log, verbose=session.debug)
         work()
     except (typer.Exit, typer.BadParameter):
         raise
@@ -268,8 +291,8 @@ def _run(work: Callable[[], None], session: Session) -> None:
         if _output_is_full(error):
             session.output.abandon()
         if session.debug:
-            traceback.print_exc()
-        raise _explained(error) from None
+            traceback.print_exc(file=session.log)
+        raise _explained(error, session) from None
 
 
 class _Nobody(io.StringIO):
@@ -284,18 +307,18 @@ def _output_is_full(error: Exception) -> bool:
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) and not error.filename
 
 
-def _explained(error: Exception) -> typer.Exit:
+def _explained(error: Exception, session: Session) -> typer.Exit:
     from headgate_table.errors import OutcomeUnknown
 
     match error:
         case OutcomeUnknown():
-            return fail(str(error), UNKNOWN)
+            return fail(session.hidden(str(error)), UNKNOWN)
         case HeadgateError():
-            return fail(str(error))
+            return fail(session.hidden(str(error)))
         case OSError(strerror=reason) if _output_is_full(error):
             return fail(f"the output can't be written: {reason}. Send it to a place that has room")
         case MemoryError():
             return fail("this machine has too little memory for that; ask for less with --where or --columns")
         case _:
-            said = str(error) or "no message"
+            said = session.hidden(str(error)) or "no message"
             return fail(f"{type(error).__name__}: {said}. This should not happen; --debug shows where it did")

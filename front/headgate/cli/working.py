@@ -62,7 +62,7 @@ def worker(
     with (
         chosen.bus_in_force(make=True) as bus,
         until_told_to_stop() as stopping,
-        log_for_a_long_time(chosen.notes, settings.worker.log),
+        log_for_a_long_time(chosen.log, settings.worker.log),
         sparing_collector(),
     ):
         run_worker(bus, settings, chosen.ambient, stopping)

@@ -1,5 +1,6 @@
 """What an Azure failure means: whether a conditional write may have happened, and the message that names the remedy."""
 
+import re
 from dataclasses import dataclass
 
 import requests.exceptions
@@ -15,6 +16,9 @@ RETRYABLE_CONFLICTS = {"OperationTimedOut", "PendingCopyOperation"}
 
 CONTAINER_UNUSABLE = {"ContainerNotFound", "ContainerBeingDeleted", "ContainerDisabled"}
 """404 and 409 answers that say nothing about the blob, but about all of them."""
+
+_SIGNATURE = re.compile(r"(?<=[?&]sig=)[^&\s'\"]+", re.IGNORECASE)
+"""Of a SAS token, in an address that an error tells of."""
 
 _WRONG_KEY = {"AuthenticationFailed", "InvalidAuthenticationInfo", "NoAuthenticationInformation"}
 
@@ -46,16 +50,17 @@ def is_unknown(error: azure.AzureError) -> bool:
 
 def failure(error: azure.AzureError, doing: str, key: str, place: Place) -> StoreError:
     """The error to raise: what could not be done, why, and what to do about it."""
+    said = _SIGNATURE.sub("…", str(error.message or ""))
     if isinstance(error, azure.HttpResponseError) and error.status_code is not None:
-        return refusal(error.status_code, code_of(error), str(error.message or ""), doing, key, place)
+        return refusal(error.status_code, code_of(error), said, doing, key, place)
     what = _what(doing, key, place)
     if isinstance(error, azure.ServiceRequestError):
         return StoreError(
-            f"{what}: {place.endpoint} can't be reached ({error.message}). Check the account's name and the network"
+            f"{what}: {place.endpoint} can't be reached ({said}). Check the account's name and the network"
         )
     if isinstance(error, azure.ClientAuthenticationError):
-        return StoreError(f"{what}: no usable credentials were found ({error.message}). Set azure.connection-string")
-    return StoreError(f"{what}: {place.endpoint} didn't answer properly ({error.message}). Try again")
+        return StoreError(f"{what}: no usable credentials were found ({said}). Set azure.connection-string")
+    return StoreError(f"{what}: {place.endpoint} didn't answer properly ({said}). Try again")
 
 
 def refusal(status: int, code: str, message: str, doing: str, key: str, place: Place) -> StoreError:

@@ -44,6 +44,8 @@ class StoreSettings:
         values: dict[str, str | bool] = {}
         for mapping in mappings:
             values |= _values(mapping)
+        for name in _ADDRESSES:
+            _check_no_secret(name, str(values.get(name, "")))
         return cls(**values)  # type: ignore[arg-type]  # names and types were matched with the fields just above
 
 
@@ -64,6 +66,9 @@ DOCUMENTED_KEYS: dict[str, str] = {
     name.name.replace("_", ".", 1).replace("_", "-"): name.name for name in fields(StoreSettings)
 }
 """From the key as documented (`s3.access-key`) to the field."""
+
+_ADDRESSES = ("s3_endpoint", "azure_account_url")
+"""They stand in messages and logs as they are."""
 
 _SWITCHES = {"s3_path_style", "local_durable"}
 
@@ -103,6 +108,15 @@ def _field_of(key: str) -> str:
     near = difflib.get_close_matches(key.lower(), known, n=1, cutoff=0.5)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     raise InvalidInput(f"there is no store setting {key!r}.{hint} Known are: {', '.join(known)}")
+
+
+def _check_no_secret(name: str, address: str) -> None:
+    key = next(key for key, known in DOCUMENTED_KEYS.items() if known == name)
+    if "@" in address or "?" in address:
+        raise InvalidInput(
+            f"store setting {key!r} holds more than an address: give what is secret by its own setting, such as "
+            f"s3.secret-key and azure.sas-token"
+        )
 
 
 def _switch(key: str, text: str) -> bool:

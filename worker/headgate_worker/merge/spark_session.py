@@ -33,7 +33,8 @@ def spark_session(address: str, settings: Mapping[str, str] | None = None) -> "I
     try:
         session = builder.getOrCreate()
     except spark_errors() as error:
-        raise spark_failed(f"no session could be had of the Spark cluster at {address}", error) from error
+        where = address.partition(";")[0]  # behind it, a token may stand
+        raise spark_failed(f"no session could be had of the Spark cluster at {where}", error) from error
     try:
         yield session
     finally:

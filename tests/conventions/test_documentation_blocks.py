@@ -13,6 +13,7 @@ import typer
 
 from headgate.cli.main import app
 from headgate.settings import load_settings
+from headgate_bus.kafka_address import parse_kafka_address
 from support.command_lines import commands
 from support.compose.parsing import parse
 from support.page_blocks import DOCS, ROOT, Block, blocks_of, pages
@@ -145,6 +146,21 @@ def declared_extras() -> dict[str, Any]:
 
 def extras_of(words: list[str]) -> set[str]:
     return {extra.strip() for word in words for found in re.findall(r"\[([^]]+)\]", word) for extra in found.split(",")}
+
+
+ADDRESSES = sorted({found for block in BLOCKS for found in re.findall(r"kafka://[^\s'\"`]+", block.body)})
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_an_address_of_a_bus_can_be_read(address: str) -> None:
+    assert parse_kafka_address(address).servers
+
+
+def test_the_example_of_a_login_says_all_that_a_broker_asks_for() -> None:
+    """tests/bus and tests/system speak to a broker by such an address."""
+    [secured] = [parse_kafka_address(address) for address in ADDRESSES if "SASL_SSL" in address]
+    assert secured.client["sasl_plain_password"] == "p&ss"
+    assert "p&ss" not in str(secured)
 
 
 @pytest.mark.parametrize("block", [block for block in BLOCKS if block.kind == "toml"], ids=named)

@@ -52,6 +52,12 @@ def test_no_data_file_is_touched(world: World) -> None:
     assert orphan.path in before
 
 
+def test_the_reasons_tell_of_no_age_which_is_none(world: World) -> None:
+    reasons = {deletion.key.split("/")[1]: deletion.reason for deletion in world.table.truncate_history().deletions}
+    assert reasons["00000000000000000000.json"] == "version 0 is covered by the state or checkpoint at 9"
+    assert reasons["state-v00000000000000000003"] == "state 3 is not among those that are kept"
+
+
 def test_an_earlier_version_can_not_be_read_any_more(world: World) -> None:
     world.table.truncate_history()
     with pytest.raises(VersionNotRetained, match="9 to 10"):

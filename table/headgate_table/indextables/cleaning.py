@@ -215,7 +215,7 @@ def _expired_states(
         if age_ms <= limits.state_age_ms:
             continue
         gone.add(number)
-        reason = f"state {number} is {_hours(age_ms)} old and not among those that are kept"
+        reason = f"state {number} is {_age(age_ms, limits.state_age_ms)}not among those that are kept"
         # The state itself first: without it, what else lies in the folder is no state any more.
         for info in (folder.manifest, *folder.strays):
             deletions.append(Deletion(info.key, info.size, Category.STATE, reason))
@@ -281,7 +281,8 @@ def _expired_versions(
         age_ms = now_ms - info.modified_ms
         if version > last or age_ms <= limits.log_age_ms:
             break
-        reason = f"version {version} is {_hours(age_ms)} old and covered by the state or checkpoint at {min(staying)}"
+        age = _age(age_ms, limits.log_age_ms)
+        reason = f"version {version} is {age}covered by the state or checkpoint at {min(staying)}"
         deletions.append(Deletion(info.key, info.size, Category.VERSION, reason))
     return deletions
 
@@ -319,6 +320,11 @@ def _orphan_manifests(
         for key, info in sorted(inventory.manifest_objects().items())
         if key not in referenced and (key in released or now_ms - info.modified_ms > oldest_ms)
     ]
+
+
+def _age(age_ms: int, least_ms: int) -> str:
+    """Nothing where no age is asked for: then it is no reason, and the one that was given may be made up."""
+    return f"{_hours(age_ms)} old and " if least_ms >= 0 else ""
 
 
 def _hours(age_ms: int) -> str:

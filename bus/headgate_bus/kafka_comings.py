@@ -31,6 +31,11 @@ class Comings(ConsumerRebalanceListener):  # type: ignore[misc]  # the client ha
         self._lost: set[int] = set()
         self._is_new = False
 
+    @property
+    def has_news(self) -> bool:
+        """Whether the next look tells of anything."""
+        return self._is_new
+
     def take(self) -> Change:
         """At once and whole: what is told while the caller still acts on this comes with the next look."""
         with self._lock:

@@ -71,7 +71,7 @@ class KafkaFollower:
         return frozenset(self._held)
 
     def position(self, partition: int) -> int | None:
-        if self._closed or partition not in self._held:
+        if self._closed or partition not in self._held or self._membership.is_moving:
             return None
         return self._places.position(partition)
 
@@ -83,6 +83,10 @@ class KafkaFollower:
         self._check_open()
         if partition not in self._held:
             raise self._lost(partition)
+        doing = f"settling offset {next_offset} of {self._name}, partition {partition}"
+        if self._membership.is_moving:
+            # It may have been taken away and given again meanwhile, and then begins anew.
+            raise self._must_wait(doing)
         position = self._places.position(partition)
         if position is None and not self._places.has(partition):  # the group took it away since the last poll
             raise self._lost(partition)
@@ -94,13 +98,10 @@ class KafkaFollower:
         if next_offset <= self._held[partition]:
             return
         offsets = {self._places.of(partition): OffsetAndMetadata(next_offset, "", -1)}
-        doing = f"settling offset {next_offset} of {self._name}, partition {partition}"
         try:
             self._consumer.commit(offsets, timeout_ms=int(ANSWER_TIMEOUT_S * 1000))
         except RebalanceInProgressError as error:
-            raise BusUnavailable(
-                f"{doing} must wait until group {self._group} has shared out anew; poll first"
-            ) from error
+            raise self._must_wait(doing) from error
         except KafkaError as error:
             if not is_fenced(error):
                 raise translated(error, doing, self._address) from error
@@ -187,6 +188,9 @@ class KafkaFollower:
         for record in reversed(records):
             if record.partition in self._held:
                 self._places.seek(record.partition, record.offset)
+
+    def _must_wait(self, doing: str) -> BusUnavailable:
+        return BusUnavailable(f"{doing} must wait until group {self._group} has shared out anew; poll first")
 
     def _lost(self, partition: int) -> Fenced:
         self._held.pop(partition, None)

@@ -39,6 +39,11 @@ class KafkaMembership:
         self.comings = Comings(self.places)
         self.consumer.subscribe([topic], listener=self.comings)
 
+    @property
+    def is_moving(self) -> bool:
+        """Whether partitions may have come or gone since they were last looked at: positions say nothing until then."""
+        return self._joining is not None or self.comings.has_news
+
     def has_joined(self, timeout_s: float) -> bool:
         """Whether this member knows what it is given; else a thread sees to that, for as long as it takes.
 

@@ -1,10 +1,12 @@
 """The worker over a bus in memory: who looks after which table, when, and what a failing task may not do."""
 
+from collections.abc import Sequence
 from concurrent.futures import Executor, Future
 from typing import Any
 
 import pytest
 
+from headgate_bus.errors import Fenced
 from headgate_bus.interface import Message, Record, Topic
 from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import StoreError, TableNotFound
@@ -13,6 +15,7 @@ from headgate_worker.roles import Abandoned
 from headgate_worker.worker import COMMITTER_GROUP
 from support.ambient import FakeAmbient
 from support.bus.memory import MemoryBus
+from support.bus.memory_follower import MemoryFollower
 from support.working import NotingRole, OpenedTables, a_worker, announce, quick_terms, rounds
 
 TABLES = [f"memory://t{number}" for number in range(8)]
@@ -110,6 +113,27 @@ def test_an_event_in_another_partition_than_its_tables_counts_for_nobody(bus: Me
     for worker in workers:
         rounds(worker)
     assert len({id(each) for each in (role, other) if each.looked}) == 1
+
+
+def test_a_worker_that_its_group_let_go_goes_on_when_it_has_joined_anew(
+    bus: MemoryBus, ambient: FakeAmbient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Break: `Following.poll` lets `Fenced` through, which ends the process."""
+    role = NotingRole(plans=False)
+    worker = a_worker(bus, ambient, role, limits=QUICK)
+    announce(bus, TABLES[0])
+    refusals = [Fenced("this member is unknown to its group")]
+    poll = MemoryFollower.poll
+
+    def refused_once(follower: MemoryFollower, timeout_s: float, max_records: int = 1_000) -> Sequence[Record]:
+        if refusals:
+            raise refusals.pop()
+        return poll(follower, timeout_s, max_records)
+
+    monkeypatch.setattr(MemoryFollower, "poll", refused_once)
+    worker.step(0.0)
+    rounds(worker)
+    assert (refusals, role.looked) == ([], [TABLES[0]])
 
 
 # The sweep

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headgate_bus.errors import BusUnavailable, Fenced
+from headgate_bus.errors import BusError, BusUnavailable, Fenced
 from headgate_bus.interface import Bus, Record, Topic
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.cloud_events import COMMIT, kind_of
@@ -64,10 +64,11 @@ class Following:
         self._is_failing = False
 
     def poll(self, timeout_s: float) -> Seen:
-        """What comes next, waiting up to `timeout_s` for it. A bus that doesn't answer brings nothing, after a pause."""
+        """What comes next, waiting up to `timeout_s` for it. A bus that doesn't answer brings nothing, after a pause; nor does
+        a group that has let this member go, which the next poll joins anew."""
         try:
             records = self._follower.poll(timeout_s, self._limits.poll_records)
-        except BusUnavailable as error:
+        except (BusUnavailable, Fenced) as error:
             self._trouble("reading events", error)
             return Seen()
         self._is_failing = False
@@ -134,7 +135,7 @@ class Following:
             else:
                 marks.append((piece, record.offset + 1))
 
-    def _trouble(self, doing: str, error: BusUnavailable) -> None:
+    def _trouble(self, doing: str, error: BusError) -> None:
         if not self._is_failing:
             _log.warning("bus_unavailable", doing=doing, bus=self._bus.address, reason=str(error))
         self._is_failing = True

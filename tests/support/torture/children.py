@@ -31,6 +31,8 @@ class Child:
         self.heard: Counter[str] = Counter()
         """Events that it has logged in all its runs, by name, as far as `listen` has read."""
         self.this_run: Counter[str] = Counter()
+        self._began_at = 0
+        """How long the log was when this run began."""
         self._read_from = 0
         self._rest = b""
 
@@ -49,6 +51,7 @@ class Child:
         self.listen()
         self.this_run.clear()
         with self.log.open("ab") as output:
+            self._began_at = output.tell()
             self._process = subprocess.Popen(
                 self._command,
                 stdin=subprocess.DEVNULL,
@@ -86,11 +89,13 @@ class Child:
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def last_line(self) -> str:
+        """The error that it ended with, if it told of one in this run; a thread may say something more behind that."""
         if not self.log.exists():
             return ""
         with self.log.open("rb") as file:
-            file.seek(max(0, self.log.stat().st_size - LAST_BYTES))
-            return (file.read().decode(errors="replace").splitlines() or [""])[-1]
+            file.seek(max(self._began_at, self.log.stat().st_size - LAST_BYTES))
+            lines = file.read().decode(errors="replace").splitlines()
+        return next((line for line in reversed(lines) if line.startswith("Error: ")), lines[-1] if lines else "")
 
     def listen(self) -> list[dict[str, Any]]:
         """What it has logged since the last call, as far as whole lines of JSON go."""

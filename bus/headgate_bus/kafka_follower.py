@@ -3,10 +3,10 @@
 The consumer itself never begins anywhere: its own choice, where nothing is settled or it was let go of, would go unnoticed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from kafka import OffsetAndMetadata
-from kafka.errors import KafkaError, RebalanceInProgressError
+from kafka.errors import KafkaError, LogTruncationError, RebalanceInProgressError
 
 from headgate_bus.errors import BusError, BusUnavailable, Fenced
 from headgate_bus.interface import Record, Topic
@@ -88,9 +88,9 @@ class KafkaFollower:
             # It may have been taken away and given again meanwhile, and then begins anew.
             raise self._must_wait(doing)
         position = self._places.position(partition)
-        if position is None and not self._places.has(partition):  # the group took it away since the last poll
-            raise self._lost(partition)
-        if position is None or next_offset > position:
+        if position is None:
+            raise BusUnavailable(f"{doing} must wait until it is known how far it was read; poll first")
+        if next_offset > position:
             raise BusError(
                 f"group {self._group} can't settle offset {next_offset} of {self._name}, partition {partition}: only what"
                 f" lies below {position} was read here"
@@ -124,7 +124,7 @@ class KafkaFollower:
         try:
             return as_records(self._consumer.poll(timeout_ms=int(timeout_s * 1000), max_records=max_records))
         except OUT_OF_RANGE as error:
-            if not self._leap():
+            if not self._leap(_cut(error)):
                 raise translated(error, f"reading {self._name}", self._address) from error
             return []
         except KafkaError as error:
@@ -168,18 +168,21 @@ class KafkaFollower:
         _logger.info("events_held", topic=self._name, partition=partition, group=self._group, offset=start)
         return True
 
-    def _leap(self) -> bool:
-        """Go on with the oldest events that are left, where those to be read next are gone; whether there were such."""
+    def _leap(self, cut: Collection[int]) -> bool:
+        """Go on with the oldest events that are left, where those to be read next are gone; whether there were such.
+
+        `cut` are partitions that ended lower since they were read: what is at the same offsets now is something else.
+        """
         leapt = False
         for partition in self._held:
             position = self._places.position(partition)
             extent = self._cluster.extent(Topic.EVENTS, partition)
-            if position is not None and not extent.first <= position <= extent.next_offset:
+            if partition in cut or (position is not None and not extent.first <= position <= extent.next_offset):
                 self._miss(partition, position, extent.first)
                 leapt |= self._places.seek(partition, extent.first)
         return leapt
 
-    def _miss(self, partition: int, offset: int, first: int) -> None:
+    def _miss(self, partition: int, offset: int | None, first: int) -> None:
         self._missed.add(partition)
         _logger.warning("events_missed", topic=self._name, partition=partition, offset=offset, first=first)
 
@@ -202,3 +205,9 @@ class KafkaFollower:
     def _check_open(self) -> None:
         if self._closed:
             raise BusError("this follower was closed; take another")
+
+
+def _cut(error: KafkaError) -> frozenset[int]:
+    """The partitions whose log was cut, or made anew under the same name."""
+    places = error.divergent_offsets if isinstance(error, LogTruncationError) else ()
+    return frozenset(place.partition for place in places)

@@ -5,10 +5,10 @@ thread that joins, and the client's own calls then fail in three ways; here that
 from typing import Any
 
 from kafka import TopicPartition
-from kafka.errors import IllegalStateError
+from kafka.errors import KafkaError
 
-_TAKEN_AWAY = (IllegalStateError, KeyError, ValueError)
-"""What the client raises for a partition that isn't the consumer's: each of its calls another one."""
+_TAKEN_AWAY = (KeyError, ValueError)
+"""What the client raises where somebody seeks, pauses or resumes in a partition that isn't the consumer's."""
 
 
 class KafkaPlaces:
@@ -24,10 +24,11 @@ class KafkaPlaces:
         return self.of(partition) in self._consumer.assignment()
 
     def position(self, partition: int) -> int | None:
-        """The next offset that is read; None where there is none yet, and for a partition that is not the consumer's."""
+        """The next offset that is read. None where there is none yet, where the client doubts it, which the next poll clears up,
+        and for a partition that is not the consumer's."""
         try:
             position = self._consumer.position(self.of(partition), timeout_ms=0)
-        except _TAKEN_AWAY:
+        except (KafkaError, KeyError):
             return None
         return None if position is None else int(position)
 

@@ -42,22 +42,21 @@ class KafkaReader:
     def read(self, timeout_s: float, max_records: int = 1_000) -> Sequence[Record]:
         if self._closed:
             raise BusError("this reader was closed; open another")
+        places = {partition: TopicPartition(self._name, partition) for partition in self._offsets}
         try:
             found = self._consumer.poll(timeout_ms=int(timeout_s * 1000), max_records=max_records)
-        except OUT_OF_RANGE as error:
-            self._check_extents()
-            raise translated(error, f"reading {self._name}", self._address) from error
+            # The consumer's position passes the marks of transactions, which take offsets and are no records.
+            positions = {number: self._consumer.position(place, timeout_ms=0) for number, place in places.items()}
         except KafkaError as error:
-            if error.retriable:
+            for number, place in places.items():
+                self._consumer.seek(place, self._offsets[number])  # what was found and isn't given is found again
+            if isinstance(error, OUT_OF_RANGE):
+                self._check_extents()
+            elif error.retriable:
                 return []
             raise translated(error, f"reading {self._name}", self._address) from error
-        records = as_records(found)
-        for partition in self._offsets:
-            # The consumer's position passes the marks of transactions, which take offsets and are no records.
-            position = self._consumer.position(TopicPartition(self._name, partition), timeout_ms=0)
-            if position is not None:
-                self._offsets[partition] = position
-        return records
+        self._offsets |= {number: position for number, position in positions.items() if position is not None}
+        return as_records(found)
 
     def offsets(self) -> Mapping[int, int]:
         return dict(self._offsets)

@@ -1,13 +1,17 @@
-"""What a group gives and takes while nobody polls, which the thread that joins is told at any moment: nothing of it is overlooked,
-and no position is believed before the next poll."""
+"""What moves under a consumer: partitions that its group gives and takes while nobody polls, and logs that are cut.
+
+Nothing of it is overlooked, no position is believed that may be of before, and nobody dies of it.
+"""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from kafka import TopicPartition
+from kafka.errors import LogTruncationError
 
 from headgate_bus.errors import BusUnavailable
-from headgate_bus.interface import Message, Topic
+from headgate_bus.interface import Message, Record, Topic
 from headgate_bus.kafka_bus import KafkaBus
 from headgate_bus.kafka_follower import KafkaFollower
 from headgate_bus.kafka_seat import KafkaSeat
@@ -24,13 +28,19 @@ def moved(follower: KafkaFollower, partition: int) -> None:
     comings.on_partitions_assigned([place])
 
 
-@pytest.fixture
-def follower(new_kafka_bus: NewBus) -> KafkaFollower:
-    """Holds everything, and has read the one event of partition 0."""
+def with_events(new_kafka_bus: NewBus, *bodies: bytes) -> KafkaBus:
+    """In partition 0."""
     bus = new_kafka_bus()
     bus.prepare()
     key = next(key for key in map(str, range(100)) if bus.partition_of(key, Topic.EVENTS) == 0)
-    bus.append(Topic.EVENTS, [Message(key, {}, b"a")])
+    bus.append(Topic.EVENTS, [Message(key, {}, body) for body in bodies])
+    return bus
+
+
+@pytest.fixture
+def follower(new_kafka_bus: NewBus) -> KafkaFollower:
+    """Holds everything, and has read the one event there is."""
+    bus = with_events(new_kafka_bus, b"a")
     follower = bus.follow("workers")
     wait_until(lambda: bool(follower.poll(0.1)), "the event is read")
     return follower
@@ -63,3 +73,46 @@ def test_a_partition_that_went_since_the_last_poll_can_be_sought_and_paused_with
     seat.resume(0)
     seat.seek(0, 0)
     assert seat.held() == {0}
+
+
+def test_who_follows_a_log_that_was_cut_begins_it_again_and_says_so(follower: KafkaFollower) -> None:
+    """Break: the offset is one that the log has, so nothing seems to be gone, and every poll fails alike."""
+    place = TopicPartition(follower._name, 0)
+    follower._consumer._fetcher._cached_log_truncation = LogTruncationError({place: None})
+    wait_until(lambda: bool(follower.poll(0.1)), "the event comes again")
+    assert follower.missed() == {0}
+
+
+def test_a_reader_that_doubts_where_it_stands_says_so_and_loses_nothing(
+    new_kafka_bus: NewBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Break: only what `poll` raises is caught; a producer's thread dies of it, and no receipt is read any more."""
+    reader = with_events(new_kafka_bus, b"a", b"b").reader(Topic.EVENTS, {0: 0})
+    consumer: Any = reader._consumer
+    poll, position = consumer.poll, consumer.position
+    found: list[object] = []
+    doubts = [LogTruncationError({TopicPartition("events", 0): None})]
+
+    def noted(**asked: Any) -> Any:
+        given = poll(**asked)
+        found.extend(given)
+        return given
+
+    def doubted(place: TopicPartition, **asked: Any) -> Any:
+        if found and doubts:
+            raise doubts.pop()
+        return position(place, **asked)
+
+    monkeypatch.setattr(consumer, "poll", noted)
+    monkeypatch.setattr(consumer, "position", doubted)
+    with pytest.raises(BusUnavailable, match="LogTruncationError"):
+        wait_until(lambda: bool(reader.read(0.1)), "the events are read")
+    assert reader.offsets() == {0: 0}
+    records: list[Record] = []
+
+    def both() -> bool:
+        records.extend(reader.read(0.1))
+        return len(records) >= 2
+
+    wait_until(both, "the events are read")
+    assert [record.body for record in records] == [b"a", b"b"]

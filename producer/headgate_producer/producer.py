@@ -315,6 +315,8 @@ class Producer:
         while not out.has_ended:
             left_s = deadline_s - self._ambient.monotonic_s()
             if left_s <= 0:
+                # Nobody else ends it, should the process have stood still until its time was over.
+                self._flight.expire()
                 return
             self._courier.pump(left_s)
 

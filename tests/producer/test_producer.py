@@ -300,6 +300,16 @@ def test_waiting_without_a_time_ends_with_the_proposals_own() -> None:
         ticket.wait()
 
 
+def test_a_proposal_whose_time_ran_out_before_anybody_sent_it_has_ended_and_may_be_proposed_again() -> None:
+    world = World(answer_within_s=30)
+    ticket = world.append()
+    world.ambient.sleep(60)
+    with pytest.raises(NotSent, match="may be proposed again"):
+        ticket.wait()
+    assert ticket.done
+    assert world.append(proposal_id=ticket.proposal_id).wait(5).version == 1
+
+
 def test_a_ticket_can_be_waited_for_again() -> None:
     world = World()
     world.is_deciding = False

@@ -6,7 +6,11 @@ Without it: the committed offset passes proposals that nobody decided, or one ta
 from headgate_committer.limits import CommitterLimits
 from headgate_schemas.actions import AddFile
 from headgate_schemas.operations import Append, Committed
+from headgate_table.indextables.cleaning import Protected
+from headgate_worker.undecided import protected_by
 from support.simulation.scenario import TABLE, Scenario
+from support.simulation.scheduler import Process
+from support.simulation.world import GROUP
 
 OTHER = "memory://lake/second"
 
@@ -50,3 +54,24 @@ def _to_other(play: Scenario) -> str:
     path = play.file_name("eu")
     play.put_file(OTHER, path, 10)
     return play.propose(Append((AddFile(path, {"region": "eu"}, 10, 1),)), table=OTHER)
+
+
+def test_truncating_keeps_a_version_that_came_after_it_had_looked_at_the_bus() -> None:
+    with Scenario() as play:
+        committer = play.committer("committer")
+        play.committed(3)
+        looked = play.by("operator", lambda process: _looked(play, process))
+        proposal = play.propose()
+        play.halt(committer.process, "bus.publish", "2 events")
+        for _ in range(3):
+            play.direct(Append((play.file(),)), interval=1)
+        play.by("operator", lambda process: play.table(process, TABLE).truncate_history(protected=looked))
+        play.ended(committer)
+        play.committer("successor")
+        play.settle()
+        assert play.told(proposal) == [Committed(4, proposal)]
+
+
+def _looked(play: Scenario, process: Process) -> Protected:
+    reader = play.table(process, TABLE).reader
+    return protected_by(play.bus(process), GROUP, reader, play.ambient(process))

@@ -133,10 +133,13 @@ def _added(operation: Operation | None) -> Iterable[str]:
 
 
 def _first_unsettled(bus: Bus, partition: int, committed: int | None, reader: LogReader) -> int | None:
-    """The oldest version whose proposals the committed offset has not passed: it may have to be announced again."""
+    """The oldest version whose proposals the committed offset has not passed: it may have to be announced again.
+
+    Where there is none, the one that comes next.
+    """
     source = bus.source(partition)
     versions = sorted(reader.full_listing().versions, reverse=True)
-    first: int | None = None
+    first = versions[0] + 1 if versions else None
     for start in range(0, len(versions), _VERSIONS_AT_ONCE):
         window = versions[start : start + _VERSIONS_AT_ONCE]
         for version, actions in zip(window, reader.many_actions(window), strict=True):

@@ -1,4 +1,5 @@
-"""Random runs of the whole protocol: committers, producers, direct and foreign writers, cleaners, and all that goes wrong.
+"""Random runs of the whole protocol: committers, workers, producers, streaming sinks, a bank, direct and foreign writers,
+cleaners, and all that goes wrong.
 
 More of them, side by side: `make simulate SEEDS=n FIRST=seed`.
 """
@@ -7,7 +8,7 @@ import pytest
 
 from support.simulation.run import simulate
 
-SEEDS = 200
+SEEDS = 150
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))

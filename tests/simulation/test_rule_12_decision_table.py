@@ -105,6 +105,25 @@ def test_a_foreign_state_over_our_version_stops_the_table() -> None:
         assert "written by another program over version 3" in play.trace.last(400)
 
 
+def test_a_foreign_state_where_ours_was_to_be_written_stops_the_table() -> None:
+    with Scenario() as play:
+        committer = play.committer("committer", interval=3)
+        play.committed(2)
+        play.propose()
+        play.halt(committer.process, "store.create", "state 3")
+        live = {"other": foreign.add(play.file().path, 5, "eu", 1)}
+        objects = play.stores[TABLE].inner
+        foreign.write_state(objects, 3, live, play.model.versions[2].metadata, "abcdef12", play.scheduler.now_ms)
+        assert committer.process is not None
+        committer.process.thaw()
+        play.run_for(5)
+        proposal = play.propose()
+        play.run_for(30)
+        assert play.told(proposal) == []
+        assert play.model.newest == 3
+        assert "lists other files" in play.trace.last(400)
+
+
 def _foreign_add(play: Scenario, process: Process, path: str) -> int | None:
     now_ms = play.scheduler.now_ms
     return foreign.commit(play.store(process, TABLE), [foreign.add(path, 12, "eu", now_ms)], [], now_ms)

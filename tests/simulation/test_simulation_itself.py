@@ -7,14 +7,19 @@ from typing import Any
 import pytest
 
 from headgate_schemas.ambient import SystemAmbient
-from headgate_schemas.operations import Append, Committed, RejectCode, Rejected
+from headgate_schemas.operations import Append, Committed, Delete, Overwrite, RejectCode, Rejected
 from support.isolated import run_isolated
 from support.raw_log import LOG
 from support.simulation import versions
+from support.simulation.asked import ask_of
 from support.simulation.broken import InvariantBroken
+from support.simulation.data_files import STREAMED
 from support.simulation.nothing_real import NotSimulated
-from support.simulation.run import Failure, simulate
+from support.simulation.operations import added_file
+from support.simulation.outcome import Failure
+from support.simulation.run import simulate
 from support.simulation.scenario import TABLE, Scenario
+from support.simulation.sequence import judge_sequence
 
 SEED = 3
 
@@ -40,7 +45,7 @@ def test_a_failure_tells_the_command_that_replays_it_and_the_last_steps(monkeypa
     with pytest.raises(Failure) as raised:
         simulate(SEED)
     told = str(raised.value)
-    assert f"make simulate SEEDS=1 FIRST={SEED}" in told
+    assert f"make simulate KIND=log SEEDS=1 FIRST={SEED}" in told
     assert "for the sake of the test" in told
     assert "store.create first/v0" in told
 
@@ -92,6 +97,43 @@ def _wrong_state(play: Scenario) -> None:
     play.stores[TABLE].create(f"{LOG}/state-v{2:020d}/_manifest.avro", data)
 
 
+def _accepted_without_an_effect(play: Scenario) -> None:
+    play.asks.by_id["p1"] = ask_of("p1", TABLE, Overwrite((play.file(),)))
+    play.decided(play.propose(Append((play.file(),))))
+    judge_sequence(play.model, 2, [{"id": "p1", "accepted": True}], set(play.model.versions[1].live))
+
+
+def _refused_without_a_reason(play: Scenario) -> None:
+    play.asks.by_id["p1"] = ask_of("p1", TABLE, Delete(("region=eu/00001.parquet",)))
+    refusal = {"id": "p1", "accepted": False, "code": "not_live"}
+    judge_sequence(play.model, 1, [refusal], {"region=eu/00001.parquet"})
+
+
+def _refused_by_a_strange_code(play: Scenario) -> None:
+    judge_sequence(play.model, 1, [{"id": "p1", "accepted": False, "code": "source_gone"}], set())
+
+
+def _decided_before_it_was_proposed(play: Scenario) -> None:
+    play.model.acknowledged = 9
+    play.decided(play.propose())
+
+
+def _money_made(play: Scenario) -> None:
+    play.model.balance = 100
+    path = play.file_name("eu", "a101")
+    play.put_file(TABLE, path, 10)
+    play.model.versions[play.model.newest].live.clear()
+    play.decided(play.propose(Append((added_file(path, "eu"),))))
+
+
+def _batch_twice(play: Scenario) -> None:
+    for _ in range(2):
+        path = play.file_name("eu")
+        play.rows_given[path] = (f"{STREAMED}query/0/0",)
+        play.put_file(TABLE, path, 10)
+        play.decided(play.propose(Append((added_file(path, "eu"),))))
+
+
 @pytest.mark.parametrize(
     ("crime", "told"),
     [
@@ -103,6 +145,12 @@ def _wrong_state(play: Scenario) -> None:
         (_second_thoughts, "told to be rejected"),
         (_decided_again, "decides p1 again"),
         (_wrong_state, "differs from the log"),
+        (_accepted_without_an_effect, "isn't what its decisions make"),
+        (_refused_without_a_reason, "though all of it was live"),
+        (_refused_by_a_strange_code, "which no Append can be refused for"),
+        (_decided_before_it_was_proposed, "real-time order"),
+        (_money_made, "hold 101 instead of 100"),
+        (_batch_twice, "exactly once"),
     ],
 )
 def test_the_model_notices(crime: Callable[[Scenario], None], told: str) -> None:

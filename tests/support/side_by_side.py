@@ -31,6 +31,9 @@ FIRST = (
     "tests/front/",
 )
 """What takes longest, by the beginnings of names of groups and files."""
+SPREAD = re.compile(r"tests/simulation/test_\w+_runs\.py")
+"""Files of many tests that share nothing and take long together: they are spread by the numbers that are their parameters."""
+SHARES = 4
 MOST_PROCESSES = 6
 """Each may hold servers of its own, and some hundred megabytes."""
 
@@ -40,6 +43,9 @@ def unit_of(nodeid: str, root: Path) -> str:
     path, _, name = nodeid.partition("::")
     parameters, text = name.partition("[")[2], _text(root / path)
     server = next((each for each, asks in SERVERS.items() if each in parameters or asks.search(text)), None)
+    number = parameters.removesuffix("]")
+    if SPREAD.fullmatch(path) and number.isdecimal():
+        return f"{path}#{int(number) % SHARES}"
     # System tests take so long that they have a broker to themselves.
     return "system" if server == "kafka" and path.startswith("tests/system/") else server or path
 

@@ -121,6 +121,8 @@ ASKS = {"spark": 'def test_c(spark: "SparkSession"): ...', "kafka": "def test_c(
         ("tests/system/test_b.py::test_c", "kafka", "system"),
         ("tests/system/test_b.py::test_c", "spark", "spark"),
         ("tests/system/test_b.py::test_c", "none", "tests/system/test_b.py"),
+        ("tests/simulation/test_b_runs.py::test_c[7]", "none", "tests/simulation/test_b_runs.py#3"),
+        ("tests/simulation/test_b_runs.py::test_c[x]", "none", "tests/simulation/test_b_runs.py"),
     ],
 )
 def test_tests_are_known_by_what_they_ask_for(nodeid: str, asks: str, unit: str, tmp_path: Path) -> None:

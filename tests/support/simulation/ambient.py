@@ -15,12 +15,12 @@ class SimulatedAmbient:
     def __init__(self, process: Process, seed: str, skew_ms: int = 0) -> None:
         self._process = process
         self._seed = seed
-        self._skew_ms = skew_ms
+        self.skew_ms = skew_ms
         self._drawn = 0
         self._random = random.Random(f"ambient/{seed}")
 
     def now_ms(self) -> int:
-        return self._process.scheduler.now_ms + self._skew_ms
+        return self._process.scheduler.now_ms + self.skew_ms
 
     def monotonic_s(self) -> float:
         return self._process.scheduler.now_ms / 1000

@@ -26,6 +26,10 @@ class Ask:
     adds: frozenset[str] = frozenset()
     removes: frozenset[str] = frozenset()
     """Named ones; what a predicate selects is the table's business."""
+    where: str | None = None
+    """The predicate of an overwrite or a delete; None where it takes everything, or has none."""
+    version: int | None = None
+    """That a restore goes back to."""
     may_remove: bool = False
     may_add_anything: bool = False
     writer: Writer | None = None
@@ -50,13 +54,17 @@ def ask_of(
     removes: frozenset[str] = frozenset()
     manifests: frozenset[str] = frozenset()
     purges: frozenset[str] = frozenset()
+    where: str | None = None
+    version: int | None = None
     match operation:
         case Append(files):
             adds = frozenset(file.path for file in files)
-        case Overwrite(files):
+        case Overwrite(files, where):
             adds = frozenset(file.path for file in files)
-        case Delete(paths):
+        case Delete(paths, where):
             removes = frozenset(paths)
+        case Restore(version):
+            pass
         case Rewrite(sources, files):
             removes, adds = frozenset(sources), frozenset(file.path for file in files)
         case CompactState():
@@ -71,6 +79,8 @@ def ask_of(
         type(operation).__name__,
         adds,
         removes,
+        where,
+        version,
         may_remove=isinstance(operation, Overwrite | Delete | Rewrite | Restore),
         may_add_anything=isinstance(operation, Restore),
         writer=writer,

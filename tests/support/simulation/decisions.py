@@ -4,6 +4,7 @@ from typing import Any
 
 from support.simulation.broken import must
 from support.simulation.model import Decided, TableModel
+from support.simulation.real_time import judge_real_time
 
 
 def judge_decisions(model: TableModel, number: int, info: dict[str, Any]) -> list[str]:
@@ -16,6 +17,7 @@ def judge_decisions(model: TableModel, number: int, info: dict[str, Any]) -> lis
         earlier = model.decided.get(identity)
         if earlier is not None:
             must(False, f"{where} decides {identity} again, which version {earlier.version} decided (invariant 1)")
+        judge_real_time(model.proposed_after, identity, number, model.uri)
         model.decided[identity] = Decided(number, item["accepted"], item.get("code"), offset)
         if source is not None and offset is not None:
             place = (source["cluster"], source["topic"], source["partition"])

@@ -16,6 +16,7 @@ from headgate_table.milvus.names import METADATA_FOLDER, found_manifests
 from support.committing.transactions import names_in
 from support.simulation.broken import must
 from support.simulation.model import Decided
+from support.simulation.real_time import judge_real_time
 
 
 def names_of(updates: Updates) -> list[str]:
@@ -47,6 +48,8 @@ class MilvusModel:
     writers: dict[str, Writer | None] = field(default_factory=dict)
     record_at: dict[tuple[str, str, int, int], str] = field(default_factory=dict)
     proposed_ms: dict[str, int] = field(default_factory=dict)
+    acknowledged: int = -1
+    proposed_after: dict[str, int] = field(default_factory=dict)
     newest_offset: int = -1
     newest_term: tuple[int, str] = (-1, "")
 
@@ -122,6 +125,7 @@ class MilvusModel:
                 f"{self.uri}: {identity} at offset {offset} is decided after {self.newest_offset} (invariant 3)",
             )
             self.newest_offset = offset
+            judge_real_time(self.proposed_after, identity, version, self.uri)
             self.decided[identity] = Decided(version, decision["accepted"], decision.get("code"), offset)
             if decision["accepted"]:
                 accepted += 1

@@ -14,26 +14,18 @@ from headgate_schemas.operations import Milvus, Writer
 from headgate_table.milvus.transaction import Transaction
 from support.committing.transactions import adding, deleting, stat
 from support.simulation.asked import ask_of
-from support.simulation.broken import InvariantBroken, must
+from support.simulation.broken import InvariantBroken
 from support.simulation.committers import CommitterSeat
-from support.simulation.faults import CALM
 from support.simulation.milvus_model import MilvusModel, names_of
 from support.simulation.nemesis import Nemesis
-from support.simulation.run import (
-    CALM_S,
-    LIMITS,
-    LOOK_EVERY,
-    SKEWS_MS,
-    STEPS_SHOWN,
-    STOP_S,
-    WEATHER,
-    WORK_S,
-    Failure,
-    Outcome,
-)
+from support.simulation.outcome import Failure, Outcome, outcome_of
+from support.simulation.outsiders import FOREIGN_COMMIT
 from support.simulation.scheduler import Process
+from support.simulation.settling import LOOK_EVERY, ask_again, calm, settle, stop
+from support.simulation.weather import LIMITS, SKEWS_MS, STEPS_SHOWN, WEATHER, WORK_S
+from support.simulation.work import Crew
 from support.simulation.workloads import SEND_ATTEMPTS, Note, message_of
-from support.simulation.world import START_MS, JudgingWitness, World
+from support.simulation.world import JudgingWitness, World
 
 PLACE = "memory://lake/segment"
 
@@ -44,17 +36,7 @@ def simulate_milvus(seed: int) -> Outcome:
         try:
             return _Run(world).outcome()
         except (Exception, InvariantBroken) as error:  # whatever it is, the seed has to be told
-            raise Failure(seed, error, world.trace.last(STEPS_SHOWN), "KIND=milvus ") from error
-
-
-@dataclass
-class _Work:
-    """A process that is started again, whatever happens to it, until its work is done."""
-
-    name: str
-    live: Callable[[Process], None]
-    is_done: Callable[[], bool]
-    process: Process | None = None
+            raise Failure(seed, error, world.trace.last(STEPS_SHOWN), "milvus") from error
 
 
 @dataclass
@@ -127,17 +109,17 @@ class _Author:
 @dataclass
 class _Run:
     world: World
-    work: list[_Work] = field(default_factory=list)
     committers: list[CommitterSeat] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.crew = Crew(self.world)
         self.model = MilvusModel(PLACE)
         self.world.add_store(PLACE)
         self.world.stores[PLACE].witness = JudgingWitness(self.world.scheduler, self.model)
         self.world.receipts.tables = {PLACE: self.model}
 
     def outcome(self) -> Outcome:
-        world = self.world
+        world, crew = self.world, self.crew
         drawn = random.Random(f"run/{world.seed}")
         self._prepare(drawn)
         nemesis = Nemesis(world, self.committers)
@@ -145,29 +127,15 @@ class _Run:
             seat.keep_alive()
         world.faults.rates = drawn.choice(WEATHER)
         nemesis.start()
-        self._tend(nemesis)
-        world.scheduler.run(self._is_done, world.scheduler.now_ms + WORK_S * 1000, every=LOOK_EVERY)
+        crew.tend(nemesis)
+        world.scheduler.run(lambda: crew.is_done, world.scheduler.now_ms + WORK_S * 1000, every=LOOK_EVERY)
         nemesis.stop()
-        self._calm()
-        self._settle()
-        self._ask_again(drawn)
-        self._stop()
+        calm(world)
+        settle(world, crew)
+        ask_again(world, crew, drawn)
+        stop(world, self.committers)
         self.model.check_end()
-        rejected = sum(not decided.accepted for decided in self.model.decided.values())
-        return Outcome(
-            world.seed,
-            world.trace.digest(),
-            world.trace.count,
-            self.model.newest,
-            0,
-            len(world.receipts.proposals),
-            world.receipts.count,
-            rejected,
-            0,
-            0,
-            0,
-            (world.scheduler.now_ms - START_MS) / 1000,
-        )
+        return outcome_of(world, self.model.newest, self.model.decided.values())
 
     def _prepare(self, drawn: random.Random) -> None:
         world = self.world
@@ -179,83 +147,9 @@ class _Run:
         for number in range(drawn.choice((2, 3, 4))):
             app = drawn.choice((None, None, f"app-{number}"))
             author = _Author(world, self.model, f"author-{number}", drawn.randrange(3, 12), app)
-            self.work.append(_Work(author.name, author.live, lambda author=author: author.is_done))  # type: ignore[misc]  # bound per turn
-        if drawn.random() < 0.5:
-            self._once("stranger", partial(_stranger, world, self.model))
-        if drawn.random() < 0.6:
-            self._once("echo", partial(_echo, world, self.model))
-
-    def _once(self, name: str, live: Callable[[Process], None]) -> None:
-        """Work that may be left undone, if its process dies."""
-        begun: list[Process] = []
-
-        def once(process: Process) -> None:
-            begun.append(process)
-            live(process)
-
-        self.work.append(_Work(name, once, lambda: bool(begun) and begun[0].is_over))
-
-    def _tend(self, nemesis: Nemesis) -> None:
-        """Start what is not running and not done, every second."""
-        scheduler = self.world.scheduler
-        for work in self.work:
-            if not work.is_done() and (work.process is None or work.process.is_over):
-                process = self.world.process(work.name)
-                work.process = process
-                nemesis.others = [other for other in nemesis.others if not other.is_over] + [process]
-                process.start(partial(_live, work, process))
-        scheduler.at(scheduler.now_ms + 1_000, lambda: self._tend(nemesis))
-
-    def _is_done(self) -> bool:
-        return all(work.is_done() for work in self.work)
-
-    def _calm(self) -> None:
-        self.world.faults.rates = CALM
-        for fiber in self.world.scheduler.fibers:
-            fiber.process.thaw()
-            fiber.process.slowness = 1.0
-
-    def _settle(self) -> None:
-        """Everybody gets an answer, and the committed offset reaches the end."""
-        world = self.world
-
-        def settled() -> bool:
-            end = world.cluster.partition(Topic.PROPOSALS, 0).next_offset
-            return self._is_done() and not world.receipts.unanswered() and world.committed_offset() == end
-
-        if not world.scheduler.run(settled, world.scheduler.now_ms + CALM_S * 1000, every=LOOK_EVERY):
-            raise InvariantBroken(
-                f"after {CALM_S} s without faults, {world.receipts.unanswered()[:5]} have no answer, the committed offset is "
-                f"{world.committed_offset()}, and {[work.name for work in self.work if not work.is_done()]} are not done"
-            )
-
-    def _ask_again(self, drawn: random.Random) -> None:
-        """Some proposals come once more: their answers must agree with the first (invariant 5)."""
-        world = self.world
-        log = world.cluster.partition(Topic.PROPOSALS, 0)
-        for record in drawn.sample(list(log.records), min(8, len(log.records))):
-            world.cluster.append(Topic.PROPOSALS, [Message(record.key, record.headers, record.body)])
-        self._settle()
-
-    def _stop(self) -> None:
-        """Told to stop, each committer leaves by itself, soon."""
-        world = self.world
-        running = [seat for seat in self.committers if seat.is_running]
-        for seat in self.committers:
-            seat.stopping = True
-        deadline_ms = world.scheduler.now_ms + STOP_S * 1000
-        world.scheduler.run(lambda: all(seat.process.is_over for seat in running if seat.process), deadline_ms)
-        endings = {seat.name: seat.endings for seat in self.committers}
-        must(all(seat.endings[-1] == "stopped" for seat in running), f"committers ended by {endings}")
-        bad = [ending for ends in endings.values() for ending in ends if ending.startswith("unexpected")]
-        must(not bad, f"committers ended by {bad}")
-
-
-def _live(work: _Work, process: Process) -> None:
-    try:
-        work.live(process)
-    except (HeadgateError, BusError) as error:
-        process.scheduler.note(process.name, f"ends: {type(error).__name__}: {error}")
+            self.crew.add(author.name, author.live, partial(getattr, author, "is_done"))
+        self.crew.maybe(drawn, 0.5, "stranger", partial(_stranger, world, self.model))
+        self.crew.maybe(drawn, 0.6, "echo", partial(_echo, world, self.model))
 
 
 def _stranger(world: World, model: MilvusModel, process: Process) -> None:
@@ -282,6 +176,7 @@ def _echo(world: World, model: MilvusModel, process: Process) -> None:
 
 def _commit(world: World, process: Process, updates: Updates) -> None:
     ambient = world.ambient(process)
+    world.faults.injected[FOREIGN_COMMIT] += 1
     try:
         transaction = Transaction.open(world.store(process, PLACE), resolver=Resolver.MERGE, ambient=ambient)
         for append in updates.appended_files:

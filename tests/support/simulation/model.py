@@ -75,6 +75,8 @@ class TableModel:
     seqs: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     """By app, its accepted (seq, version), in order."""
     newest_term: tuple[int, str] = (-1, "")
+    newest_time_ms: int = 0
+    """What the newest version that tells its time says: time travel and cleaning rely on it that times never go back."""
     newest_offset: dict[tuple[str, str, int], int] = field(default_factory=dict)
     added_in: dict[str, int] = field(default_factory=dict)
     deleted_files: set[str] = field(default_factory=set)
@@ -82,10 +84,18 @@ class TableModel:
     """By cluster, topic, partition and offset, the id of the proposal that the bus holds there."""
     proposed_ms: dict[str, int] = field(default_factory=dict)
     """By proposal, when the bus took it first."""
+    acknowledged: int = -1
+    """The newest version that anybody was told of."""
+    proposed_after: dict[str, int] = field(default_factory=dict)
+    """By proposal, the newest version that anybody had been told of when the bus took it first."""
     announced: set[str] = field(default_factory=set)
     """The world's: proposals that have a receipt on the bus."""
     rows: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By path, what a data file holds or held."""
+    batch_of_row: dict[str, int] = field(default_factory=dict)
+    """By row of a stream, the version that its batch came in."""
+    balance: int | None = None
+    """What all accounts hold together, in every version; None where no money lies in the table."""
     purged_ms: dict[str, int] = field(default_factory=dict)
     """By path, when a version forbade it last."""
     floors: Floors | None = None

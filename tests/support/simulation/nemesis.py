@@ -1,4 +1,6 @@
-"""What befalls the processes of a random run, apart from the faults of single calls: deaths, long pauses, lost places, outages."""
+"""What befalls the processes of a random run, apart from the faults of single calls: deaths, long pauses, lost places, outages,
+clocks that are set.
+"""
 
 import random
 from collections.abc import Sequence
@@ -8,6 +10,34 @@ from headgate_bus.interface import Topic
 from support.simulation.scheduler import Process
 from support.simulation.seats import Seat
 from support.simulation.world import World
+
+KILLED = "process: killed"
+FROZEN = "process: stands still"
+ZOMBIE = "process: stands still until it is replaced"
+SLOWED = "process: slow"
+RETIRED = "process: told to stop"
+EXPELLED = "group: takes a member for dead"
+CLOCK_SET = "clock: set to another time"
+STORE_OUTAGE = "store: answers nobody"
+BUS_OUTAGE = "bus: answers nobody"
+EVENTS_LOST = "bus: events are lost"
+KINDS = (
+    KILLED,
+    FROZEN,
+    ZOMBIE,
+    SLOWED,
+    RETIRED,
+    EXPELLED,
+    CLOCK_SET,
+    STORE_OUTAGE,
+    BUS_OUTAGE,
+    EVENTS_LOST,
+)
+"""The names that strikes are counted by."""
+COMMITTER_CLOCKS_MS = (-3_600_000, -5_000, 0, 60_000, 3_600_000)
+"""No committer's clock decides anything, so it may say what it likes."""
+WORKER_CLOCKS_MS = (-60_000, 0, 20_000)
+"""Workers propose, and whoever does may be ahead of the bus by half a minute at most (`CommitterLimits.clock_skew_ms`)."""
 
 
 class Nemesis:
@@ -38,7 +68,9 @@ class Nemesis:
     def _strike(self) -> None:
         if self._stopped:
             return
-        seats = self._workers if self._workers and self._random.random() < 0.5 else self._committers
+        is_at_workers = bool(self._workers) and self._random.random() < 0.5
+        seats = self._workers if is_at_workers else self._committers
+        clocks_ms = WORKER_CLOCKS_MS if is_at_workers else COMMITTER_CLOCKS_MS
         strike = self._random.choice(
             (
                 partial(self._kill, seats),
@@ -51,11 +83,15 @@ class Nemesis:
                 self._freeze_other,
                 partial(self._slow_down, seats),
                 partial(self._retire, seats),
+                partial(self._set_clock, seats, clocks_ms),
                 self._lose_events,
             )
         )
         strike()
         self._plan()
+
+    def _count(self, kind: str) -> None:
+        self._world.faults.injected[kind] += 1
 
     def _one_of(self, seats: Sequence[Seat]) -> Seat | None:
         alive = [seat for seat in seats if seat.is_running]
@@ -64,11 +100,13 @@ class Nemesis:
     def _kill(self, seats: Sequence[Seat]) -> None:
         seat = self._one_of(seats)
         if seat is not None and seat.process is not None:
+            self._count(KILLED)
             seat.process.kill()
 
     def _retire(self, seats: Sequence[Seat]) -> None:
         seat = self._one_of(seats)
         if seat is not None:
+            self._count(RETIRED)
             self._world.scheduler.note("nemesis", f"{seat.name} is told to stop")
             seat.retire()
 
@@ -79,18 +117,21 @@ class Nemesis:
             return
         seconds = self._random.choice((1, 5, 15, 40))
         seat.process.freeze(seconds * 1000)
+        self._count(ZOMBIE if seconds > 10 else FROZEN)
         if seconds > 10:
             seat.expire_later()
 
     def _take_place_away(self, seats: Sequence[Seat]) -> None:
         seat = self._one_of(seats)
         if seat is not None and seat.bus is not None:
+            self._count(EXPELLED)
             self._world.scheduler.note("nemesis", f"{seat.name} loses its place in the group")
             seat.bus.inner.expire()
 
     def _store_outage(self) -> None:
         scheduler = self._world.scheduler
         uri = self._random.choice(sorted(self._world.stores))
+        self._count(STORE_OUTAGE)
         scheduler.note("nemesis", f"{uri} answers nobody")
         self._world.faults.outages.add(uri)
         scheduler.at(
@@ -100,6 +141,7 @@ class Nemesis:
     def _bus_outage(self) -> None:
         scheduler = self._world.scheduler
         cluster = self._world.cluster
+        self._count(BUS_OUTAGE)
         scheduler.note("nemesis", "the bus answers nobody")
         cluster.available = False
 
@@ -115,11 +157,13 @@ class Nemesis:
     def _kill_other(self) -> None:
         process = self._other()
         if process is not None:
+            self._count(KILLED)
             process.kill()
 
     def _freeze_other(self) -> None:
         process = self._other()
         if process is not None and not process.frozen:
+            self._count(FROZEN)
             process.freeze(self._random.choice((1_000, 10_000, 30_000)))
 
     def _lose_events(self) -> None:
@@ -127,6 +171,7 @@ class Nemesis:
         cluster = self._world.cluster
         if not self._workers or not cluster.available:
             return
+        self._count(EVENTS_LOST)
         self._world.scheduler.note("nemesis", "events are lost")
         for number, log in enumerate(cluster.topic(Topic.EVENTS)):
             cluster.truncate(Topic.EVENTS, number, log.next_offset)
@@ -135,3 +180,13 @@ class Nemesis:
         seat = self._one_of(seats)
         if seat is not None and seat.process is not None:
             seat.process.slowness = self._random.choice((1.0, 1.0, 10.0, 100.0))
+            self._count(SLOWED)
+
+    def _set_clock(self, seats: Sequence[Seat], clocks_ms: Sequence[int]) -> None:
+        """Forward or back, while it runs and for its later lives."""
+        seat = self._one_of(seats)
+        if seat is not None and seat.process is not None:
+            seat.skew_ms = self._random.choice(clocks_ms)
+            self._world.ambient(seat.process).skew_ms = seat.skew_ms
+            self._count(CLOCK_SET)
+            self._world.scheduler.note("nemesis", f"the clock of {seat.name} is wrong by {seat.skew_ms / 1000:g} s")

@@ -1,5 +1,6 @@
 """Random operations on a table, by somebody who knows what it looked like a moment ago: most are fine, some are refused."""
 
+import json
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -54,6 +55,7 @@ class Operations:
             (10, self._rewrite),
             (4, self._restore),
             (4, self._alter),
+            (2, self._widen),
             (2, self._skip),
             (3, self._purge),
             (2, self._append_again),
@@ -102,7 +104,7 @@ class Operations:
         wrong = 1 if self._random.random() < 0.05 else 0
         file = self._file(region, records + wrong)
         rows = tuple(self._model.rows_of(sources).elements())
-        self._world.rows_of_rewrites[file.path] = rows
+        self._world.rows_given[file.path] = rows
         return Rewrite(tuple(sources), (replace(file, size=len(content_of(rows))),))
 
     def _restore(self) -> Operation:
@@ -112,6 +114,16 @@ class Operations:
     def _alter(self) -> Operation:
         based_on = max(0, self._model.newest - self._random.choice((0, 0, 3)))
         return Alter(based_on, {"note": str(self._random.randrange(1000))})
+
+    def _widen(self) -> Operation:
+        """One more column."""
+        newest = self._model.newest
+        if newest < 0:
+            return self.append()
+        schema = json.loads(self._model.versions[newest].metadata["schemaString"])
+        name = f"c{len(schema['fields'])}"
+        schema["fields"].append({"name": name, "type": "string", "nullable": True, "metadata": {}})
+        return Alter(newest, schema_string=json.dumps(schema))
 
     def _skip(self) -> Operation:
         paths = self._live(1)
@@ -128,7 +140,7 @@ class Operations:
         if not known:
             return self.append()
         path = self._random.choice(known)
-        return Append((_add(path, path.partition("/")[0].removeprefix("region="), RECORDS, 10),))
+        return Append((added_file(path, path.partition("/")[0].removeprefix("region="), RECORDS, 10),))
 
     def _append_to_nowhere(self) -> Operation:
         file = self._file("eu")
@@ -145,7 +157,7 @@ class Operations:
 
     def _file(self, region: str, records: int = RECORDS) -> AddFile:
         path = self._world.file_name(region)
-        return _add(path, region, records, 10 + self._random.randrange(90))
+        return added_file(path, region, records, 10 + self._random.randrange(90))
 
     def _live(self, count: int) -> list[str]:
         live = sorted(self._model.live())
@@ -155,7 +167,8 @@ class Operations:
         return self._random.choice(REGIONS)
 
 
-def _add(path: str, region: str, records: int, size: int) -> AddFile:
+def added_file(path: str, region: str, records: int = RECORDS, size: int = 30) -> AddFile:
+    """As a job describes a file to the log."""
     return AddFile(
         path,
         {"region": region},

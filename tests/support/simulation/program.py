@@ -1,6 +1,6 @@
-"""So many random runs, side by side in processes, and a table of what they came to.
+"""So many random runs, side by side in processes, and tables of what they came to and of what went wrong in them.
 
-Exit 1 when one failed; each failure names the command that replays it.
+Exit 1 when one failed, each with the command that replays it, and when many runs never saw a fault of some kind.
 """
 
 import argparse
@@ -8,54 +8,53 @@ import hashlib
 import multiprocessing
 import os
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 
 from rich.console import Console
 from rich.table import Table
 
+from support.simulation import faults, nemesis, outsiders
 from support.simulation.milvus_run import simulate_milvus
-from support.simulation.run import Failure, Outcome, simulate
+from support.simulation.outcome import Failure, Outcome, replay
+from support.simulation.run import simulate
 
-COLUMNS = (
-    "seed",
-    "seconds",
-    "simulated s",
-    "steps",
-    "versions",
-    "states",
-    "proposals",
-    "rejected",
-    "receipts",
-    "merges",
-    "swaps",
-    "deleted",
-    "trace",
-)
 KINDS = {"log": simulate, "milvus": simulate_milvus}
 """By the format of the tables."""
+MILVUS_EVERY = 4
+"""Of seeds that run without a kind, each so many'th is on manifests."""
+FAULTS = (*faults.KINDS, *nemesis.KINDS, *outsiders.KINDS)
+ENOUGH_SEEDS = 200
+"""With fewer, it may be chance that a fault never came up."""
 WIDTH = 130
-"""Of a terminal, at least: the table has to fit."""
-ROWS_SHOWN = 40
-"""Of many runs, the slowest; failures always."""
+"""Of a terminal, at least: the tables have to fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     seed: int
+    kind: str
     seconds: float
+    """Of the processor."""
     outcome: Outcome | None
     failure: str
 
 
-def run(seed: int, kind: str = "log") -> Result:
-    began = time.monotonic()
+def run(asked: tuple[int, str | None]) -> Result:
+    seed, kind = asked[0], asked[1] or kind_of(asked[0])
+    began = time.process_time()
     try:
         outcome = KINDS[kind](seed)
     except Failure as failure:
-        return Result(seed, time.monotonic() - began, None, str(failure))
-    return Result(seed, time.monotonic() - began, outcome, "")
+        return Result(seed, kind, time.process_time() - began, None, str(failure))
+    return Result(seed, kind, time.process_time() - began, outcome, "")
+
+
+def kind_of(seed: int) -> str:
+    """What a seed plays when nobody says."""
+    return "milvus" if seed % MILVUS_EVERY == MILVUS_EVERY - 1 else "log"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -63,57 +62,100 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=200, help="how many runs (default 200)")
     parser.add_argument("--first", type=int, default=0, help="the first seed (default 0)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes side by side")
-    parser.add_argument("--kind", choices=KINDS, default="log", help="the format of the tables (default log)")
+    parser.add_argument(
+        "--kind", choices=KINDS, help="the format of the tables (default: each fourth seed on manifests)"
+    )
+    parser.add_argument("--until-failure", action="store_true", help="no more runs after the first that fails")
     given = parser.parse_args(arguments)
-    seeds = range(given.first, given.first + given.seeds)
+    asked = [(seed, given.kind) for seed in range(given.first, given.first + given.seeds)]
     console = Console(width=max(WIDTH, Console().width))
     began = time.monotonic()
-    if given.seeds == 1:
-        results = [run(given.first, given.kind)]
-    else:
-        with multiprocessing.get_context("spawn").Pool(min(given.jobs, given.seeds)) as pool:
-            results = []
-            for result in pool.imap_unordered(partial(run, kind=given.kind), seeds, chunksize=1):
-                results.append(result)
-                if result.failure:
-                    console.print(result.failure, markup=False, highlight=False)
+    results = []
+    with _side_by_side(min(given.jobs, given.seeds)) as each:
+        for result in each(asked):
+            results.append(result)
+            if result.failure:
+                console.print(result.failure, markup=False, highlight=False)
+                if given.until_failure:
+                    break
+    return _told(console, results, time.monotonic() - began)
+
+
+@contextmanager
+def _side_by_side(jobs: int) -> Iterator[Callable[[Sequence[tuple[int, str | None]]], Iterable[Result]]]:
+    """Runs as they end; in this process, where there is only one at a time."""
+    if jobs == 1:
+        yield lambda asked: map(run, asked)
+        return
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        yield lambda asked: pool.imap_unordered(run, asked, chunksize=1)
+
+
+def _told(console: Console, results: Sequence[Result], seconds: float) -> int:
     failed = [result for result in results if result.failure]
-    console.print(_table(results))
-    if given.seeds == 1 and failed:
-        console.print(failed[0].failure, markup=False, highlight=False)
+    fine = [(result, result.outcome) for result in results if result.outcome is not None]
+    console.print(_runs(results))
+    outcomes, injected, did = Counter[str](), Counter[str](), Counter[str]()
+    for _, outcome in fine:
+        outcomes.update(outcome.outcomes)
+        injected.update(outcome.injected)
+        did.update(outcome.did)
+    console.print(_counted("what became of proposals", outcomes, sorted(outcomes)))
+    console.print(_counted("what else was done", did, list(did)))
+    console.print(_counted("what went wrong", injected, FAULTS))
     traces = hashlib.blake2b(digest_size=8)
     for result in sorted(results, key=lambda item: item.seed):
         traces.update((result.outcome.digest if result.outcome else "failed").encode())
     console.print(
-        f"{len(results)} runs in {time.monotonic() - began:.1f} s, {len(failed)} failed; traces {traces.hexdigest()}"
+        f"{len(results)} runs in {seconds:.1f} s ({len(results) / seconds:.1f} a second), {len(failed)} failed; "
+        f"traces {traces.hexdigest()}"
     )
     for result in failed:
-        kind = "" if given.kind == "log" else f"KIND={given.kind} "
-        console.print(f"replay: make simulate {kind}SEEDS=1 FIRST={result.seed}", highlight=False)
+        console.print(f"replay: {replay(result.seed, result.kind)}", highlight=False)
+    never = [kind for kind in FAULTS if not injected[kind]] if len(fine) >= ENOUGH_SEEDS else []
+    kinds = {result.kind for result in results}
+    if never and kinds == set(KINDS):
+        console.print(f"never came up: {', '.join(never)}", highlight=False)
+        return 1
     return 1 if failed else 0
 
 
-def _table(results: Sequence[Result]) -> Table:
-    table = Table(*COLUMNS)
-    slowest = sorted(results, key=lambda result: -result.seconds)[:ROWS_SHOWN]
-    for result in sorted(slowest, key=lambda item: item.seed):
-        outcome = result.outcome
-        if outcome is None:
-            table.add_row(str(result.seed), f"{result.seconds:.2f}", *["failed"], *[""] * (len(COLUMNS) - 3))
+def _runs(results: Sequence[Result]) -> Table:
+    table = Table(
+        "tables",
+        "seeds",
+        "failed",
+        "versions",
+        "proposals",
+        "receipts",
+        "steps",
+        "simulated h",
+        "processor s",
+        "slowest",
+    )
+    for kind in KINDS:
+        of_kind = [result for result in results if result.kind == kind]
+        if not of_kind:
             continue
+        outcomes = [result.outcome for result in of_kind if result.outcome is not None]
+        slowest = max(of_kind, key=lambda result: result.seconds)
         table.add_row(
-            str(result.seed),
-            f"{result.seconds:.2f}",
-            f"{outcome.simulated_s:.0f}",
-            str(outcome.steps),
-            str(outcome.versions),
-            str(outcome.states),
-            str(outcome.proposals),
-            str(outcome.rejected),
-            str(outcome.receipts),
-            str(outcome.merges),
-            str(outcome.swaps),
-            str(outcome.cleaned),
-            outcome.digest[:8],
+            kind,
+            str(len(of_kind)),
+            str(len(of_kind) - len(outcomes)),
+            str(sum(outcome.versions for outcome in outcomes)),
+            str(sum(outcome.proposals for outcome in outcomes)),
+            str(sum(outcome.receipts for outcome in outcomes)),
+            str(sum(outcome.steps for outcome in outcomes)),
+            f"{sum(outcome.simulated_s for outcome in outcomes) / 3600:.1f}",
+            f"{sum(result.seconds for result in of_kind):.1f}",
+            f"seed {slowest.seed}: {slowest.seconds:.1f} s",
         )
+    return table
+
+
+def _counted(title: str, counts: Counter[str], names: Sequence[str]) -> Table:
+    table = Table(title, "times")
+    for name in names:
+        table.add_row(name, str(counts[name]))
     return table

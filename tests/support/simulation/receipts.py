@@ -30,6 +30,8 @@ class Told(Protocol):
     """By app, its accepted (seq, version), in order."""
     record_at: dict[tuple[str, str, int, int], str]
     proposed_ms: dict[str, int]
+    acknowledged: int
+    proposed_after: dict[str, int]
 
 
 @dataclass(slots=True)
@@ -68,6 +70,7 @@ class Receipts:
         if model is not None:
             model.record_at[(*self.source, record.partition, record.offset)] = identity
             model.proposed_ms.setdefault(identity, record.time_ms)
+            model.proposed_after.setdefault(identity, model.acknowledged)
             if identity not in self.asks.by_id:
                 self._learn(identity, record)
 
@@ -128,6 +131,12 @@ class Receipts:
                         decided is not None and decided.code == code.value,
                         f"{identity} was told {code.value}, but the log says {decided} (rule 10)",
                     )
+        if model is not None:
+            told = model.decided.get(identity)
+            version = (
+                receipt.version if isinstance(receipt, Committed | Duplicate) else -1 if told is None else told.version
+            )
+            model.acknowledged = max(model.acknowledged, version)
         first = self.answered.setdefault(identity, receipt)
         must(_agree(first, receipt), f"{identity} was told {first} first, and {receipt} now (invariant 5)")
 

@@ -12,7 +12,7 @@ from headgate_schemas.ambient import Ambient
 from headgate_schemas.sources import Source
 from support.bus.memory import MemoryBus, MemoryCluster, MemoryReader, MemorySeat
 from support.bus.memory_follower import MemoryFollower
-from support.simulation.faults import Fault, Faults
+from support.simulation.faults import APPEND_FAULTS, READ_FAULTS, WRITE_FAULTS, Fault, Faults
 from support.simulation.scheduler import Died, Process, Signal, whole_ms
 
 T = TypeVar("T")
@@ -75,7 +75,7 @@ class SimulatedBus:
 
     def append(self, topic: Topic, messages: Sequence[Message], timeout_s: float = DEFAULT_TIMEOUT_S) -> list[Place]:
         operation, key = "bus.append", topic.value
-        fault = self.begin(operation, key, writes=True)
+        fault = self.begin(operation, key, APPEND_FAULTS)
         places: list[Place] = []
         match fault:
             case None:
@@ -89,6 +89,12 @@ class SimulatedBus:
             case Fault.LATE:
                 self.later(operation, lambda: self.inner.append(topic, messages))
                 raise unavailable(operation)
+            case Fault.SLOW:
+                self.process.sleep(self.faults.slow_s())
+                places = self.inner.append(topic, messages)
+            case Fault.TWICE:
+                places = self.inner.append(topic, messages)
+                self.later(operation, lambda: self.inner.append(topic, messages))
             case Fault.DIES_BEFORE | Fault.DIES_AFTER:
                 if fault is Fault.DIES_AFTER:
                     self.inner.append(topic, messages)
@@ -113,9 +119,9 @@ class SimulatedBus:
         self.process.io("bus.close", "", done=False)
         self.inner.close()
 
-    def begin(self, operation: str, key: str, *, writes: bool) -> Fault | None:
+    def begin(self, operation: str, key: str, possible: Sequence[Fault]) -> Fault | None:
         self.process.io(operation, key, done=False)
-        fault = self.faults.draw(self.process, operation, key, writes=writes)
+        fault = self.faults.draw(self.process, operation, key, possible)
         if fault is not None:
             self.process.scheduler.note(self.process.name, f"{operation} {key}: {fault.value}")
         return fault
@@ -125,11 +131,13 @@ class SimulatedBus:
 
     def read(self, name: str, key: str, effect: Callable[[], T]) -> T:
         operation = f"bus.{name}"
-        fault = self.begin(operation, key, writes=False)
+        fault = self.begin(operation, key, READ_FAULTS)
         if fault is Fault.DIES_BEFORE:
             self.process.kill()
             raise Died(self.process.name)
-        if fault is not None:
+        if fault is Fault.SLOW:
+            self.process.sleep(self.faults.slow_s())
+        elif fault is not None:
             raise unavailable(operation)
         found = effect()
         self.end(operation, key)
@@ -214,7 +222,7 @@ class SimulatedSeat:
         self, partition: int, events: Sequence[Message], dead_letters: Sequence[Message], next_offset: int | None
     ) -> None:
         operation, key = "bus.publish", f"{len(events)} events, next {next_offset}"
-        fault = self._bus.begin(operation, key, writes=True)
+        fault = self._bus.begin(operation, key, WRITE_FAULTS)
 
         def effect() -> None:
             self._inner.publish(partition, events, dead_letters, next_offset)
@@ -225,11 +233,16 @@ class SimulatedSeat:
         match fault:
             case None:
                 effect()
+            case Fault.SLOW:
+                self._bus.process.sleep(self._bus.faults.slow_s())
+                effect()
             case Fault.REFUSED | Fault.LOST_REQUEST:
                 raise unavailable(operation)
             case Fault.LOST_ANSWER:
                 effect()
                 raise unavailable(operation)
+            case Fault.TWICE:
+                raise AssertionError("a transaction happens once or never")
             case Fault.LATE:
                 self._pending = effect
                 self._bus.later(operation, self._settle)

@@ -3,12 +3,12 @@
 The objects lie in a `WitnessedStore` that all processes share; it tells the model of the table about every effect.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import BinaryIO, Protocol, TypeVar, assert_never
 
 from headgate_table.errors import StoreError
 from headgate_table.store.interface import AlreadyExists, Created, CreateOutcome, Folder, ObjectInfo, Unknown
-from support.simulation.faults import Fault, Faults
+from support.simulation.faults import READ_FAULTS, WRITE_FAULTS, Fault, Faults
 from support.simulation.scheduler import Died, Process
 from support.stores.memory import MemoryStore
 
@@ -141,18 +141,23 @@ class SimulatedStore:
         raise StoreError(reason)
 
     def _read(self, operation: str, key: str, effect: Callable[[], T]) -> T:
-        fault = self._begin(operation, key, writes=False)
-        if fault is not None:
+        fault = self._begin(operation, key, READ_FAULTS)
+        if fault is Fault.SLOW:
+            self._process.sleep(self._faults.slow_s())
+        elif fault is not None:
             raise self._no(operation, key)
         found = effect()
         self._end(operation, key)
         return found
 
     def _write(self, operation: str, key: str, effect: Callable[[], T], no_answer: Callable[[str], T]) -> T:
-        fault = self._begin(operation, key, writes=True)
+        fault = self._begin(operation, key, WRITE_FAULTS)
         reason = f"the answer to {operation} of {self.uri}/{key} was lost"
         match fault:
             case None:
+                answer = effect()
+            case Fault.SLOW:
+                self._process.sleep(self._faults.slow_s())
                 answer = effect()
             case Fault.REFUSED:
                 raise self._no(operation, key)
@@ -165,6 +170,8 @@ class SimulatedStore:
                 scheduler = self._process.scheduler
                 scheduler.at(scheduler.now_ms + self._faults.late_by_ms(), lambda: self._arrive(operation, key, effect))
                 answer = no_answer(reason)
+            case Fault.TWICE:
+                raise AssertionError("a write to a store happens once or never")
             case Fault.DIES_BEFORE | Fault.DIES_AFTER:
                 if fault is Fault.DIES_AFTER:
                     effect()
@@ -179,14 +186,14 @@ class SimulatedStore:
         self._process.scheduler.note(self._process.name, f"late {operation} of {self._shown(key)} arrives")
         effect()
 
-    def _begin(self, operation: str, key: str, *, writes: bool) -> Fault | None:
+    def _begin(self, operation: str, key: str, possible: Sequence[Fault]) -> Fault | None:
         self._process.io(f"store.{operation}", self._shown(key), done=False)
         if self.uri in self._faults.outages:
             raise self._no(operation, key)
-        fault = self._faults.draw(self._process, f"store.{operation}", key, writes=writes)
+        fault = self._faults.draw(self._process, f"store.{operation}", key, possible)
         if fault is not None:
             self._note(f"{operation} {self._shown(key)}: {fault.value}")
-            if not writes and fault is Fault.DIES_BEFORE:
+            if possible is READ_FAULTS and fault is Fault.DIES_BEFORE:
                 self._process.kill()
                 raise Died(self._process.name)
         return fault

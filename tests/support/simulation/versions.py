@@ -7,8 +7,10 @@ from typing import Any
 from support.raw_log import LOG, read_lines
 from support.simulation.asked import Ask
 from support.simulation.broken import must
+from support.simulation.data_files import STREAMED, amount_of
 from support.simulation.decisions import judge_decisions
 from support.simulation.model import CLOCKS_DIFFER_MS, HOUR_MS, TableModel, Version
+from support.simulation.sequence import judge_sequence
 
 PURGED_FOR_MS = (7 * 24 - 1) * HOUR_MS
 """A purged path is refused for at least the dedupe window; the last hour is left for clocks that differ."""
@@ -75,6 +77,10 @@ def _judge_actions(
     where = f"{model.uri} version {number}"
     must(not set(removes) & set(adds), f"{where} removes and adds {set(removes) & set(adds)}")
     must(len(set(adds)) == len(adds), f"{where} adds a path twice")
+    must(len(set(removes)) == len(removes), f"{where} removes a path twice")
+    time_ms = info["timestamp"]
+    must(time_ms >= model.newest_time_ms, f"{where} is dated {model.newest_time_ms - time_ms} ms before one below it")
+    model.newest_time_ms = time_ms
     committer = info.get("committer")
     if committer is not None:
         term = (committer["epoch"], committer["id"])
@@ -86,6 +92,7 @@ def _judge_actions(
     asks = [ask for item in accepted if (ask := model.asks.by_id.get(item)) is not None]
     if committer is not None or asks:
         _judge_asked(model, where, asks, set(removes), set(adds))
+        judge_sequence(model, number, info.get("decisions", ()), set(before))
     restored = any(ask.may_add_anything for ask in asks) or (not asks and info.get("operation") == "Restore")
     for path in adds:
         first = model.added_in.setdefault(path, number)
@@ -102,6 +109,7 @@ def _judge_actions(
             f"{where} adds {path}, which was purged within the window (rule 3)",
         )
     if not restored:
+        _judge_batches(model, where, number, actions)
         moved = [
             _paths([action for action in actions if _keeps_data(action, kind)], kind) for kind in ("remove", "add")
         ]
@@ -111,6 +119,9 @@ def _judge_actions(
             _judge_rows(model, where, ask.removes, ask.adds)
             model.merges += ask.of_worker
     version = model.versions[number]
+    if model.balance is not None:
+        held = sum(amount_of(row) for row in model.rows_of(version.live).elements())
+        must(held == model.balance, f"{where}: all accounts together hold {held} instead of {model.balance}")
     _judge_purge(model, where, version, any(ask.of_worker for ask in asks))
     model.swaps += bool(version.swap_adds)
     lost = [path for path in version.swap_adds if model.store.head(f"{LOG}/{path}") is None]
@@ -140,6 +151,15 @@ def _judge_rows(model: TableModel, where: str, removes: Iterable[str], adds: Ite
         f"{where} rewrites files with other rows (invariant 6): {list((gone - come).elements())[:5]} are lost, "
         f"{list((come - gone).elements())[:5]} came out of nowhere",
     )
+
+
+def _judge_batches(model: TableModel, where: str, number: int, actions: list[dict[str, Any]]) -> None:
+    """A batch of a stream is committed once, under whatever names its rows are written again."""
+    added = [action["add"]["path"] for action in actions if "add" in action and not _keeps_data(action, "add")]
+    for row in model.rows_of(added):
+        if row.startswith(STREAMED):
+            first = model.batch_of_row.setdefault(row, number)
+            must(first == number, f"{where} adds {row}, which version {first} added already (exactly once)")
 
 
 def _judge_purge(model: TableModel, where: str, version: Version, by_worker: bool) -> None:

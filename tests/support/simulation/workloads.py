@@ -1,4 +1,4 @@
-"""What simulated processes do: authors with and without a counter, direct and foreign writers, compactors, writers of rubbish.
+"""Authors, with and without a counter: what they propose, and how they go on until they know what became of it.
 
 An author's notes survive its death, as a job's input does; everything else in a process is lost with it.
 """
@@ -11,16 +11,17 @@ from headgate_bus.errors import BusError
 from headgate_bus.interface import Message, Topic
 from headgate_schemas.actions import AddFile
 from headgate_schemas.cloud_events import PROPOSAL, attributes
-from headgate_schemas.errors import HeadgateError
-from headgate_schemas.operations import Append, Isolation, Operation, Overwrite, Receipt, Restore, Rewrite, Writer
+from headgate_schemas.operations import (
+    Append,
+    Isolation,
+    Operation,
+    Overwrite,
+    Rewrite,
+    Writer,
+)
 from headgate_schemas.proposals import encode_proposal, new_proposal
-from headgate_table.errors import CorruptTable, VersionNotRetained
-from headgate_table.indextables.compactor import Compactor
-from support.simulation import foreign
 from support.simulation.asked import ask_of
-from support.simulation.broken import must
-from support.simulation.data_files import RECORDS
-from support.simulation.operations import REGIONS, Bent, Operations
+from support.simulation.operations import Bent, Operations
 from support.simulation.scheduler import Process
 from support.simulation.simulated_bus import SimulatedBus
 from support.simulation.world import World
@@ -165,140 +166,3 @@ class Author:
             if note.id in self.world.receipts.announced:
                 return
             process.wait(self.world.news, 1.0)
-
-
-def direct_writer(world: World, process: Process, *, table: str, count: int) -> None:
-    """A tool that commits by itself, by the same rules."""
-    drawn = random.Random(f"direct/{world.seed}/{process.name}")
-    operations = Operations(drawn, world, table)
-    for _ in range(count):
-        process.sleep(drawn.random() * 6)
-        operation = operations.draw()
-        for file in getattr(operation, "files", ()) or getattr(operation, "adds", ()):
-            if world.models[table].store.head(file.path) is None:
-                world.put_file(table, file.path, file.size)
-        try:
-            receipt = world.table(process, table).commit(operation)
-        except HeadgateError as error:
-            world.scheduler.note(process.name, f"{type(error).__name__}: {error}")
-            continue
-        if receipt_counts(receipt):
-            world.receipts.seen(receipt, table)
-
-
-def receipt_counts(receipt: Receipt) -> bool:
-    """A direct commit that is refused leaves no trace in the log."""
-    return hasattr(receipt, "version")
-
-
-def foreign_writer(world: World, process: Process, *, table: str, count: int) -> None:
-    """Another program's commits, now and then with a state."""
-    drawn = random.Random(f"foreign/{world.seed}/{process.name}")
-    model = world.models[table]
-    store = world.store(process, table)
-    ambient = world.ambient(process)
-    for _ in range(count):
-        process.sleep(drawn.random() * 8)
-        if model.newest < 0:
-            continue  # the table isn't there yet
-        region = drawn.choice(REGIONS)
-        live = sorted(model.live())
-        # Now and then it adds what is there already, as it is.
-        again = model.live()[drawn.choice(live)] if live and drawn.random() < 0.15 else None
-        path = world.file_name(region) if again is None else str(again["path"])
-        region = path.partition("/")[0].removeprefix("region=")
-        removes = [item for item in drawn.sample(live, min(1, len(live))) if item != path]
-        size, records = 7, RECORDS
-        if again is None:
-            world.put_file(table, path, size)
-        else:
-            size, records = again["size"], again.get("numRecords", RECORDS)
-        adds = [foreign.add(path, size, region, ambient.now_ms()) | {"numRecords": records}]
-        try:
-            number = foreign.commit(store, adds, removes if drawn.random() < 0.3 else [], ambient.now_ms())
-            if number is not None and drawn.random() < 0.6:
-                version = model.versions[number]
-                kept = foreign.newest_state_metadata(store, age=drawn.choice((0, 0, 1))) or {}
-                metadata = dict(version.metadata)
-                old = {
-                    key: text for key, text in (kept.get("configuration") or {}).items() if key.startswith("headgate.")
-                }
-                metadata["configuration"] = {**(metadata.get("configuration") or {}), **old}
-                foreign.write_state(store, number, version.live, metadata, ambient.new_id(), ambient.now_ms())
-        except HeadgateError as error:
-            world.scheduler.note(process.name, f"{type(error).__name__}: {error}")
-
-
-def compactor(world: World, process: Process, *, table: str, count: int) -> None:
-    """Proposes to swap manifests."""
-    drawn = random.Random(f"compactor/{world.seed}/{process.name}")
-    for number in range(count):
-        process.sleep(3 + drawn.random() * 10)
-        opened = world.table(process, table)
-        try:
-            log = opened.reader.latest()
-            if log.state is None:
-                continue
-            work = Compactor(opened.reader, world.ambient(process), opened.options)
-            plan = work.plan(log.state, full=drawn.random() < 0.5)
-            if not plan.is_needed:
-                continue
-            operation = work.prepare(log.state, plan, opened.metadata)
-            note = Note(f"{process.name}-{number}", operation, None, created_ms=world.scheduler.now_ms)
-            world.asks.add(ask_of(note.id, table, operation))
-            world.bus(process).append(Topic.PROPOSALS, [message_of(note, table, process.name)])
-        except HeadgateError as error:
-            world.scheduler.note(process.name, f"{type(error).__name__}: {error}")
-
-
-def reader(world: World, process: Process, *, table: str, count: int) -> None:
-    """Reads whole versions, the newest and earlier ones, slowly: what it began, it must be able to end."""
-    drawn = random.Random(f"reader/{world.seed}/{process.name}")
-    model = world.models[table]
-    for _ in range(count):
-        process.sleep(drawn.random() * 8)
-        earlier = model.readable()
-        if not earlier:
-            continue  # the table isn't there yet
-        version = drawn.choice((None, drawn.choice(earlier)))
-        try:
-            snapshot = world.table(process, table).snapshot(version)
-            version = snapshot.version
-            process.sleep(drawn.random() ** 2 * 4)
-            paths = snapshot.paths()
-        except HeadgateError as error:
-            world.scheduler.note(process.name, f"{type(error).__name__}: {error}")
-            if isinstance(error, CorruptTable | VersionNotRetained):
-                must(
-                    version is not None and model.base_of(version) is None,
-                    f"{table}: version {version} can't be read though all of it is there: {error} (invariant 7)",
-                )
-            continue
-        meant = model.versions[version].live
-        must(
-            sorted(paths) == sorted(meant),
-            f"{table}: version {version} reads as {sorted(paths)[:5]}…, but it holds {sorted(meant)[:5]}… (invariant 4)",
-        )
-
-
-def rubbish_writer(world: World, process: Process, *, table: str, count: int) -> None:
-    """Messages that nobody can decide."""
-    drawn = random.Random(f"rubbish/{world.seed}/{process.name}")
-    bus = world.bus(process)
-    for number in range(count):
-        process.sleep(drawn.random() * 5)
-        identity = f"{process.name}-{number}"
-        headers = attributes(kind=PROPOSAL, event_id=identity, source="x", subject=identity, time_ms=0)
-        note = Note(identity, Restore(1), None)
-        bodies: list[tuple[str, bytes]] = [
-            (table, b"\x00\xffnot json"),
-            (table, b'{"format":1,"id":"' + identity.encode() + b'"}'),
-            (table, b"{}"),
-            ("memory://lake/nowhere", message_of(note, "memory://lake/nowhere", "x").body),
-            (table, message_of(note, table, "x").body.replace(b'"restore"', b'"invented"')),
-        ]
-        key, body = drawn.choice(bodies)
-        try:
-            bus.append(Topic.PROPOSALS, [Message(key, headers, body)])
-        except BusError as error:
-            world.scheduler.note(process.name, str(error))

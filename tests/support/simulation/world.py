@@ -150,8 +150,8 @@ class World:
         self._ambients: dict[str, SimulatedAmbient] = {}
         self._checked_offset = 0
         self._made_files = 0
-        self.rows_of_rewrites: dict[str, tuple[str, ...]] = {}
-        """By path, what a rewrite by a job is going to write there: the rows of its sources."""
+        self.rows_given: dict[str, tuple[str, ...]] = {}
+        """By path, what is going to be written there, if not a row of its own: a rewrite's are those of its sources."""
         self._unreal = nothing_real()
         self._log = logging.getLogger("headgate")
         self._logged = self._log.level, self._log.propagate, self._log.handlers[:]
@@ -259,13 +259,17 @@ class World:
 
     # -- files -------------------------------------------------------------------------------------------------------
 
-    def file_name(self, region: str) -> str:
+    def file_name(self, region: str, mark: str = "") -> str:
         self._made_files += 1
-        return f"region={region}/{self._made_files:05d}.parquet"
+        return f"region={region}/{self._made_files:05d}{mark}.parquet"
+
+    def content(self, path: str, size: int) -> bytes:
+        """What a job writes to a data file."""
+        return content_of(self.rows_given.get(path, (own_row(path),)), size)
 
     def put_file(self, uri: str, path: str, size: int) -> None:
         """A data file, as a job writes it before it proposes it."""
-        self.stores[uri].put(path, content_of(self.rows_of_rewrites.get(path, (own_row(path),)), size))
+        self.stores[uri].put(path, self.content(path, size))
 
     # -- judging -----------------------------------------------------------------------------------------------------
 

@@ -59,8 +59,13 @@ kafka: $(READY) ## a local Kafka broker to play with, until Ctrl-C
 	@PYTHONPATH="tests$${PYTHONPATH:+:$$PYTHONPATH}" $(PY) tests/tooling/kafka_playground.py
 
 .PHONY: simulate
-simulate: $(READY) ## random histories of the real code over simulated parts (SEEDS=n how many, FIRST=seed the first, KIND=milvus manifests)
+simulate: $(READY) ## random histories of the real code over simulated parts (SEEDS=n how many, FIRST=seed the first, KIND=log or milvus)
 	@$(PY) tests/tooling/simulate.py $(addprefix --seeds=,$(SEEDS)) $(addprefix --first=,$(FIRST)) $(addprefix --kind=,$(KIND))
+
+.PHONY: mutants
+mutants: $(READY) ## deliberate bugs, one by one, and which test or random run notices each (ONLY=part of a name, BY=seeds, SEEDS=n, JOBS=n)
+	@$(PY) tests/tooling/mutants.py $(addprefix --only=,$(ONLY)) $(addprefix --by=,$(BY)) $(addprefix --seeds=,$(SEEDS)) \
+	  $(addprefix --jobs=,$(JOBS))
 
 .PHONY: fuzz
 fuzz: $(READY) ## mutated Milvus manifests, or messages (KIND=messages): read or refused cleanly, in bounded time and memory (FILES=n, SEED=n)

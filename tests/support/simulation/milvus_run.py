@@ -146,8 +146,7 @@ class _Run:
         ]
         for number in range(drawn.choice((2, 3, 4))):
             app = drawn.choice((None, None, f"app-{number}"))
-            author = _Author(world, self.model, f"author-{number}", drawn.randrange(3, 12), app)
-            self.crew.add(author.name, author.live, partial(getattr, author, "is_done"))
+            self.crew.work.append(_Author(world, self.model, f"author-{number}", drawn.randrange(3, 12), app))
         self.crew.maybe(drawn, 0.5, "stranger", partial(_stranger, world, self.model))
         self.crew.maybe(drawn, 0.6, "echo", partial(_echo, world, self.model))
 

@@ -56,6 +56,8 @@ class Version:
 @dataclass(slots=True)
 class State:
     manifests: frozenset[str]
+    is_foreign: bool = False
+    """Whether it carries no memory: of another program."""
 
 
 @dataclass(slots=True)
@@ -128,6 +130,13 @@ class TableModel:
                 return None
             version -= 1
         return -1
+
+    def is_surely_readable(self, version: int) -> bool:
+        """Whether it can be rebuilt, and nobody can take its base for a number that was used again: of a foreign state only
+        times tell that, by clocks that may differ (docs/format.md, section 5.4).
+        """
+        base = self.base_of(version)
+        return base is not None and (base < 0 or not self.states[base].is_foreign)
 
     def readable(self) -> list[int]:
         return [version for version in self.versions if self.base_of(version) is not None]

@@ -30,7 +30,7 @@ def reader(world: World, process: Process, *, table: str, count: int) -> None:
             world.scheduler.note(process.name, f"{type(error).__name__}: {error}")
             if isinstance(error, CorruptTable | VersionNotRetained):
                 must(
-                    version is not None and model.base_of(version) is None,
+                    version is not None and not model.is_surely_readable(version),
                     f"{table}: version {version} can't be read though all of it is there: {error} (invariant 7)",
                 )
             continue

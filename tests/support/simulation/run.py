@@ -141,17 +141,14 @@ class _Run:
         ]
         authors.append(Author(world, f"counter-{place}", uri, drawn.randrange(2, 8), app=f"app-{place}"))
         job = Job(world, f"job-{place}", uri, drawn.randrange(2, 7), app=drawn.choice((None, f"job-{place}")))
-        for author in authors:
-            crew.add(author.name, author.live, partial(getattr, author, "is_done"))
-        crew.add(job.name, job.live, partial(getattr, job, "is_done"))
+        crew.work += [*authors, job]
         crew.maybe(drawn, 0.4, f"direct-{place}", partial(direct_writer, world, table=uri, count=6))
         crew.maybe(drawn, 0.35, f"foreign-{place}", partial(foreign_writer, world, table=uri, count=4))
         crew.maybe(drawn, 0.3, f"rubbish-{place}", partial(rubbish_writer, world, table=uri, count=4))
 
     def _add_tellers(self, drawn: random.Random) -> None:
         for number in range(drawn.choice((2, 3))):
-            teller = Teller(self.world, f"teller-{number}", drawn.randrange(2, 8))
-            self.crew.add(teller.name, teller.live, partial(getattr, teller, "is_done"))
+            self.crew.work.append(Teller(self.world, f"teller-{number}", drawn.randrange(2, 8)))
 
     def _add_upkeep(self, drawn: random.Random, uri: str) -> None:
         """Who reads, compacts and cleans."""
@@ -174,7 +171,7 @@ class _Run:
                 widens_at=drawn.choice((None, None, 1)),
             )
             self.streams.append(stream)
-            self.crew.add(f"stream-{number}", stream.live, partial(getattr, stream, "is_done"))
+            self.crew.work.append(stream)
 
     def _told(self) -> Outcome:
         models = [self.world.models[uri] for uri in self.uris]

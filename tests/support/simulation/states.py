@@ -47,7 +47,7 @@ def judge_state(model: TableModel, number: int, data: bytes) -> None:
             f"{model.uri}: state {number} holds other metadata than the log (invariant 4): "
             f"{_plain(told)} instead of {_plain(model.versions[number].metadata)}",
         )
-    model.states[number] = State(frozenset(manifests))
+    model.states[number] = State(frozenset(manifests), is_foreign=record.get("coordinator") is None)
 
 
 def judge_pointer(model: TableModel, data: bytes) -> None:

@@ -89,6 +89,10 @@ class Stream:
         self.drawn = random.Random(f"stream/{self.world.seed}/{self.query}")
 
     @property
+    def name(self) -> str:
+        return f"stream-{self.query}"
+
+    @property
     def is_done(self) -> bool:
         return self.committed >= self.count
 

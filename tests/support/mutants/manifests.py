@@ -1,0 +1,81 @@
+"""Mutants of Milvus manifests: the same promises, kept by records beside them."""
+
+from support.mutants.mutant import MILVUS, Mutant, Rule
+
+_LOG = "committer/headgate_committer/manifest_log.py"
+_WRITER = "table/headgate_table/milvus/recorded_writer.py"
+_HISTORIES = "tests/committer/test_milvus_histories.py"
+_GROUPS = "tests/committer/test_milvus_groups.py"
+
+MUTANTS = (
+    Mutant(
+        "milvus-appends-twice",
+        Rule.MANIFESTS,
+        "What another committer decided is not remembered, and its transactions are applied again.",
+        _LOG,
+        "            held.memory.apply(record.id.version, (), commit)\n",
+        "",
+        (_HISTORIES,),
+        MILVUS,
+    ),
+    Mutant(
+        "milvus-takes-others-numbers",
+        Rule.MANIFESTS,
+        "A manifest that another wrote under our number is taken for ours.",
+        _WRITER,
+        "                if digest_of(there) != record.id.digest:\n",
+        "                if digest_of(there) == '':\n",
+        (_HISTORIES,),
+        MILVUS,
+    ),
+    Mutant(
+        "milvus-record-of-another",
+        Rule.MANIFESTS,
+        "A record that another committer wrote for the same bytes is taken for ours.",
+        _WRITER,
+        "    return there.commit.nonce == ours.commit.nonce\n",
+        "    return True\n",
+        (_HISTORIES,),
+        MILVUS,
+    ),
+    Mutant(
+        "milvus-predecessor-not-looked-for",
+        Rule.MANIFESTS,
+        "A manifest below a log that was cleaned is taken for committed.",
+        _WRITER,
+        "        _check_predecessor(log, record)\n",
+        "",
+        (_HISTORIES,),
+        MILVUS,
+    ),
+    Mutant(
+        "milvus-fail-that-never-fails",
+        Rule.MANIFESTS,
+        "The resolver `fail` accepts a transaction although others changed what it read.",
+        "table/headgate_table/milvus/decide.py",
+        "        elif version < seen.same_since:\n",
+        "        elif version < 0:\n",
+        (_GROUPS,),
+        MILVUS,
+    ),
+    Mutant(
+        "milvus-overwrites-in-company",
+        Rule.MANIFESTS,
+        "A transaction that overwrites joins a group, and drops what the group added.",
+        "committer/headgate_committer/manifest_grouping.py",
+        "        if is_grown and (fits is not None or overwrites(item.operation)):\n",
+        "        if is_grown and fits is not None:\n",
+        (_GROUPS,),
+        MILVUS,
+    ),
+    Mutant(
+        "milvus-reads-not-compared-in-a-group",
+        Rule.MANIFESTS,
+        "Within a group, `fail` doesn't see what the group has changed.",
+        "committer/headgate_committer/manifest_grouping.py",
+        "        met = Seen(seen.version, manifest, version if is_grown else seen.same_since)\n",
+        "        met = Seen(seen.version, manifest, seen.same_since)\n",
+        (_GROUPS,),
+        MILVUS,
+    ),
+)

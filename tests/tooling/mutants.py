@@ -1,0 +1,11 @@
+"""Deliberate bugs against the tests, as `make mutants` asks for them."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from support.mutants.program import main  # found by the line above
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,6 +1,8 @@
 """What was decided and is not announced yet: it leaves in transactions of the bus, with how far the partition is settled."""
 
+from collections import Counter
 from collections.abc import Sequence
+from typing import assert_never
 
 from headgate_bus.errors import BusUnavailable
 from headgate_bus.interface import Message, Seat
@@ -16,6 +18,9 @@ from headgate_committer.intake import Undecidable
 from headgate_committer.limits import CommitterLimits
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
+from headgate_schemas.measures import Measures
+from headgate_schemas.metrics import COMMIT_STEP_SECONDS, DEAD_LETTERS, PROPOSALS_DECIDED
+from headgate_schemas.operations import Committed, Duplicate, Rejected
 from headgate_schemas.sources import Source
 
 _log = get_logger("headgate.committer")
@@ -32,17 +37,26 @@ class Announcements:
     """Receipts, commits and dead letters of one partition, in order. Used by the lane's thread alone."""
 
     def __init__(
-        self, partition: int, source: Source, identity: str, ambient: Ambient, limits: CommitterLimits
+        self,
+        partition: int,
+        source: Source,
+        identity: str,
+        ambient: Ambient,
+        limits: CommitterLimits,
+        measures: Measures,
     ) -> None:
         self._partition = partition
         self._source = source
         self._identity = identity
         self._ambient = ambient
         self._limits = limits
+        self._measures = measures
         self._events: list[Message] = []
         self._letters: list[Message] = []
         self._letter_bytes = 0
         self._failures = 0
+        self.failing_since_s: float | None = None
+        """Since when the bus has not taken anything; None while it does."""
         self.ready_at_s = 0.0
         """Before it, the bus is left alone, because it didn't answer."""
 
@@ -60,32 +74,41 @@ class Announcements:
         self._events += receipt_messages(settlement.answers, uri, self._identity, now_ms)
         self._events += commit_messages(settlement.commits, self._identity, now_ms)
         self._add_letters(settlement.answers, now_ms)
+        self._measure(settlement.answers)
 
     def set_aside(self, letter: Undecidable) -> None:
         """A record that nobody can decide."""
         answer, now_ms = set_aside(letter), self._ambient.now_ms()
         self._events += receipt_messages([answer], letter.table, self._identity, now_ms)
         self._add_letters([answer], now_ms)
+        self._measure([answer])
 
     def publish(self, seat: Seat, next_offset: int | None) -> bool:
         """Hand everything to the bus, and the offset with the last of it; whether the bus took it. Raises `Fenced`."""
         try:
-            while (count := _portion(self._events)) < len(self._events):
-                seat.publish(self._partition, self._events[:count], (), None)
-                del self._events[:count]
-            while (count := _portion(self._letters)) < len(self._letters):
-                seat.publish(self._partition, (), self._letters[:count], None)
-                del self._letters[:count]
-            seat.publish(self._partition, self._events, self._letters, next_offset)
+            with self._measures.timing(COMMIT_STEP_SECONDS, "publish"):
+                self._publish(seat, next_offset)
         except BusUnavailable as error:
+            if self.failing_since_s is None:
+                self.failing_since_s = self._ambient.monotonic_s()
             self._failures += 1
             pause_ms = self._limits.first_pause_ms * 2 ** min(self._failures, 20)
             self.ready_at_s = self._ambient.monotonic_s() + min(self._limits.longest_pause_ms, pause_ms) / 1000
             _log.warning("bus_unavailable", partition=self._partition, doing="announcing", reason=str(error))
             return False
         self._failures = 0
+        self.failing_since_s = None
         self._events, self._letters, self._letter_bytes = [], [], 0
         return True
+
+    def _publish(self, seat: Seat, next_offset: int | None) -> None:
+        while (count := _portion(self._events)) < len(self._events):
+            seat.publish(self._partition, self._events[:count], (), None)
+            del self._events[:count]
+        while (count := _portion(self._letters)) < len(self._letters):
+            seat.publish(self._partition, (), self._letters[:count], None)
+            del self._letters[:count]
+        seat.publish(self._partition, self._events, self._letters, next_offset)
 
     def _add_letters(self, answers: Sequence[Answer], now_ms: int) -> None:
         for answer in answers:
@@ -96,6 +119,27 @@ class Announcements:
             message = letter_message(letter, self._source, self._identity, now_ms)
             self._letters.append(message)
             self._letter_bytes += len(message.body)
+            self._measures.count(DEAD_LETTERS, letter.code.value)
+
+    def _measure(self, answers: Sequence[Answer]) -> None:
+        for (outcome, code), number in Counter(map(_outcome, answers)).items():
+            if outcome:
+                self._measures.count(PROPOSALS_DECIDED, outcome, code, by=number)
+
+
+def _outcome(answer: Answer) -> tuple[str, str]:
+    """What is counted: the outcome, and why it is one; two times nothing where nobody can be told."""
+    match answer.receipt:
+        case None:
+            return "", ""
+        case Committed():
+            return "committed", "none"
+        case Duplicate():
+            return "duplicate", "none"
+        case Rejected(code):
+            return "rejected", code.value
+        case _:
+            assert_never(answer.receipt)
 
 
 def _portion(messages: Sequence[Message]) -> int:

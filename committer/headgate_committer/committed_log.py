@@ -16,6 +16,7 @@ from headgate_schemas.operations import Operation, Receipt
 from headgate_schemas.sources import Source
 from headgate_table.indextables.commit_info import Settled
 from headgate_table.indextables.memory import TableMemory
+from headgate_table.indextables.state_manifest import StateManifest
 from headgate_table.store.interface import Store
 
 OpenOperation = Callable[[Undecided], Operation | Undecidable]
@@ -86,6 +87,11 @@ class CommittedLog(Protocol):
     @property
     def memory(self) -> TableMemory:
         """Of a log that is loaded, at its newest known version."""
+        ...
+
+    @property
+    def newest_state(self) -> StateManifest | None:
+        """The newest that is known; None where there is none. Threads may ask."""
         ...
 
     def load(self) -> None:

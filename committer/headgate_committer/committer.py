@@ -11,9 +11,11 @@ from headgate_bus.interface import Bus, Record, Topic
 from headgate_committer.feed import Feed
 from headgate_committer.lane import Lane
 from headgate_committer.limits import CommitterLimits
+from headgate_committer.standing import Standing
 from headgate_committer.tables import Tables
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
+from headgate_schemas.measures import SILENT, Measures
 
 DEFAULT_GROUP = "headgate-committer"
 _IDLE_S = 0.5
@@ -22,6 +24,8 @@ _WORKING_S = 0.005
 interrupt a look; and every look in vain costs a Kafka client some fifty objects in cycles, which the collector pays for."""
 _GLANCE_S = 0.001
 """How long a look takes that only fetches what has come."""
+_STANDING_S = 0.25
+"""How often it is noted where the committer stands: seldom enough to cost nothing beside many tables."""
 
 _log = get_logger("headgate.committer")
 
@@ -40,6 +44,7 @@ class Committer:
         group: str = DEFAULT_GROUP,
         executor: Executor,
         background: Executor | None = None,
+        measures: Measures = SILENT,
     ) -> None:
         """`background` writes states; work on tables may wait for it, so its threads are others than the executor's."""
         self._bus = bus
@@ -49,16 +54,32 @@ class Committer:
         self._identity = identity
         self._executor = executor
         self._background = background or executor
+        self._measures = measures
         self._seat = bus.seat(group)
         self._lanes: dict[int, Lane] = {}
         self._checked_at_s = ambient.monotonic_s()
         self._is_draining = False
         self._stands_by = False
         self._paused: set[int] = set()
+        self._vacant_since_s: float | None = self._checked_at_s
+        self._unread_since_s: float | None = None
+        self._bus_trouble = ""
+        self._round_s = self._checked_at_s
+        self._standing = Standing(identity, self._checked_at_s, vacant_since_s=self._checked_at_s)
 
     @property
     def identity(self) -> str:
         return self._identity
+
+    @property
+    def round_s(self) -> float:
+        """When the last round came to its end, by the monotonic clock. Threads may ask."""
+        return self._round_s
+
+    @property
+    def standing(self) -> Standing:
+        """Where it stood a moment ago. Threads may ask."""
+        return self._standing
 
     def step(self, timeout_s: float = _IDLE_S) -> bool:
         """Take what came, decide what is ready, announce what is decided; whether anything was done.
@@ -90,7 +111,26 @@ class Committer:
                 # Its new holder finds everything in the tables and announces it. Whether we get it back, polling tells.
                 _log.warning("partition_taken_away", partition=partition, reason=str(fenced))
                 self._let_go(partition)
+        self._note_standing()
         return busy
+
+    def _note_standing(self) -> None:
+        self._round_s = now_s = self._ambient.monotonic_s()
+        if self._lanes:
+            self._vacant_since_s = None
+        elif self._vacant_since_s is None:
+            self._vacant_since_s = now_s
+        if now_s - self._standing.at_s < _STANDING_S:
+            return
+        self._standing = Standing(
+            self._identity,
+            now_s,
+            tuple(lane.standing() for lane in self._lanes.values()),
+            self._vacant_since_s,
+            self._unread_since_s,
+            self._bus_trouble,
+            self._is_draining,
+        )
 
     def run(self, stopping: Callable[[], bool]) -> None:
         """Go on until `stopping`; then settle what was taken, as far as it can be in time, and leave."""
@@ -128,12 +168,17 @@ class Committer:
         else:
             patience_s = min((lane.pause_s(timeout_s) for lane in self._lanes.values()), default=timeout_s)
         try:
-            return self._seat.poll(patience_s, self._limits.poll_records)
+            records = self._seat.poll(patience_s, self._limits.poll_records)
+            self._unread_since_s, self._bus_trouble = None, ""
+            return records
         except OffsetGone as gone:
             self._lose(gone)
             return ()
         except BusUnavailable as error:
             _log.warning("bus_unavailable", doing="reading proposals", reason=str(error))
+            if self._unread_since_s is None:
+                self._unread_since_s = self._ambient.monotonic_s()
+            self._bus_trouble = str(error)
             self._ambient.sleep(self._limits.first_pause_ms / 1000)
             return ()
 
@@ -177,6 +222,7 @@ class Committer:
             self._identity,
             self._executor,
             self._background,
+            self._measures,
         )
 
     def _set_flow(self, partition: int, lane: Lane) -> None:

@@ -4,8 +4,8 @@ The lane's thread takes records in and hands settlements out; only work on a tab
 """
 
 import traceback
-from collections import OrderedDict
-from collections.abc import Iterable
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor, Future
 
 from headgate_bus.errors import BusUnavailable
@@ -17,12 +17,20 @@ from headgate_committer.feed import Feed
 from headgate_committer.intake import Undecidable, Undecided, take_in
 from headgate_committer.leftovers import Leftovers
 from headgate_committer.limits import CommitterLimits
+from headgate_committer.standing import LaneStanding, OldestProposal, TableCounts
 from headgate_committer.table_committer import TableCommitter
 from headgate_committer.table_queue import TableQueue
 from headgate_committer.tables import NotServed, Tables
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.logs import get_logger
+from headgate_schemas.measures import Measures
+from headgate_schemas.metrics import (
+    COMMIT_SECONDS,
+    COMMIT_STEP_SECONDS,
+    PROPOSALS_RECEIVED,
+    PROPOSALS_RECEIVED_BYTES,
+)
 from headgate_schemas.operations import RejectCode
 from headgate_table.errors import CommitConflict, OutcomeUnknown, StoreError
 
@@ -47,6 +55,7 @@ class Lane:
         identity: str,
         executor: Executor,
         background: Executor,
+        measures: Measures,
     ) -> None:
         self.partition = partition
         self.feed = feed
@@ -57,22 +66,28 @@ class Lane:
         self._identity = identity
         self._executor = executor
         self._background = background
+        self._measures = measures
         self._queues: OrderedDict[str, TableQueue] = OrderedDict()
         self._active: dict[str, TableQueue] = {}
         self._committers: dict[str, TableCommitter] = {}
         self._leftovers = Leftovers(bus, partition, limits)
-        self._announcements = Announcements(partition, feed.source, identity, ambient, limits)
+        self._announcements = Announcements(partition, feed.source, identity, ambient, limits, measures)
         self._held_bytes = 0
         self._untold: set[str] = set()
         """Tables with answers that are not announced yet."""
+        self._untold_ms: list[int] = []
+        """When the bus took the proposals that were answered there."""
         self._behind: set[str] = set()
         """Tables whose newest versions have yet to get the state that was due for them."""
 
     # ---- in
 
-    def take(self, records: Iterable[Record]) -> None:
+    def take(self, records: Sequence[Record]) -> None:
         """Queue what came from the bus, in order."""
         now_s = self._ambient.monotonic_s()
+        if records:
+            self._measures.count(PROPOSALS_RECEIVED, by=len(records))
+            self._measures.count(PROPOSALS_RECEIVED_BYTES, by=sum(len(record.body) for record in records))
         for record in records:
             self._next = record.offset + 1
             queue = self._queues.get(record.key)
@@ -120,6 +135,7 @@ class Lane:
             self._identity,
             self._tables.options,
             self._background,
+            self._measures,
         )
         self._committers[queue.uri] = committer
         return committer
@@ -194,9 +210,17 @@ class Lane:
                 batch = tuple(_first(queue, self._limits.group_proposals))
                 self._queues.move_to_end(uri)
                 queue.began_s = now_s
+                self._measure_wait(queue, now_s)
                 queue.work = self._executor.submit(committer.settle, batch)
         for uri in list(self._behind):
             self._catch_up(uri)
+
+    def _measure_wait(self, queue: TableQueue, now_s: float) -> None:
+        # The bus has a clock of its own, which may be a little ahead.
+        on_the_bus_s = max(0, self._ambient.now_ms() - queue.oldest_ms) / 1000
+        self._measures.observe(COMMIT_STEP_SECONDS, on_the_bus_s, "queue")
+        if not queue.failures:
+            self._measures.observe(COMMIT_STEP_SECONDS, max(0.0, now_s - queue.waiting_since_s), "linger")
 
     def _catch_up(self, uri: str) -> None:
         """Readers shouldn't pay for a state that was left out until somebody happens to commit again."""
@@ -224,7 +248,8 @@ class Lane:
             settlement = work.result()
             if settlement.answers:
                 before = queue.size
-                queue.answered(settlement.answers[-1].offset, self._ambient.monotonic_s())
+                answered = queue.answered(settlement.answers[-1].offset, self._ambient.monotonic_s())
+                self._untold_ms += [item.record.time_ms for item in answered]
                 self._held_bytes += queue.size - before
                 self._announcements.add(queue.uri, settlement)
                 self._untold.add(queue.uri)
@@ -277,7 +302,14 @@ class Lane:
             if uri in self._queues:
                 self._queues[uri].told(now_s)
         self._untold.clear()
+        self._measure_told()
         return True
+
+    def _measure_told(self) -> None:
+        now_ms = self._ambient.now_ms()
+        for appended_ms, proposals in Counter(self._untold_ms).items():
+            self._measures.observe(COMMIT_SECONDS, max(0, now_ms - appended_ms) / 1000, times=proposals)
+        self._untold_ms.clear()
 
     # ---- waiting and ending
 
@@ -289,6 +321,35 @@ class Lane:
     @property
     def undecided(self) -> int:
         return sum(len(queue.pending) for queue in self._active.values())
+
+    def standing(self) -> LaneStanding:
+        """Where it stands now."""
+        busy = [queue for queue in self._active.values() if queue.oldest is not None]
+        served = [queue for queue in busy if not queue.is_refused]
+        failing = [queue for queue in served if queue.failures]
+        oldest = min(served, key=lambda queue: queue.oldest_ms, default=None)
+        states = [state for committer in self._committers.values() if (state := committer.newest_state) is not None]
+        return LaneStanding(
+            self.partition,
+            self._next,
+            self.feed.announced,
+            self.undecided,
+            TableCounts(
+                len(self._queues),
+                len(busy),
+                sum(queue.failures > 0 for queue in busy),
+                sum(queue.is_refused for queue in busy),
+                sum(queue.spilled_from is not None for queue in busy),
+            ),
+            None
+            if oldest is None
+            else OldestProposal(oldest.uri, oldest.oldest or 0, oldest.oldest_ms, oldest.trouble),
+            max(queue.failing_since_s for queue in failing) if failing and len(failing) == len(served) else None,
+            failing[0].trouble if failing else "",
+            self._announcements.failing_since_s,
+            sum(len(state.tombstones) for state in states),
+            max((len(state.tombstones) / max(1, state.num_files) for state in states), default=0.0),
+        )
 
     def under_way(self) -> "list[Future[Settlement]]":
         return [queue.work for queue in self._active.values() if queue.work is not None]

@@ -31,10 +31,10 @@ class Leftovers:
             if record.offset >= until:
                 break
             if record.key == queue.uri and not take(record):
-                queue.spilled_from = record.offset
+                queue.spilled_from, queue.spilled_ms = record.offset, record.time_ms
                 self.end(queue)
                 return
-            queue.spilled_from = record.offset + 1
+            queue.spilled_from, queue.spilled_ms = record.offset + 1, record.time_ms
         if reader.offsets()[self._partition] >= until:
             queue.spilled_from = None
             self.end(queue)

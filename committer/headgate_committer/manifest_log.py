@@ -29,6 +29,7 @@ from headgate_table.indextables.commit_info import CommitRecord, Term, record_of
 from headgate_table.indextables.decide import Refusal
 from headgate_table.indextables.memory import MemoryLimits, TableMemory
 from headgate_table.indextables.memory_text import format_memory
+from headgate_table.indextables.state_manifest import StateManifest
 from headgate_table.milvus.commit_records import (
     ManifestId,
     VersionRecord,
@@ -106,6 +107,10 @@ class ManifestLog:
     @property
     def memory(self) -> TableMemory:
         return self._known().memory
+
+    @property
+    def newest_state(self) -> StateManifest | None:
+        return None
 
     def load(self) -> None:
         standing = self.recorded.stand(None, self._was_announced)

@@ -10,6 +10,7 @@ from headgate_committer.committer import DEFAULT_GROUP, Committer
 from headgate_committer.limits import CommitterLimits
 from headgate_committer.tables import StoredTables
 from headgate_schemas.ambient import Ambient
+from headgate_schemas.measures import SILENT, Measures
 from headgate_table.indextables.resources import lean_resources
 from headgate_table.store.open import StoreSettings
 
@@ -33,10 +34,11 @@ def serving(
     overrides: Mapping[str, str] | None = None,
     name: str = "committer",
     group: str = DEFAULT_GROUP,
+    measures: Measures = SILENT,
 ) -> "Iterator[Committer]":
     """A committer in a place of the group, until the end of the block. `overrides` are table settings of this process."""
-    resources = lean_resources(ambient.monotonic_s)
-    tables = StoredTables(stores, resources, ambient, roots, overrides)
+    resources = lean_resources(ambient.monotonic_s, measures=measures)
+    tables = StoredTables(stores, resources, ambient, roots, overrides, measures)
     bus.prepare()
     identity = f"{name}-{ambient.new_id()[:12]}"  # its own for every run: it stands in every version
     with (
@@ -44,7 +46,15 @@ def serving(
         ThreadPoolExecutor(STORE_THREADS, thread_name_prefix="headgate-commit") as executor,
     ):
         committer = Committer(
-            bus, tables, ambient, limits, identity=identity, group=group, executor=executor, background=background
+            bus,
+            tables,
+            ambient,
+            limits,
+            identity=identity,
+            group=group,
+            executor=executor,
+            background=background,
+            measures=measures,
         )
         try:
             yield committer

@@ -8,6 +8,7 @@ from headgate_committer.table_log import Held, TableLog
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.logs import get_logger
+from headgate_schemas.metrics import COMMIT_STEP_SECONDS, STATES_FAILED
 from headgate_schemas.operations import CompactState
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.base_writer import write_base
@@ -109,9 +110,11 @@ class StateKeeper:
         try:
             base = task.future.result()
         except CorruptTable:
+            self._table.reader.resources.measures.count(STATES_FAILED)
             self._stopped = task
             raise
         except HeadgateError as error:
+            self._table.reader.resources.measures.count(STATES_FAILED)
             _log.warning("state_not_written", table=self._table.uri, version=task.version, reason=str(error))
             if self._swap is not None and task.version == self._needed:
                 # The live files are the same without it; whoever proposed the swap plans again from what is there.
@@ -134,10 +137,11 @@ class StateKeeper:
         reader, ambient, metadata, options = self._table.reader, self._ambient, held.metadata, held.options
 
         def work() -> LoadedLog:
-            base = write_base(reader, ambient, options, log, metadata, memory=memory, swap=swap)
-            if base.state is not None:
-                _index(reader, base.state, log.state)
-            return base
+            with reader.resources.measures.timing(COMMIT_STEP_SECONDS, "state"):
+                base = write_base(reader, ambient, options, log, metadata, memory=memory, swap=swap)
+                if base.state is not None:
+                    _index(reader, base.state, log.state)
+                return base
 
         return work
 

@@ -11,7 +11,7 @@ from headgate_bus.claims import open_claim
 from headgate_bus.errors import ClaimFault, ClaimRefused
 from headgate_committer.answers import Answer, Settlement
 from headgate_committer.claim_sweeping import ClaimSweeper
-from headgate_committer.committed_log import CommittedLog, Draft
+from headgate_committer.committed_log import CommittedLog, Draft, DraftSummary
 from headgate_committer.creation import FirstVersion, begin_table
 from headgate_committer.errors import TableHeld
 from headgate_committer.feed import Feed
@@ -24,7 +24,16 @@ from headgate_committer.version_log import FirstVersionDraft, VersionLog
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.events import CommitEvent
 from headgate_schemas.logs import get_logger
+from headgate_schemas.measures import Measures
 from headgate_schemas.message_shape import UnreadableMessage
+from headgate_schemas.metrics import (
+    COMMIT_STEP_SECONDS,
+    FILES_ADDED,
+    FILES_REMOVED,
+    GROUP_PROPOSALS,
+    VERSIONS_LOST,
+    VERSIONS_WRITTEN,
+)
 from headgate_schemas.operation_bodies import operation_of
 from headgate_schemas.operations import Operation, Receipt, RejectCode
 from headgate_schemas.proposals import decode_claimed
@@ -33,6 +42,7 @@ from headgate_table.indextables.commit_info import Settled
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.memory_text import memory_limits
 from headgate_table.indextables.options import TableOptions
+from headgate_table.indextables.state_manifest import StateManifest
 from headgate_table.indextables.version_writer import NumberTaken, PredecessorGone
 
 _log = get_logger("headgate.committer")
@@ -50,6 +60,7 @@ class TableCommitter:
         identity: str,
         options_for: Callable[[Mapping[str, str]], TableOptions],
         background: Executor,
+        measures: Measures,
     ) -> None:
         self._versions = VersionLog(reader, ambient, identity, options_for, background)
         self._manifests = ManifestLog(
@@ -66,6 +77,7 @@ class TableCommitter:
         self._feed = feed
         self._ambient = ambient
         self._limits = limits
+        self._measures = measures
         self._options_for = options_for
         self._told: dict[int, Receipt] = {}
         self._unsure: Draft | None = None
@@ -93,7 +105,8 @@ class TableCommitter:
                     self._load()
                 if self._log.before_deciding():
                     self._follow()
-                draft = self._decide(batch)
+                with self._measures.timing(COMMIT_STEP_SECONDS, "decide"):
+                    draft = self._decide(batch)
             except TableNotFound:
                 found = self._without_table(batch)
                 if isinstance(found, Settlement):
@@ -107,14 +120,21 @@ class TableCommitter:
                 return self._write(draft)
             except PredecessorGone:
                 _log.warning("version_stranded", table=self.uri, version=draft.version)
+                self._measures.count(VERSIONS_LOST, "predecessor_gone")
                 self._log.forget()
             except NumberTaken:
+                self._measures.count(VERSIONS_LOST, "number_taken")
                 if self._log.is_loaded:
                     self._follow()
         raise CommitConflict(
             f"other writers took the next version of {self.uri} {self._limits.lost_numbers} times in a row; its proposals are "
             f"tried again after a pause"
         )
+
+    @property
+    def newest_state(self) -> StateManifest | None:
+        """The newest that is known; None before the first, and where there are none. Threads may ask."""
+        return self._log.newest_state
 
     @property
     def is_behind_with_states(self) -> bool:
@@ -256,8 +276,10 @@ class TableCommitter:
     def _write(self, draft: Draft) -> Settlement:
         """Hand the version to the store. `OutcomeUnknown`: it is asked about the same version first, next time."""
         try:
-            event = draft.write()
+            with self._measures.timing(COMMIT_STEP_SECONDS, "write"):
+                event = draft.write()
         except OutcomeUnknown:
+            self._measures.count(VERSIONS_LOST, "outcome_unknown")
             self._unsure = draft
             raise
         self._unsure = None
@@ -267,6 +289,7 @@ class TableCommitter:
         else:
             self._claims.after_commit(self._log.memory)
         summary = draft.summary
+        self._measure(summary)
         _log.info(
             "version_committed",
             table=self.uri,
@@ -281,13 +304,22 @@ class TableCommitter:
         self._commits.append(event)
         return self._settlement(draft.answers)
 
+    def _measure(self, summary: DraftSummary) -> None:
+        [operations] = VERSIONS_WRITTEN.labels
+        self._measures.count(VERSIONS_WRITTEN, operations.nearest(summary.operation))
+        self._measures.observe(GROUP_PROPOSALS, summary.proposals)
+        self._measures.count(FILES_ADDED, by=summary.added)
+        self._measures.count(FILES_REMOVED, by=summary.removed)
+
     def _ask_again(self, draft: Draft) -> Settlement | None:
         """What became of the version whose outcome nobody knew; None when it is not in the log."""
         try:
             return self._write(draft)
         except PredecessorGone:
+            self._measures.count(VERSIONS_LOST, "predecessor_gone")
             self._log.forget()
         except NumberTaken:
+            self._measures.count(VERSIONS_LOST, "number_taken")
             if self._log.is_loaded:
                 self._follow()
         self._unsure = None

@@ -27,6 +27,8 @@ class TableQueue:
     size: int = 0
     spilled_from: int | None = None
     """The first offset whose proposal is not held, if there is one; nothing after it is held either."""
+    spilled_ms: int = 0
+    """When the bus took what was left there first."""
     work: "Future[Settlement] | None" = None
     waiting_since_s: float = 0.0
     """Since when the first of the pending could have been worked on."""
@@ -40,6 +42,7 @@ class TableQueue:
     ready_at_s: float = 0.0
     """Before it, the table is left alone, because its store failed or it waits for company."""
     failures: int = 0
+    failing_since_s: float = 0.0
     trouble: str = ""
     """Why it is left alone."""
     is_refused: bool = False
@@ -49,6 +52,11 @@ class TableQueue:
     def oldest(self) -> int | None:
         """The oldest undecided offset."""
         return self.pending[0].offset if self.pending else self.spilled_from
+
+    @property
+    def oldest_ms(self) -> int:
+        """When the bus took that one, or one shortly before it."""
+        return self.pending[0].record.time_ms if self.pending else self.spilled_ms
 
     @property
     def is_idle(self) -> bool:
@@ -64,6 +72,7 @@ class TableQueue:
             return  # it lies behind that offset, and is read again with it
         if not self.has_room:
             self.spilled_from = item.offset
+            self.spilled_ms = item.record.time_ms
             return
         self.hold(item, now_s)
 
@@ -78,20 +87,24 @@ class TableQueue:
         """Let go of everything that is not in work: it stays on the bus."""
         if self.pending and self.work is None:
             self.spilled_from = self.pending[0].offset
+            self.spilled_ms = self.pending[0].record.time_ms
             self.pending.clear()
             self.size = 0
 
-    def answered(self, through: int, now_s: float) -> None:
-        """Work has ended, and proposals up to this offset have their answers."""
+    def answered(self, through: int, now_s: float) -> list[Undecided]:
+        """Work has ended, and proposals up to this offset have their answers. Returns them."""
         before = len(self.pending)
+        answered: list[Undecided] = []
         while self.pending and self.pending[0].offset <= through:
-            self.size -= self.pending.popleft().size
+            answered.append(self.pending.popleft())
+            self.size -= answered[-1].size
         self.awaited = min(before, self.limits.group_proposals)
         self.took_s = now_s - self.began_s
         self.waiting_since_s = now_s
         self.failures = 0
         self.trouble = ""
         self.is_refused = False
+        return answered
 
     def told(self, now_s: float) -> None:
         """The authors of what was answered know it now: from here on they can come back."""
@@ -100,6 +113,8 @@ class TableQueue:
     def failed(self, trouble: str, now_s: float, pause_s: float) -> bool:
         """Leave the table alone for a while; whether this trouble is a new one."""
         is_new = trouble != self.trouble
+        if not self.failures:
+            self.failing_since_s = now_s
         self.failures += 1
         self.trouble = trouble
         self.ready_at_s = now_s + pause_s

@@ -5,10 +5,12 @@ from typing import Protocol
 
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
+from headgate_schemas.measures import SILENT, Measures
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.options import TableOptions, table_options
 from headgate_table.indextables.resources import ReadResources
 from headgate_table.store.addresses import lies_below, table_address
+from headgate_table.store.measured import MeasuredStore
 from headgate_table.store.open import StoreSettings, open_store
 
 
@@ -36,11 +38,13 @@ class StoredTables:
         ambient: Ambient,
         roots: Sequence[str] = (),
         overrides: Mapping[str, str] | None = None,
+        measures: Measures = SILENT,
     ) -> None:
         self._settings = settings
         self._resources = resources
         self._ambient = ambient
         self._overrides = dict(overrides or {})
+        self._measures = measures
         self._roots = tuple(table_address(root) for root in roots)
 
     def reader(self, uri: str) -> LogReader:
@@ -57,7 +61,7 @@ class StoredTables:
             raise
         except InvalidInput as error:
             raise NotServed(str(error)) from None
-        return LogReader(store, self._resources)
+        return LogReader(MeasuredStore(store, self._measures, self._ambient.monotonic_s), self._resources)
 
     def options(self, configuration: Mapping[str, str]) -> TableOptions:
         return table_options(configuration, self._overrides)

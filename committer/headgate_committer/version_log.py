@@ -27,6 +27,7 @@ from headgate_table.indextables.memory import TableMemory
 from headgate_table.indextables.names import MAX_VERSION
 from headgate_table.indextables.options import TableOptions
 from headgate_table.indextables.protocol_support import check_writable
+from headgate_table.indextables.state_manifest import StateManifest
 from headgate_table.indextables.version_body import Author, Decided, VersionBody, version_body
 from headgate_table.indextables.version_writer import write_version
 from headgate_table.store.interface import Store
@@ -61,6 +62,11 @@ class VersionLog:
     @property
     def memory(self) -> TableMemory:
         return self._held().memory
+
+    @property
+    def newest_state(self) -> StateManifest | None:
+        held = self.table.held
+        return None if held is None else held.log.state
 
     def load(self) -> None:
         self.table.load()

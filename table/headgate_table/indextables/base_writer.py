@@ -3,12 +3,21 @@
 from headgate_schemas.actions import Metadata
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
+from headgate_schemas.measures import Measures
+from headgate_schemas.metrics import (
+    STATE_TOMBSTONE_RATIO,
+    STATE_TOMBSTONES,
+    STATE_WRITE_FILES,
+    STATE_WRITE_MANIFESTS,
+    STATE_WRITE_SECONDS,
+)
 from headgate_schemas.operations import CompactState
 from headgate_table.indextables.checkpoint_writer import CheckpointWriter
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
 from headgate_table.indextables.memory_text import KeptMemory
 from headgate_table.indextables.options import TableOptions
 from headgate_table.indextables.resolve import BaseKind
+from headgate_table.indextables.state_manifest import StateManifest
 from headgate_table.indextables.state_writer import StateWriter
 
 _log = get_logger("headgate.state")
@@ -30,11 +39,14 @@ def write_base(
     swap: CompactState | None = None,
 ) -> LoadedLog:
     """A state or checkpoint of the loaded version, with what the table remembers; returns the log with it as its base."""
+    measures = reader.resources.measures
     if base_kind(options) is BaseKind.CHECKPOINT:
         based = CheckpointWriter(reader, ambient, options).write(log, metadata, memory)
         _log.info("checkpoint_written", table=reader.store.uri, version=log.version, files=len(based.delta.added))
         return based
-    written = StateWriter(reader, ambient, options).write(log, metadata, memory, swap)
+    with measures.timing(STATE_WRITE_SECONDS, "no" if swap is None else "yes"):
+        written = StateWriter(reader, ambient, options).write(log, metadata, memory, swap)
+    _measure(measures, written.state)
     _log.info(
         "state_written",
         table=reader.store.uri,
@@ -44,3 +56,10 @@ def write_base(
         tombstones=len(written.state.tombstones),
     )
     return written.log
+
+
+def _measure(measures: Measures, state: StateManifest) -> None:
+    measures.observe(STATE_WRITE_MANIFESTS, len(state.manifests))
+    measures.observe(STATE_WRITE_FILES, state.num_files)
+    measures.observe(STATE_TOMBSTONES, len(state.tombstones))
+    measures.observe(STATE_TOMBSTONE_RATIO, len(state.tombstones) / max(1, state.num_files))

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from headgate_schemas.measures import SILENT, Measures
+from headgate_schemas.metrics import CACHE_LOOKUPS
+
 DEFAULT_MAX_BYTES = 512 << 20
 """Decoded manifests of about two million files with few columns."""
 DEFAULT_EXPIRATION_S = 300.0
@@ -39,9 +42,11 @@ class ObjectCache:
         self,
         monotonic_s: Callable[[], float],
         max_bytes: int = DEFAULT_MAX_BYTES,
+        measures: Measures = SILENT,
     ) -> None:
         self._monotonic_s = monotonic_s
         self._max_bytes = max_bytes
+        self._measures = measures
         self._lock = threading.Lock()
         self._slots: OrderedDict[tuple[str, str], _Slot] = OrderedDict()
         self._bytes = 0
@@ -49,6 +54,11 @@ class ObjectCache:
         self._misses = 0
 
     def get(self, table: str, key: str) -> Any | None:
+        value = self._get(table, key)
+        self._measures.count(CACHE_LOOKUPS, "miss" if value is None else "hit")
+        return value
+
+    def _get(self, table: str, key: str) -> Any | None:
         now_s = self._monotonic_s()
         with self._lock:
             slot = self._slots.get((table, key))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from headgate_schemas.actions import Action, Metadata, Protocol
 from headgate_schemas.doc_mapping import bare_hash, split_registry
+from headgate_schemas.metrics import STATE_READ_SECONDS
 from headgate_table.errors import CorruptTable, ObjectMissing, TableNotFound
 from headgate_table.indextables.json_checkpoint import read_checkpoint
 from headgate_table.indextables.listing import LogListing, list_log
@@ -134,18 +135,22 @@ class LogReader:
         cached = self.resources.cache.get(self.store.uri, key)
         if cached is not None:
             return cached  # type: ignore[no-any-return]  # only this method puts values under state keys
+        with self.resources.measures.timing(STATE_READ_SECONDS, "list"):
+            state, size = self._fetched_state(version, key)
+        self.resources.remember(self.store.uri, key, state, 4 * size + 1024)
+        return state
+
+    def _fetched_state(self, version: int, key: str) -> tuple[StateManifest, int]:
         try:
             data = self.store.get(key, max_bytes=MAX_STATE_BYTES)
-            state = decode_state(data, key)
+            return decode_state(data, key), len(data)
         except ObjectMissing as missing:
             legacy = state_key(version, LEGACY_STATE_MANIFEST)
             try:
                 data = self.store.get(legacy, max_bytes=MAX_STATE_BYTES)
             except ObjectMissing:
                 raise missing from None
-            state = decode_legacy_state(data, legacy)
-        self.resources.remember(self.store.uri, key, state, 4 * len(data) + 1024)
-        return state
+            return decode_legacy_state(data, legacy), len(data)
 
     def actions(self, version: int) -> list[Action]:
         """The actions of one version file."""

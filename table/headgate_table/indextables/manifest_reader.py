@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from headgate_schemas.metrics import STATE_READ_FILES, STATE_READ_MANIFESTS, STATE_READ_SECONDS
 from headgate_table.avro.container import Container, parse_container
 from headgate_table.avro.decode import KeepBlock
 from headgate_table.errors import CorruptTable, ObjectMissing
@@ -40,6 +41,22 @@ def read_manifests(
     keep: KeepBlock | None = None,
 ) -> list[ManifestPart]:
     """The entries of several manifests of a state, in order. `keep` may leave out blocks."""
+    measures = resources.measures
+    with measures.timing(STATE_READ_SECONDS, "entries"):
+        parts = _read_manifests(store, resources, state_version, infos, columns, keep)
+    measures.observe(STATE_READ_MANIFESTS, len(parts))
+    measures.observe(STATE_READ_FILES, sum(part.table.num_rows for part in parts))
+    return parts
+
+
+def _read_manifests(
+    store: Store,
+    resources: ReadResources,
+    state_version: int,
+    infos: Sequence[ManifestInfo],
+    columns: Sequence[str],
+    keep: KeepBlock | None,
+) -> list[ManifestPart]:
     found: dict[int, ManifestPart] = {}
     small: list[int] = []
     large: list[int] = []

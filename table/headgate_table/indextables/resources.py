@@ -8,6 +8,7 @@ from functools import cache
 from typing import TypeVar
 
 from headgate_schemas.ambient import SystemAmbient
+from headgate_schemas.measures import SILENT, Measures
 from headgate_table.indextables.cache import DEFAULT_EXPIRATION_S, CacheStatistics, ObjectCache
 from headgate_table.indextables.disk_cache import DiskCache
 from headgate_table.indextables.path_orders import PathOrders
@@ -30,6 +31,7 @@ class ReadResources:
     expiration_s: float = DEFAULT_EXPIRATION_S
     orders: PathOrders = field(default_factory=PathOrders)
     """Bounded by themselves and without expiry: a busy committer asks them at every commit, and may do without the rest."""
+    measures: Measures = SILENT
 
     def remember(self, table: str, key: str, value: object, size: int) -> None:
         """Keep an immutable object in memory for as long as these resources keep anything."""
@@ -60,6 +62,7 @@ def new_resources(
     disk: DiskCache | None = None,
     expiration_s: float = DEFAULT_EXPIRATION_S,
     orders: PathOrders | None = None,
+    measures: Measures = SILENT,
 ) -> ReadResources:
     # Two pools, because a task that waits for others of its own pool could wait for ever.
     return ReadResources(
@@ -69,15 +72,18 @@ def new_resources(
         disk,
         expiration_s,
         PathOrders() if orders is None else orders,
+        measures,
     )
 
 
 LEAN_CACHE_BYTES = 16 << 20
 
 
-def lean_resources(monotonic_s: Callable[[], float], parallelism: int = DEFAULT_PARALLELISM) -> ReadResources:
+def lean_resources(
+    monotonic_s: Callable[[], float], parallelism: int = DEFAULT_PARALLELISM, measures: Measures = SILENT
+) -> ReadResources:
     """For a process that decides about many tables and scans none: it keeps orders of paths, but hardly any entries."""
-    return new_resources(ObjectCache(monotonic_s, LEAN_CACHE_BYTES), parallelism)
+    return new_resources(ObjectCache(monotonic_s, LEAN_CACHE_BYTES, measures), parallelism, measures=measures)
 
 
 @cache

@@ -16,7 +16,18 @@ CODE = Label("code", tuple(code.value for code in RejectCode))
 PROCESS = Label("process", ("committer", "worker"))
 ROLE = Label("role", ("merge", "compact", "clean", OTHER))
 REASON = Label(
-    "reason", ("starting", "stuck", "bus_silent", "store_silent", "late", "tables_fail", "choked", "ending", "ended")
+    "reason",
+    (
+        "starting",
+        "stuck",
+        "bus_silent",
+        "store_silent",
+        "tables_fail",
+        "unannounced",
+        "late",
+        "ending",
+        "ended",
+    ),
 )
 """Why a process is not ready; the judge in `headgate.health` says what each means."""
 
@@ -192,16 +203,18 @@ STORE_BYTES = Counter(
 
 WORK_SECONDS = Histogram(
     "headgate_work_seconds",
-    "How long looks at tables and tasks took, by role and outcome. Nothing: there was nothing to do, or no longer",
+    "How long looks at tables and tasks took, by role and outcome. Nothing: a look that found nothing to do",
     (
         ROLE,
         Label("work", ("look", "task")),
-        Label("outcome", ("done", "nothing", "failed", "abandoned", "not_there", "cancelled")),
+        Label("outcome", ("done", "nothing", "failed", "abandoned", "not_there")),
     ),
     buckets=_LONG_S,
 )
 WORK_BYTES = Counter(
-    "headgate_work_bytes_total", "Bytes of the sources of tasks that were done, as they were estimated", (ROLE,)
+    "headgate_work_bytes_total",
+    "What the tasks that were done have weighed: bytes of merged files, estimated bytes of compacted entries",
+    (ROLE,),
 )
 _CATEGORY = Label(
     "category",

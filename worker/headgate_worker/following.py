@@ -62,6 +62,14 @@ class Following:
         self._read_until_ms: dict[int, int] = {}
         """By held partition: what came before has been read."""
         self._is_failing = False
+        self.unread_since_s: float | None = None
+        """Since when the events could not be read; None while they can."""
+        self.trouble = ""
+
+    @property
+    def held(self) -> frozenset[int]:
+        """The partitions whose tables are this worker's, as of the last look."""
+        return self._held
 
     def poll(self, timeout_s: float) -> Seen:
         """What comes next, waiting up to `timeout_s` for it. A bus that doesn't answer brings nothing, after a pause; nor does
@@ -69,9 +77,13 @@ class Following:
         try:
             records = self._follower.poll(timeout_s, self._limits.poll_records)
         except (BusUnavailable, Fenced) as error:
+            if self.unread_since_s is None:
+                self.unread_since_s = self._ambient.monotonic_s()
+            self.trouble = str(error)
             self._trouble("reading events", error)
             return Seen()
         self._is_failing = False
+        self.unread_since_s, self.trouble = None, ""
         held = self._follower.held()
         changed, self._held = held != self._held, held
         self._marks = {partition: marks for partition, marks in self._marks.items() if partition in held}

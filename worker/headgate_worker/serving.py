@@ -8,6 +8,7 @@ from headgate_bus.claims import DEFAULT_LIMITS, ClaimLimits
 from headgate_bus.interface import Bus
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
+from headgate_schemas.measures import SILENT, Measures
 from headgate_table.indextables.options import table_options
 from headgate_table.indextables.resources import ReadResources, lean_resources
 from headgate_table.store.addresses import table_address
@@ -90,6 +91,7 @@ def serving(
     committer_group: str = COMMITTER_GROUP,
     claims: ClaimLimits = DEFAULT_LIMITS,
     makers: Mapping[str, RoleMaker] = ROLES,
+    measures: Measures = SILENT,
 ) -> Iterator[Worker]:
     """A worker in the group, until the end of the block. `overrides` are table settings of this process.
 
@@ -104,9 +106,9 @@ def serving(
     addresses = [table_address(uri) for uri in watched]
     bus.prepare()
     identity = f"{name}-{ambient.new_id()[:12]}"
-    resources = lean_resources(ambient.monotonic_s)
+    resources = lean_resources(ambient.monotonic_s, measures=measures)
     proposing = Proposing(bus, stores, ambient, identity, chosen.open_producers, chosen.receipt_s)
-    tables = ProposedTables(stores, resources, ambient, proposing, roots, overrides)
+    tables = ProposedTables(stores, resources, ambient, proposing, roots, overrides, measures)
     outside = [uri for uri in addresses if not tables.serves(uri)]
     if outside:
         raise InvalidInput(f"the watched table {outside[0]} lies outside of the roots {', '.join(roots)}")
@@ -135,6 +137,7 @@ def serving(
             group=group,
             committer_group=committer_group,
             watched=addresses,
+            measures=measures,
         )
         made.append(worker)
         try:

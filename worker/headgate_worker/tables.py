@@ -10,11 +10,13 @@ from headgate_bus.interface import Bus
 from headgate_producer.producer import Producer
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
+from headgate_schemas.measures import SILENT, Measures
 from headgate_schemas.operations import Operation, Receipt
 from headgate_schemas.version import __version__
 from headgate_table.indextables.resources import ReadResources
 from headgate_table.store.addresses import lies_below, table_address
 from headgate_table.store.interface import Store
+from headgate_table.store.measured import MeasuredStore
 from headgate_table.store.open import open_store
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table
@@ -50,12 +52,14 @@ class ProposedTables:
         proposing: "Proposing",
         roots: Sequence[str] = (),
         overrides: Mapping[str, str] | None = None,
+        measures: Measures = SILENT,
     ) -> None:
         self._settings = settings
         self._resources = resources
         self._ambient = ambient
         self._proposing = proposing
         self._overrides = dict(overrides or {})
+        self._measures = measures
         self._roots = tuple(table_address(root) for root in roots)
         self._stores: OrderedDict[str, Store] = OrderedDict()
         """The one that was asked for longest ago first."""
@@ -82,12 +86,16 @@ class ProposedTables:
 
     def _store(self, uri: str) -> Store:
         with self._lock:
-            store = self._stores.pop(uri, None) or open_store(uri, self._settings, self._ambient)
+            store = self._stores.pop(uri, None) or self._opened(uri)
             self._stores[uri] = store
             while len(self._stores) > OPEN_STORES:
                 # Not closed: a task may be at work with it. Its connections end with it.
                 self._stores.popitem(last=False)
             return store
+
+    def _opened(self, uri: str) -> Store:
+        store = open_store(uri, self._settings, self._ambient)
+        return MeasuredStore(store, self._measures, self._ambient.monotonic_s)
 
 
 class Proposing:

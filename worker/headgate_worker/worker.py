@@ -14,11 +14,14 @@ from headgate_bus.interface import Bus, Topic
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.logs import get_logger
+from headgate_schemas.measures import SILENT, Measures
+from headgate_schemas.metrics import ROLE, WORK_BYTES, WORK_SECONDS
 from headgate_table.errors import TableNotFound
 from headgate_worker.following import Backlog, Following
 from headgate_worker.limits import WorkerLimits
 from headgate_worker.roles import Abandoned, Outlook, Report, Role
 from headgate_worker.schedule import Decision, Look, Run, Schedule
+from headgate_worker.standing import WorkerStanding
 from headgate_worker.tables import Tables
 
 DEFAULT_GROUP = "headgate-worker"
@@ -47,6 +50,7 @@ class Worker:
         group: str = DEFAULT_GROUP,
         committer_group: str = COMMITTER_GROUP,
         watched: Sequence[str] = (),
+        measures: Measures = SILENT,
     ) -> None:
         """`watched` are tables that are swept although no event has named them; those of other workers are left to them."""
         self._bus = bus
@@ -55,6 +59,7 @@ class Worker:
         self._limits = limits or WorkerLimits()
         self._identity = identity
         self._executor = executor
+        self._measures = measures
         self._roles = {role.name: role for role in roles}
         self._committer_group = committer_group
         self._watched = tuple(uri for uri in dict.fromkeys(watched) if tables.serves(uri))
@@ -67,6 +72,8 @@ class Worker:
         self._backlog_at_s = ambient.monotonic_s()
         self._is_yielding = False
         self._is_stopping = False
+        self._round_s = ambient.monotonic_s()
+        self._standing = WorkerStanding(identity, vacant_since_s=self._round_s)
 
     @property
     def identity(self) -> str:
@@ -81,6 +88,16 @@ class Worker:
     def backlog(self) -> Backlog:
         """How far it is behind on events, as of a little while ago. Threads may ask."""
         return self._backlog
+
+    @property
+    def round_s(self) -> float:
+        """When the last round came to its end, by the monotonic clock. Threads may ask."""
+        return self._round_s
+
+    @property
+    def standing(self) -> WorkerStanding:
+        """Where it stood at the end of that round. Threads may ask."""
+        return self._standing
 
     def step(self, timeout_s: float = _IDLE_S) -> bool:
         """Take what came, collect what has ended, begin what is due; whether anything was done."""
@@ -105,7 +122,29 @@ class Worker:
             self._begin(decision)
         busy |= bool(decisions) | self._collect()
         self._following.settle()
+        self._note_standing()
         return busy
+
+    def _note_standing(self) -> None:
+        self._round_s = self._ambient.monotonic_s()
+        held = len(self._following.held)
+        vacant_since_s = self._standing.vacant_since_s
+        if held:
+            vacant_since_s = None
+        elif vacant_since_s is None:
+            vacant_since_s = self._round_s
+        self._standing = WorkerStanding(
+            self._identity,
+            held,
+            vacant_since_s,
+            self._backlog,
+            len(self._schedule.tables),
+            len(self._under_way),
+            self._schedule.is_yielding,
+            self._following.unread_since_s,
+            self._following.trouble,
+            self._is_stopping,
+        )
 
     def run(self, stopping: Callable[[], bool]) -> None:
         """Go on until `stopping`; then end what can be ended in time, and leave."""
@@ -129,6 +168,7 @@ class Worker:
         for _, future in self._under_way:
             future.cancel()  # what waits for a thread needn't begin any more
         while self._under_way and self._ambient.monotonic_s() < until_s:
+            self._note_standing()
             if not self._collect():
                 self._ambient.sleep(_WORKING_S)
 
@@ -200,13 +240,35 @@ class Worker:
         role = self._roles[decision.role]
         match decision:
             case Look(table):
-                work: Future[Outlook | Report] = self._executor.submit(self._look, role, table)
+                work = self._executor.submit(self._measured, decision, lambda: self._look(role, table))
             case Run(table, task=task):
                 _log.info("task_started", role=decision.role, table=table, bytes=task.weight_bytes)
-                work = self._executor.submit(role.run, task)
+                work = self._executor.submit(self._measured, decision, lambda: role.run(task))
             case _:
                 assert_never(decision)
         self._under_way.append((decision, work))
+
+    def _measured(self, decision: Decision, work: Callable[[], Outlook | Report]) -> Outlook | Report:
+        """Runs where the work does, which may wait for a thread and be collected late."""
+        role = ROLE.nearest(decision.role)
+        began_s = self._ambient.monotonic_s()
+        outcome = "failed"
+        try:
+            result = work()
+            is_in_vain = isinstance(result, Outlook) and not result.tasks
+            outcome = "nothing" if is_in_vain else "done"
+            if isinstance(decision, Run):
+                self._measures.count(WORK_BYTES, role, by=decision.task.weight_bytes)
+            return result
+        except TableNotFound:
+            outcome = "not_there"
+            raise
+        except Abandoned:
+            outcome = "abandoned"
+            raise
+        finally:
+            kind = "task" if isinstance(decision, Run) else "look"
+            self._measures.observe(WORK_SECONDS, self._ambient.monotonic_s() - began_s, role, kind, outcome)
 
     def _look(self, role: Role, uri: str) -> Outlook | Report:
         return role.look(self._tables.open(uri), self._ambient.now_ms())

@@ -156,7 +156,7 @@ class Cleaner:
             now_ms=now_ms,
             hours=hours,
             youngest_ms=now_ms - hours * HOUR_MS - margin_ms(self._options),
-            deleter=Deleter(self._store, self._ambient, self._options, self._give_up),
+            deleter=Deleter(self._store, self._ambient, self._options, self._give_up, self._reader.resources.measures),
             deleted=Deleted(),
             local=local_leftovers(self._store),
         )

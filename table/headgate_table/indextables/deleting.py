@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
+from headgate_schemas.measures import SILENT, Measures
+from headgate_schemas.metrics import CLEANED_BYTES, CLEANED_OBJECTS
 from headgate_table.errors import StoreError
 from headgate_table.indextables.cleaning import Category, Deletion
 from headgate_table.indextables.names import LOG, parse_state_folder
@@ -51,13 +53,19 @@ class Deleter:
     """Deletes from one table, during one run. `give_up` is asked before every request, and may raise to end the run."""
 
     def __init__(
-        self, store: Store, ambient: Ambient, options: TableOptions, give_up: Callable[[], None] = _go_on
+        self,
+        store: Store,
+        ambient: Ambient,
+        options: TableOptions,
+        give_up: Callable[[], None] = _go_on,
+        measures: Measures = SILENT,
     ) -> None:
         self._store = store
         self._ambient = ambient
         self._per_second = options.purge_deletes_per_second
         self._has_quarantine = options.purge_quarantine_hours > 0
         self._give_up = give_up
+        self._measures = measures
         self._next_s = ambient.monotonic_s()
 
     def delete_all(
@@ -85,8 +93,15 @@ class Deleter:
                 return False
             self._remove_emptied(batch)
             deleted.done.extend(batch)
+            self._measure(batch)
             position += len(batch)
         return True
+
+    def _measure(self, batch: Sequence[Deletion]) -> None:
+        """A batch is of one category."""
+        category = batch[0].category.value.replace(" ", "_")
+        self._measures.count(CLEANED_OBJECTS, category, by=len(batch))
+        self._measures.count(CLEANED_BYTES, category, by=sum(deletion.size for deletion in batch))
 
     def _copy(self, batch: Sequence[Deletion]) -> None:
         if self._has_quarantine and batch[0].category in QUARANTINED:

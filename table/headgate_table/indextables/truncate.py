@@ -90,7 +90,9 @@ class Truncation:
         plan = plan_cleaning(_aged(survey.inventory), survey.roots, limits, self._ambient.now_ms())
         deleted = Deleted(problems=list(plan.problems))
         if not dry_run:
-            Deleter(self._reader.store, self._ambient, self._options).delete_all(plan.deletions, deleted)
+            measures = self._reader.resources.measures
+            deleter = Deleter(self._reader.store, self._ambient, self._options, measures=measures)
+            deleter.delete_all(plan.deletions, deleted)
         return self._report(log.version, files, plan, deleted, dry_run)
 
     def _live_files(self, log: LoadedLog) -> int:

@@ -74,13 +74,15 @@ class MeasuredStore:
 
     def list(self, prefix: str = "", *, after: str = "") -> Iterator[ObjectInfo]:
         """Only the store's own time counts, not that of whoever takes what is listed."""
-        listing = iter(self._store.list(prefix, after=after))
+        listing: Iterator[ObjectInfo] | None = None
         took_s = 0.0
         outcome = "failed"
         try:
             while True:
                 began_s = self._monotonic_s()
                 try:
+                    if listing is None:
+                        listing = iter(self._store.list(prefix, after=after))
                     info = next(listing, None)
                 finally:
                     took_s += self._monotonic_s() - began_s

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from headgate.process_settings import LogForm, ProcessKeys
+from headgate.health_limits import HealthLimits
+from headgate.listen_address import ListenAddress
+from headgate.process_settings import HEALTH_LIMITS, LogForm, ProcessKeys
 from headgate_bus.claims import ClaimLimits
 from headgate_committer.limits import CommitterLimits
 
@@ -23,13 +25,17 @@ class CommitterSettings:
     """The tables below these addresses are served; without any, all."""
     log: LogForm = LogForm.AUTO
     """How its events are written to standard error: auto (for people on a terminal, else JSON), console or json."""
+    listen: ListenAddress | None = None
+    """Where it tells how it is over HTTP, at /healthz, /readyz and /metrics, as host:port; nowhere without one. Nobody is asked
+    for a token there."""
+    health: HealthLimits = field(default_factory=HealthLimits)
     limits: CommitterLimits = field(default_factory=CommitterLimits)
 
 
 LIMITS = {found.name.replace("_", "-"): found.name for found in fields(CommitterLimits) if found.name != "claims"}
 """From the setting (`group-proposals`) to the field."""
 CLAIM_LIMITS = {f"claim-{found.name.replace('_', '-')}": found.name for found in fields(ClaimLimits)}
-KEYS = ("id", "group", "roots", "log", *LIMITS, *CLAIM_LIMITS)
+KEYS = ("id", "group", "roots", "log", "listen", *HEALTH_LIMITS, *LIMITS, *CLAIM_LIMITS)
 _SETTINGS = ProcessKeys("committer", KEYS)
 
 
@@ -43,4 +49,7 @@ def committer_settings(*layers: Mapping[str, str]) -> CommitterSettings:
         values["roots"] = _SETTINGS.addresses("roots", given["roots"])
     if "log" in given:
         values["log"] = _SETTINGS.log_form("log", given["log"])
+    if "listen" in given:
+        values["listen"] = _SETTINGS.listen(given["listen"])
+    values["health"] = _SETTINGS.health(given, HealthLimits())
     return CommitterSettings(**values, limits=CommitterLimits(**limits, claims=ClaimLimits(**claims)))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
+from headgate.monitoring import UNWATCHED, Monitoring
 from headgate.roots import probe_roots
 from headgate.settings import Settings
 from headgate_bus.interface import Bus
@@ -10,13 +11,25 @@ from headgate_schemas.ambient import Ambient
 from headgate_worker.serving import ROLES, RoleMaker, serving
 
 
-def run_worker(bus: Bus, settings: Settings, ambient: Ambient, stopping: Callable[[], bool]) -> None:
+def run_worker(
+    bus: Bus,
+    settings: Settings,
+    ambient: Ambient,
+    stopping: Callable[[], bool],
+    monitoring: Monitoring = UNWATCHED,
+) -> None:
     """Look after tables until `stopping`, then end what can be ended in time. Raises `InvalidInput` without any role."""
     probe_roots(settings.worker.roots, settings, ambient)
-    serve_worker(bus, settings, ambient, stopping)
+    serve_worker(bus, settings, ambient, stopping, monitoring)
 
 
-def serve_worker(bus: Bus, settings: Settings, ambient: Ambient, stopping: Callable[[], bool]) -> None:
+def serve_worker(
+    bus: Bus,
+    settings: Settings,
+    ambient: Ambient,
+    stopping: Callable[[], bool],
+    monitoring: Monitoring = UNWATCHED,
+) -> None:
     """As `run_worker`, for roots that were tried already."""
     chosen = settings.worker
     with (
@@ -36,7 +49,9 @@ def serve_worker(bus: Bus, settings: Settings, ambient: Ambient, stopping: Calla
             committer_group=settings.committer.group,
             claims=settings.committer.limits.claims,
             makers=makers,
+            measures=monitoring.measures,
         ) as worker,
+        monitoring.watching_worker(worker, bus, settings.store, chosen.roots),
     ):
         worker.run(stopping)
 

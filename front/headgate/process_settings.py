@@ -3,16 +3,22 @@
 import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any
 
+from headgate.health_limits import HealthLimits
+from headgate.listen_address import ListenAddress, listen_address
 from headgate_schemas.errors import InvalidInput
 
 MAX_ROOTS = 1_000
 """Addresses in one setting."""
 _MOST = 2**53
 _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,6})?")
+
+
+HEALTH_LIMITS = {found.name.replace("_", "-"): found.name for found in fields(HealthLimits)}
+"""From the setting (`late-after-ms`) to the field."""
 
 
 class LogForm(StrEnum):
@@ -86,6 +92,13 @@ class ProcessKeys:
                 f"{key} are {len(found)}, more than the {MAX_ROOTS} that a {self.process} takes (MAX_ROOTS)"
             )
         return found
+
+    def listen(self, text: str) -> ListenAddress | None:
+        """None for nothing or `none`."""
+        return None if text.strip().lower() in ("", "none") else listen_address(text)
+
+    def health(self, given: Mapping[str, str], defaults: HealthLimits) -> HealthLimits:
+        return replace(defaults, **self.bounds(given, HEALTH_LIMITS))
 
     def pairs(self, key: str, text: str) -> dict[str, str]:
         """`name=value` with commas between them."""

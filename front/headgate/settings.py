@@ -29,7 +29,7 @@ from headgate_table.store.settings import StoreSettings
 
 _SQUEEZED_KEYS = {setting.key.replace(".", "").lower(): setting.key for setting in SETTINGS}
 """`state.entriesPerManifest` is HEADGATE_STATE_ENTRIES_PER_MANIFEST in the environment."""
-_ALONE = ("BUS", "CONFIG", "ROOTS")
+_ALONE = ("BUS", "CONFIG", "LISTEN", "ROOTS")
 """Settings in the environment that belong to no group."""
 
 
@@ -57,7 +57,7 @@ class _File(BaseModel):
 
 
 class _Environment(BaseSettings):
-    """HEADGATE_CONFIG, _BUS, _ROOTS, HEADGATE_STORE_…, HEADGATE_COMMITTER_…, HEADGATE_WORKER_… and the settings of tables."""
+    """HEADGATE_CONFIG, _BUS, _ROOTS, _LISTEN, HEADGATE_STORE_…, HEADGATE_COMMITTER_…, HEADGATE_WORKER_… and the settings of tables."""
 
     model_config = SettingsConfigDict(
         frozen=True, env_prefix="HEADGATE_", env_nested_delimiter="_", env_nested_max_split=1
@@ -65,6 +65,7 @@ class _Environment(BaseSettings):
     config: Path | None = None
     bus: str | None = None
     roots: str | None = None
+    listen: str | None = None
     store: Mapping[str, str] = Field(default_factory=dict)
     table: Mapping[str, str] = Field(default_factory=dict)
     committer: Mapping[str, str] = Field(default_factory=dict)
@@ -132,7 +133,8 @@ def load_settings(
     problem = contradiction(table_options(table_settings))
     if problem is not None:
         raise InvalidInput(f"the table settings of this process can't all be meant: {problem}")
-    roots = {} if environment.roots is None else {"roots": environment.roots}
+    of_both = {"roots": environment.roots, "listen": environment.listen}
+    shared = {key: text for key, text in of_both.items() if text is not None}
     data_home = environment.data_home
     if data_home is None or not data_home.is_absolute():
         data_home = Path.home() / ".local/share"
@@ -141,8 +143,8 @@ def load_settings(
         table=table_settings,
         # Set to nothing means none, as in HEADGATE_BUS= of one command.
         bus=next((text for text in (bus, environment.bus, from_file.bus.address) if text is not None), None) or None,
-        committer=committer_settings(from_file.committer, environment.committer, roots, committer or {}),
-        worker=worker_settings(from_file.worker, environment.worker, roots, worker or {}),
+        committer=committer_settings(from_file.committer, environment.committer, shared, committer or {}),
+        worker=worker_settings(from_file.worker, environment.worker, shared, worker or {}),
         own_bus=data_home / "headgate/bus.db",
     )
 

@@ -7,6 +7,7 @@ from contextlib import closing
 
 from headgate.coordinator import serve_committer
 from headgate.maintainer import serve_worker
+from headgate.monitoring import UNWATCHED, Monitoring
 from headgate.roots import probe_roots
 from headgate.settings import Settings
 from headgate_bus.interface import Bus
@@ -17,7 +18,14 @@ CLOSE_WITHIN_S = 60.0
 """How long a worker may take to end beyond its drain, once the committer has failed: it may wait for the bus meanwhile."""
 
 
-def run_together(bus: Bus, address: str, settings: Settings, ambient: Ambient, stopping: Callable[[], bool]) -> None:
+def run_together(
+    bus: Bus,
+    address: str,
+    settings: Settings,
+    ambient: Ambient,
+    stopping: Callable[[], bool],
+    monitoring: Monitoring = UNWATCHED,
+) -> None:
     """Decide and look after tables until `stopping`. The bus is the committer's; the worker opens one at the same address.
 
     The worker ends first, so that what it proposed is still decided. Raises what ends either of them before.
@@ -30,7 +38,7 @@ def run_together(bus: Bus, address: str, settings: Settings, ambient: Ambient, s
     def work() -> None:
         try:
             with closing(open_bus(address, ambient)) as own:
-                serve_worker(own, settings, ambient, lambda: stopping() or committer_failed.is_set())
+                serve_worker(own, settings, ambient, lambda: stopping() or committer_failed.is_set(), monitoring)
         except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits for the result
             working.set_exception(error)
         else:
@@ -38,7 +46,7 @@ def run_together(bus: Bus, address: str, settings: Settings, ambient: Ambient, s
 
     threading.Thread(target=work, name="headgate-worker", daemon=True).start()
     try:
-        serve_committer(bus, settings, ambient, working.done)
+        serve_committer(bus, settings, ambient, working.done, monitoring)
     except Exception as error:
         committer_failed.set()
         wait([working], settings.worker.limits.drain_ms / 1000 + CLOSE_WITHIN_S)

@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, get_args
 
-from headgate.process_settings import LogForm, ProcessKeys
+from headgate.health_limits import WORKER_LIMITS as WORKER_HEALTH
+from headgate.health_limits import HealthLimits
+from headgate.listen_address import ListenAddress
+from headgate.process_settings import HEALTH_LIMITS, LogForm, ProcessKeys
 from headgate_schemas.operations import Operation
 from headgate_worker.limits import DEFAULT_TERMS, RoleTerms, ScheduleLimits, WorkerLimits
 
@@ -37,6 +40,10 @@ class WorkerSettings:
     """Spark's own settings for that, as `spark.executor.memory=4g`, with commas between them."""
     log: LogForm = LogForm.AUTO
     """How its events are written to standard error: auto (for people on a terminal, else JSON), console or json."""
+    listen: ListenAddress | None = None
+    """Where it tells how it is over HTTP, at /healthz, /readyz and /metrics, as host:port; nowhere without one. Nobody is asked
+    for a token there."""
+    health: HealthLimits = WORKER_HEALTH
     limits: WorkerLimits = field(default_factory=WorkerLimits)
 
 
@@ -58,7 +65,21 @@ LIMITS = _named(WorkerLimits)
 SCHEDULE_LIMITS = _named(ScheduleLimits)
 TERMS = {f"{role}-{key}": (role, name) for role in ROLES for key, name in _named(RoleTerms).items()}
 """From the setting (`merge-cooldown-ms`) to the role and the field of its terms."""
-KEYS = ("id", "group", "roles", "roots", "watch", "spark", "spark-settings", "log", *SCHEDULE_LIMITS, *LIMITS, *TERMS)
+KEYS = (
+    "id",
+    "group",
+    "roles",
+    "roots",
+    "watch",
+    "spark",
+    "spark-settings",
+    "log",
+    "listen",
+    *HEALTH_LIMITS,
+    *SCHEDULE_LIMITS,
+    *LIMITS,
+    *TERMS,
+)
 _SETTINGS = ProcessKeys("worker", KEYS)
 
 
@@ -81,6 +102,9 @@ def worker_settings(*layers: Mapping[str, str]) -> WorkerSettings:
         values["spark_settings"] = _SETTINGS.pairs("spark-settings", given["spark-settings"])
     if "log" in given:
         values["log"] = _SETTINGS.log_form("log", given["log"])
+    if "listen" in given:
+        values["listen"] = _SETTINGS.listen(given["listen"])
+    values["health"] = _SETTINGS.health(given, WORKER_HEALTH)
     return WorkerSettings(**values, limits=_limits(given))
 
 

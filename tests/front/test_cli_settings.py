@@ -1,11 +1,14 @@
 """Where settings come from and which one counts."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headgate.coordinator_settings import DEFAULT_GROUP as COMMITTER_GROUP
+from headgate.health_limits import WORKER_LIMITS, HealthLimits
+from headgate.listen_address import ListenAddress
 from headgate.settings import load_settings, table_setting_key
 from headgate.worker_settings import DEFAULT_GROUP as WORKER_GROUP
 from headgate.worker_settings import ROLES
@@ -20,7 +23,7 @@ from support.merging import COLUMNS, append_small
 
 @pytest.fixture(autouse=True)
 def clean(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HEADGATE_CONFIG", "HEADGATE_BUS", "HEADGATE_ROOTS"):
+    for name in ("HEADGATE_CONFIG", "HEADGATE_BUS", "HEADGATE_ROOTS", "HEADGATE_LISTEN"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -191,6 +194,31 @@ def test_roots_in_the_environment_are_those_of_committers_and_workers(monkeypatc
     monkeypatch.setenv("HEADGATE_ROOTS", "s3://lake")
     found = load_settings({}, {}, None)
     assert found.committer.roots == found.worker.roots == ("s3://lake",)
+
+
+def test_where_to_listen_in_the_environment_is_said_to_committers_and_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADGATE_LISTEN", "0.0.0.0:8080")
+    found = load_settings({}, {}, None)
+    assert found.committer.listen == found.worker.listen == ListenAddress("0.0.0.0", 8080)
+
+
+def test_nobody_listens_unless_told_to_and_none_takes_it_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load_settings({}, {}, None).committer.listen is None
+    monkeypatch.setenv("HEADGATE_LISTEN", "0.0.0.0:8080")
+    assert load_settings({}, {}, None, worker={"listen": "none"}).worker.listen is None
+
+
+def test_the_limits_of_health_are_settings_with_defaults_of_each_process(tmp_path: Path) -> None:
+    file = _file(tmp_path, "[committer]\nlisten = '127.0.0.1:1'\nlate-after-ms = 5\n[worker]\nstuck-after-ms = 7\n")
+    found = load_settings({}, {}, file)
+    assert found.committer.listen == ListenAddress("127.0.0.1", 1)
+    assert found.committer.health == replace(HealthLimits(), late_after_ms=5)
+    assert found.worker.health == replace(WORKER_LIMITS, stuck_after_ms=7)
+
+
+def test_an_address_that_is_none_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="no address to listen at"):
+        load_settings({}, {}, None, committer={"listen": "everywhere"})
 
 
 @pytest.mark.parametrize(

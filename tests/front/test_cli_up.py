@@ -1,6 +1,7 @@
 """`headgate up`: a committer and a worker in one process."""
 
 import signal
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ from headgate_producer.producer import Producer
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table
 from support.cli_processes import a_process, ended, heard
+from support.health import Asking
 from support.tables import COLUMNS, add_file
+from support.waiting import wait_until
 
 STORES = StoreSettings(local_durable=False)
 PATIENCE_S = 60.0
@@ -50,6 +53,23 @@ def test_it_decides_and_looks_after_the_table_and_ends_both_cleanly(address: str
 def test_the_worker_has_all_roles_unless_told_otherwise(address: str) -> None:
     with a_process("up", "--bus", address) as process:
         assert heard(process, "worker_started")["roles"] == ["clean", "compact", "merge"]
+
+
+def test_it_tells_how_both_of_them_are_at_one_address(address: str) -> None:
+    with a_process("up", "--bus", address, "--listen", "127.0.0.1:0") as process:
+        asking = Asking(heard(process, "tells_how_it_is")["url"])
+        wait_until(lambda: asking.words() == "ready\n", "both are ready")
+        assert asking.metric("headgate_ready", process="committer") == 1
+        assert asking.metric("headgate_ready", process="worker") == 1
+
+
+def test_an_address_that_is_taken_is_refused_in_one_sentence(address: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with a_process("up", "--bus", address, "--listen", f"127.0.0.1:{port}") as process:
+            assert process.wait(PATIENCE_S) == 1
+            assert process.stderr is not None
+            assert f"can't listen at 127.0.0.1:{port}" in process.stderr.read()
 
 
 def test_without_roles_it_is_a_committer_alone(address: str) -> None:

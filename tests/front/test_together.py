@@ -30,7 +30,7 @@ def bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bus]:
 
 
 def works_until_told(name: str, ends: list[str]) -> Serve:
-    def serve(bus: Bus, settings: object, ambient: object, stopping: Callable[[], bool]) -> None:
+    def serve(bus: Bus, settings: object, ambient: object, stopping: Callable[[], bool], monitoring: object) -> None:
         while not stopping():
             AMBIENT.sleep(LOOK_S)
         ends.append(name)

@@ -57,7 +57,8 @@ _BESIDES: dict[type, dict[str, str]] = {
 """Where the code needs no words."""
 _KEY_PREFIXES = {"claims": "claim-"}
 """Of the settings in a class within a class, by the field that holds it."""
-_ALL_ROOTS = "HEADGATE_ROOTS"
+_OF_ALL = {"roots": "HEADGATE_ROOTS, ", "listen": "HEADGATE_LISTEN, "}
+"""Variables that say it to every kind of process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +168,8 @@ def term_rows(process: Process, defaults: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def process_spellings(process: Process, key: str) -> Spellings:
-    shared = f"{_ALL_ROOTS}, " if key == "roots" else ""
     return Spellings(
-        environment=f"{shared}HEADGATE_{process.name.upper()}_{_words(key)}",
+        environment=f"{_OF_ALL.get(key, NOWHERE)}HEADGATE_{process.name.upper()}_{_words(key)}",
         toml=key,
         option=_option(process.name, key),
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from headgate.coordinator_settings import KEYS, CommitterSettings
+from headgate.health_limits import HealthLimits
 from headgate.settings import Settings, load_settings
 from headgate.worker_settings import KEYS as WORKER_KEYS
 from headgate.worker_settings import ROLES, TERMS, WorkerSettings
@@ -35,9 +36,9 @@ from tooling.settings_rows import (
     table_rows,
 )
 
-KINDS = {CommitterSettings: (), CommitterLimits: ("claims",), ClaimLimits: ()}
+KINDS = {CommitterSettings: ("health",), CommitterLimits: ("claims",), ClaimLimits: (), HealthLimits: ()}
 """The classes of a committer's settings, with the fields that are such classes themselves."""
-WORKER_KINDS = (WorkerSettings, WorkerLimits, ScheduleLimits, RoleTerms)
+WORKER_KINDS = (WorkerSettings, WorkerLimits, ScheduleLimits, RoleTerms, HealthLimits)
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = page()
@@ -275,7 +276,7 @@ def test_every_field_of_a_committers_settings_is_a_setting_and_explained(kind: t
 
 @pytest.mark.parametrize("kind", WORKER_KINDS, ids=lambda kind: kind.__name__)
 def test_every_field_of_a_workers_settings_is_a_setting_and_explained(kind: type) -> None:
-    names = {field.name for field in fields(kind)} - {"limits", "schedule", "terms"}
+    names = {field.name for field in fields(kind)} - {"limits", "schedule", "terms", "health"}
     own = {key.replace("-", "_") for key in WORKER_KEYS if key not in TERMS}
     assert names <= (own if kind is not RoleTerms else {name for _, name in TERMS.values()})
     assert names <= set(meanings(kind))

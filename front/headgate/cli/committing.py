@@ -1,6 +1,6 @@
 """`headgate committer` and `headgate up`: the processes that decide proposals."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
@@ -12,6 +12,9 @@ from headgate.cli.session import ON_A_BUS, Session, command
 from headgate.cli.working import Watch, worker_layer
 
 if TYPE_CHECKING:
+    from headgate.health_limits import HealthLimits
+    from headgate.monitoring import Monitoring
+    from headgate.settings import Settings
     from headgate_bus.interface import Bus
 
 Group = Annotated[
@@ -24,6 +27,14 @@ Roots = Annotated[
 Name = Annotated[str | None, typer.Option("--id", metavar="NAME", help="What it is called in versions and events.")]
 Log = Annotated[
     str | None, typer.Option("--log", metavar="FORM", help="How events are written: auto, console or json.")
+]
+Listen = Annotated[
+    str | None,
+    typer.Option(
+        "--listen",
+        metavar="HOST:PORT",
+        help="Tell here over HTTP how it is: /healthz, /readyz, /metrics; HEADGATE_LISTEN says the same.",
+    ),
 ]
 Limits = Annotated[
     list[str] | None,
@@ -49,6 +60,7 @@ def committer(
     root: Roots = None,
     name: Name = None,
     log: Log = None,
+    listen: Listen = None,
     limit: Limits = None,
 ) -> None:
     """Decide the proposals of a bus, until SIGTERM or SIGINT.
@@ -56,7 +68,7 @@ def committer(
     Its events go to standard error, one a line. Ends with 0 when it was told to, with 1 when another committer took its
     place, or when it was refused what it needs.
     """
-    chosen = _told(session, group, root, name, log, limit)
+    chosen = _told(session, group, root, name, log, listen, limit)
     with chosen.bus_in_force(make=True) as bus:
         _serve(chosen, bus, with_worker=False)
 
@@ -72,6 +84,7 @@ def up(
     watch: Watch = None,
     name: Name = None,
     log: Log = None,
+    listen: Listen = None,
     limit: Limits = None,
     worker_limit: Annotated[
         list[str] | None,
@@ -85,7 +98,7 @@ def up(
     Unless a bus is set, it is a file in the data folder of this user. Other commands and programs find it by the address
     that is printed. With `--roles none` there is no worker.
     """
-    chosen = _told(session, group, root, name, log, limit)
+    chosen = _told(session, group, root, name, log, listen, limit)
     chosen = replace(chosen, worker=worker_layer({"roles": roles}, root, watch, worker_limit, "--worker-limit"))
     if chosen.loaded.bus is None:
         own = chosen.loaded.own_bus
@@ -104,10 +117,11 @@ def _told(
     root: list[str] | None,
     name: str | None,
     log: str | None,
+    listen: str | None,
     limit: list[str] | None,
 ) -> Session:
     """The session with what these options say."""
-    said = {"group": group, "roots": ",".join(root) if root else None, "id": name, "log": log}
+    said = {"group": group, "roots": ",".join(root) if root else None, "id": name, "log": log, "listen": listen}
     given = {key: value for key, value in said.items() if value is not None}
     given |= pairs(limit or (), "--limit", "group-proposals=500")
     return replace(session, committer=tuple(given.items()))
@@ -115,6 +129,7 @@ def _told(
 
 def _serve(session: Session, bus: "Bus", *, with_worker: bool) -> None:
     from headgate.collector import sparing_collector
+    from headgate.monitored import monitored
     from headgate.process_logs import log_for_a_long_time
     from headgate.told_to_stop import until_told_to_stop
 
@@ -123,16 +138,24 @@ def _serve(session: Session, bus: "Bus", *, with_worker: bool) -> None:
         until_told_to_stop() as stopping,
         log_for_a_long_time(session.log, settings.committer.log),
         sparing_collector(),
+        monitored(settings.committer.listen, session.ambient, _parts(settings, with_worker=with_worker)) as monitoring,
     ):
-        _work(session, bus, stopping, with_worker=with_worker)
+        _work(session, bus, stopping, monitoring, with_worker=with_worker)
 
 
-def _work(session: Session, bus: "Bus", stopping: Callable[[], bool], *, with_worker: bool) -> None:
+def _parts(settings: "Settings", *, with_worker: bool) -> "Mapping[str, HealthLimits]":
+    parts = {"committer": settings.committer.health}
+    return parts | {"worker": settings.worker.health} if with_worker else parts
+
+
+def _work(
+    session: Session, bus: "Bus", stopping: Callable[[], bool], monitoring: "Monitoring", *, with_worker: bool
+) -> None:
     if with_worker:
         from headgate.together import run_together
 
-        run_together(bus, session.bus_address, session.loaded, session.ambient, stopping)
+        run_together(bus, session.bus_address, session.loaded, session.ambient, stopping, monitoring)
     else:
         from headgate.coordinator import run_committer
 
-        run_committer(bus, session.loaded, session.ambient, stopping)
+        run_committer(bus, session.loaded, session.ambient, stopping, monitoring)

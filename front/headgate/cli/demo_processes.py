@@ -30,7 +30,7 @@ class DemoProcess:
         self._log = self._folder / f"{self._name}-{self._runs}.log"
         with self._log.open("wb") as output:
             self._process = subprocess.Popen(
-                [*self._command, "--id", self._log.stem, "--log", "json"],
+                [*self._command, "--id", self._log.stem, "--log", "json", "--listen", "none"],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from headgate.cli import (
+    asking,
     committing,
     dead_letters,
     demo,
@@ -36,7 +37,7 @@ tables = typer.Typer(help="What a table holds and held, and its upkeep.", no_arg
 for module in (writing, reading, maintenance, repairing, rebinding):
     module.register(tables)
 app.add_typer(tables, name="table")
-for top in (committing, working, proposing, following, dead_letters, statement, milvus, demo, doctor):
+for top in (committing, working, asking, proposing, following, dead_letters, statement, milvus, demo, doctor):
     top.register(app)
 
 

@@ -41,6 +41,14 @@ def worker(
     log: Annotated[
         str | None, typer.Option("--log", metavar="FORM", help="How events are written: auto, console or json.")
     ] = None,
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            "--listen",
+            metavar="HOST:PORT",
+            help="Tell here over HTTP how it is: /healthz, /readyz, /metrics; HEADGATE_LISTEN says the same.",
+        ),
+    ] = None,
     limit: Annotated[
         list[str] | None,
         typer.Option("--limit", metavar="KEY=VALUE", help="A bound of the worker, such as merge-cooldown-ms=60000."),
@@ -53,10 +61,11 @@ def worker(
     """
     from headgate.collector import sparing_collector
     from headgate.maintainer import run_worker
+    from headgate.monitored import monitored
     from headgate.process_logs import log_for_a_long_time
     from headgate.told_to_stop import until_told_to_stop
 
-    said = {"roles": roles, "group": group, "id": name, "log": log}
+    said = {"roles": roles, "group": group, "id": name, "log": log, "listen": listen}
     chosen = replace(session, worker=worker_layer(said, root, watch, limit, "--limit"))
     settings = chosen.loaded
     with (
@@ -64,8 +73,9 @@ def worker(
         until_told_to_stop() as stopping,
         log_for_a_long_time(chosen.log, settings.worker.log),
         sparing_collector(),
+        monitored(settings.worker.listen, chosen.ambient, {"worker": settings.worker.health}) as monitoring,
     ):
-        run_worker(bus, settings, chosen.ambient, stopping)
+        run_worker(bus, settings, chosen.ambient, stopping, monitoring)
 
 
 def worker_layer(

@@ -8,8 +8,10 @@ import pytest
 
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.errors import InvalidInput
+from headgate_schemas.measures import SILENT
 from headgate_table.errors import ObjectMissing, StoreError
 from headgate_table.store.interface import AlreadyExists, Created, Store
+from headgate_table.store.measured import MeasuredStore
 from headgate_table.store.open import open_store
 from headgate_table.store.probe import probe_conditional_writes
 from headgate_table.store.settings import StoreSettings
@@ -20,7 +22,7 @@ from support.stores.memory import MemoryStore
 from support.stores.races import race
 
 AMBIENT = SystemAmbient()
-KINDS = ("memory", "local", "s3", "azure")
+KINDS = ("memory", "measured", "local", "s3", "azure")
 
 
 @pytest.fixture(params=KINDS)
@@ -28,6 +30,9 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     kind = str(request.param)
     if kind == "memory":
         yield MemoryStore(AMBIENT)
+        return
+    if kind == "measured":
+        yield MeasuredStore(MemoryStore(AMBIENT), SILENT, AMBIENT.monotonic_s)
         return
     if kind == "local":
         opened = open_store(str(tmp_path / "lake" / "table"), StoreSettings(local_durable=False), AMBIENT)

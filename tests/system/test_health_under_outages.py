@@ -1,0 +1,113 @@
+"""The store stops, then the bus, then both come back, all under load: health flips and says why, and nothing is lost."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from support.health import Asking
+from support.servers.processes import free_port
+from support.torture.children import Child
+from support.torture.scenes import kafka_and_s3, one_machine
+from support.torture.stage import Stage, stage_on, stopped
+from support.waiting import wait_until
+
+START_S = 60.0
+SECONDS = 20.0
+"""What an outage takes to show: 3 s of silence and a second between two questions, and room for a busy machine."""
+RECOVERY_S = 60.0
+
+
+@contextmanager
+def under_load(stage: Stage) -> Iterator[tuple[Asking, Child, Child]]:
+    """A committer that tells how it is, and a producer that has had answers from it."""
+    port = free_port()
+    committer = stage.committer(environment={"HEADGATE_LISTEN": f"127.0.0.1:{port}"})
+    asking = Asking(f"http://127.0.0.1:{port}")
+    wait_until(lambda: asking.reasons() == {}, "the committer is ready", START_S)
+    producer = stage.proposing("producer", steps=None)
+    goes_on(stage, 20)
+    yield asking, committer, producer
+
+
+def goes_on(stage: Stage, more: int) -> None:
+    before = stage.answered("producer")
+    wait_until(lambda: stage.answered("producer") >= before + more, "proposals are answered", RECOVERY_S)
+
+
+def recovers(asking: Asking, stage: Stage) -> None:
+    wait_until(lambda: asking.reasons() == {}, "the committer is ready again", RECOVERY_S)
+    goes_on(stage, 20)
+    wait_until(lambda: asking.metric("headgate_lag_seconds") < 5, "it has caught up", RECOVERY_S)
+
+
+def test_store_and_broker_stop_and_come_back() -> None:
+    with (
+        kafka_and_s3(partitions=1) as scene,
+        stage_on(scene) as stage,
+        under_load(stage) as (asking, committer, producer),
+    ):
+        scene.servers["store"].kill()
+        wait_until(lambda: "store_silent" in asking.reasons(), "the silent store shows", SECONDS)
+        assert f"committer: the store of {scene.root} has not answered for" in asking.words()
+        assert asking.metric("headgate_store_silent_seconds") > 0
+
+        scene.servers["broker"].kill()
+        wait_until(lambda: {"store_silent", "bus_silent"} <= asking.reasons().keys(), "the silent bus shows", SECONDS)
+        assert "committer: the bus kafka://" in asking.words()
+        assert asking.metric("headgate_ready", process="committer") == 0
+        assert asking.status("/healthz") == 200
+
+        scene.servers["broker"].start()
+        scene.servers["store"].start()
+        recovers(asking, stage)
+        stopped(producer)
+        stopped(committer)
+        assert stage.problems() == []
+
+
+@contextmanager
+def folder_gone(root: Path) -> Iterator[None]:
+    """As when a disk is not mounted; something else lies there, so that nobody makes the folder anew."""
+    away = root.with_name("away")
+    root.rename(away)
+    root.touch()
+    try:
+        yield
+    finally:
+        root.unlink()
+        away.rename(root)
+
+
+@contextmanager
+def bus_locked(folder: Path) -> Iterator[None]:
+    """Somebody else writes to the file of the bus, and doesn't come to an end."""
+    with closing(sqlite3.connect(folder / "bus.db", isolation_level=None)) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        try:
+            yield
+        finally:
+            connection.execute("ROLLBACK")
+
+
+def test_folder_and_file_are_taken_away_and_given_back() -> None:
+    with (
+        one_machine(partitions=1) as scene,
+        stage_on(scene) as stage,
+        under_load(stage) as (asking, committer, producer),
+    ):
+        with folder_gone(scene.root_folder):
+            wait_until(lambda: "store_silent" in asking.reasons(), "the missing folder shows", SECONDS)
+            assert "is no folder any more: is its disk mounted?" in asking.words()
+        recovers(asking, stage)
+        with bus_locked(scene.folder):
+            wait_until(
+                lambda: bool({"unannounced", "stuck", "bus_silent"} & asking.reasons().keys()),
+                "the locked bus shows",
+                SECONDS,
+            )
+            assert asking.status("/healthz") == 200
+        recovers(asking, stage)
+        stopped(producer)
+        stopped(committer)
+        assert stage.problems() == []

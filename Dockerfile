@@ -32,5 +32,6 @@ ENV PATH=/usr/local/headgate/bin:$PATH \
 # By number, so that an orchestrator can see that it is not root.
 USER 10001:10001
 WORKDIR /var/lib/headgate
+# What is healthy depends on the command: the services of compose.yaml have a health check each.
 ENTRYPOINT ["headgate"]
 CMD ["--help"]

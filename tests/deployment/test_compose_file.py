@@ -129,6 +129,17 @@ def test_everyone_who_stays_has_a_health_check(served: list[Service]) -> None:
     assert [service.name for service in served if not service.health_command] == []
 
 
+@pytest.mark.parametrize("name", ["committer", "worker"])
+def test_a_health_check_asks_where_its_process_listens_whether_it_is_ready(file: ComposeFile, name: str) -> None:
+    service = file.services[name]
+    host, _, port = service.environment["HEADGATE_LISTEN"].rpartition(":")
+    assert (host, service.health_command) == ("0.0.0.0", ("headgate", "health", f"http://127.0.0.1:{port}/readyz"))
+
+
+def test_where_processes_tell_how_they_are_is_open_to_containers_only(file: ComposeFile) -> None:
+    assert [name for name in ("committer", "worker") if file.services[name].body.get("ports")] == []
+
+
 def test_everyone_has_a_bound_of_memory(file: ComposeFile) -> None:
     assert [name for name, service in file.services.items() if not int(service.body.get("mem_limit", 0))] == []
 

@@ -36,6 +36,11 @@ class Swaps:
             text = text.replace(inside, outside)
         return text
 
+    def listening(self, inside: str, port: int) -> "Swaps":
+        """What listens at this port of all addresses of its container does so on a free one of loopback."""
+        here = f"127.0.0.1:{port}"
+        return Swaps(self._pairs | {f"0.0.0.0:{inside}": here, f"127.0.0.1:{inside}": here})
+
     def environment(self, service: Service) -> dict[str, str]:
         """The service's own, and what a process on this machine needs to find its programs and our packages."""
         own = {name: self(value) for name, value in service.environment.items()}

@@ -268,6 +268,28 @@ def test_a_temporary_file_of_a_killed_writer_is_deleted_when_it_is_old(world: Lo
     assert (world.purged(), world.is_sound()) == (sorted(left), True)
 
 
+def test_what_a_killed_batch_of_spark_has_staged_is_deleted_with_its_folders_when_it_is_old(world: LocalWorld) -> None:
+    left = [
+        "_headgate/spark/batch-1/job/_temporary/0/task/k=%2F/part-0.snappy.parquet",
+        "_headgate/spark/batch-1/job/k=1/part-1.snappy.parquet",
+        "_headgate/spark/query/job/_SUCCESS",
+    ]
+    sidecar = world.write("_headgate/spark/batch-1/job/k=1/.part-1.snappy.parquet.crc")
+    for key in left:
+        world.write(key)
+    others = world.write("_headgate/sparkling/part.parquet")
+    assert {*world.purged()} >= {*left}
+    assert (world.is_sound(), sidecar.exists(), others.exists()) == (True, False, True)
+    assert not any((world.root / "_headgate" / "spark").iterdir())
+
+
+def test_what_a_batch_of_spark_has_just_staged_is_left_alone(world: LocalWorld) -> None:
+    young = world.write("_headgate/spark/batch-1/job/part-1.snappy.parquet")
+    world.age(hours=100)
+    world.opened().purge()
+    assert young.exists()
+
+
 def test_a_temporary_file_that_is_written_to_is_left_alone(world: LocalWorld) -> None:
     young = world.write(f".part.parquet.{UNIQUE}.tmp")
     world.age(hours=100)

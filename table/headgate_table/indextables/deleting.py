@@ -14,7 +14,7 @@ from headgate_table.indextables.options import TableOptions
 from headgate_table.indextables.quarantine import QUARANTINED, quarantine_key
 from headgate_table.store.copying import copy_object
 from headgate_table.store.interface import Store
-from headgate_table.store.local_leftovers import remove_if_empty
+from headgate_table.store.local_leftovers import remove_emptied_staging, remove_if_empty
 
 BATCH = 1000
 """What the largest stores delete with one request."""
@@ -111,11 +111,13 @@ class Deleter:
                 copy_object(self._store, deletion.key, quarantine_key(deletion.key, now_ms))
 
     def _remove_emptied(self, batch: Sequence[Deletion]) -> None:
-        """On a local disk a state's folder would outlive it, and be taken for a state by every listing of the log."""
+        """On a local disk a state's folder would outlive it, and be taken for a state by every listing of the log; folders of
+        killed batches would only pile up."""
         for folder in sorted({deletion.key.rpartition("/")[0] for deletion in batch}):
             above, _, name = folder.rpartition("/")
             if above == LOG and parse_state_folder(name) is not None:
                 remove_if_empty(self._store, folder)
+            remove_emptied_staging(self._store, folder)
 
     def _wait(self, count: int) -> None:
         """Until these may be deleted: a request that deletes many makes the next one wait for all of them."""

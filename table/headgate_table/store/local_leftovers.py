@@ -20,6 +20,8 @@ MAX_TEMPORARIES = 100_000
 """Names held in memory. What is left over is found by the next look."""
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{32}\.tmp", re.DOTALL)
 """As `local_files.write_temporary` names them."""
+STAGING = "_headgate/spark/"
+"""Where other writers' files lie until they are moved to their places; those of one that was killed stay."""
 _LOG_FOLDERS = ("_transaction_log", "_delta_log")
 
 _log = get_logger("headgate.store")
@@ -30,7 +32,8 @@ class LocalLeftovers:
     """Both sorted. Empty for a store that is no local folder."""
 
     temporaries: tuple[ObjectInfo, ...] = ()
-    """Files that a writer wrote beside the object it was about to place, whoever that was and whether it still lives."""
+    """Files that a writer wrote beside the object it was about to place, or staged; whoever that was and whether it still
+    lives."""
     linked: tuple[str, ...] = ()
     """Keys of links, and of the files and folders inside of the table that they lead to; "" for all of it."""
 
@@ -52,13 +55,20 @@ def local_leftovers(store: Store) -> LocalLeftovers:
             if entry.is_symlink():
                 linked.add(key)
                 linked |= _target(root, entry.path)
-            elif _TEMPORARY.fullmatch(entry.name) and is_key(key) and len(temporaries) < MAX_TEMPORARIES:
+            elif _is_temporary(key, entry.name) and is_key(key) and len(temporaries) < MAX_TEMPORARIES:
                 status = _status(entry)
                 if status is not None and stat.S_ISREG(status.st_mode):
                     temporaries.append(ObjectInfo(key, status.st_size, status.st_mtime_ns // 1_000_000, ""))
     except OSError as error:
         raise StoreError(f"could not look through the folder of {store.uri}: {error}") from error
     return LocalLeftovers(tuple(sorted(temporaries, key=lambda info: info.key)), tuple(sorted(linked)))
+
+
+def remove_emptied_staging(store: Store, folder: str) -> None:
+    """Remove a folder below `STAGING` that holds nothing any more, and those around it, up to there."""
+    while folder.startswith(STAGING):
+        remove_if_empty(store, folder)
+        folder = folder.rpartition("/")[0]
 
 
 def remove_if_empty(store: Store, folder: str) -> None:
@@ -76,6 +86,10 @@ def remove_if_empty(store: Store, folder: str) -> None:
     except OSError as error:
         if error.errno not in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
             _log.warning("folder_left", table=store.uri, folder=folder, reason=error.strerror)
+
+
+def _is_temporary(key: str, name: str) -> bool:
+    return key.startswith(STAGING) or _TEMPORARY.fullmatch(name) is not None
 
 
 def _walk(path: str, prefix: str) -> Iterator[tuple[str, "os.DirEntry[str]"]]:

@@ -156,18 +156,12 @@ def test_odd_partition_values_written_natively_are_read_as_they_were(
     assert rows_of(uri) == sorted(enumerate(odd), key=repr)
 
 
-def test_timestamps_are_left_to_arrow_unless_spark_writes_them_with_statistics(
-    spark: "SparkSession", stream: FileStream, uri: str, bus: str
-) -> None:
-    def write(rows: "DataFrame") -> "DataStreamWriter":
-        later = rows.selectExpr("id", "timestamp_seconds(id) AS ts")
-        return later.writeStream.foreachBatch(sink(uri, bus, partitionBy=""))
-
-    stream.run(write)
-    snapshot = Table.open(uri).snapshot()
-    assert not any(path.endswith(".snappy.parquet") for path in snapshot.paths()), "Spark's own names end so"
-    bounds = [dict(entry["max_values"])["ts"] for entry in snapshot.files().to_pylist()]
-    assert sorted(bounds) == ["2000000", "4000000"]
+def test_what_spark_would_not_check_is_left_to_arrow(stream: FileStream, uri: str, bus: str) -> None:
+    Table.create(uri, "id BIGINT, k VARCHAR(3)")
+    stream.run(lambda rows: rows.writeStream.foreachBatch(sink(uri, bus)))
+    paths = Table.open(uri).snapshot().paths()
+    assert paths
+    assert not any(path.endswith(".snappy.parquet") for path in paths), "Spark's own names end so"
     assert [row[0] for row in rows_of(uri)] == [1, 2, 3, 4]
 
 

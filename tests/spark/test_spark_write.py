@@ -1,10 +1,11 @@
 """Batches written by Spark, through `format("headgate")` and `headgate.spark.write`, read back by Headgate's own scan."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -133,6 +134,23 @@ def test_lost_tasks_and_speculative_ones_leave_orphans_and_no_row_twice(spark: "
     assert len(data_files_in(uri)) == 4 * Table.open(uri).snapshot().num_files
 
 
+@pytest.mark.parametrize("native", [True, False])
+def test_tasks_that_are_lost_after_their_last_row_write_no_row_twice(
+    spark: "SparkSession", uri: str, native: bool
+) -> None:
+    def lost_once(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        yield from batches
+        context = TaskContext.get()
+        if context is not None and context.attemptNumber() == 0:
+            raise ConnectionError("the executor was lost before it could tell")
+
+    rows = numbers(spark).mapInArrow(lost_once, "id BIGINT, k STRING")
+    write(rows, uri, native=native, partitionBy="k")
+    assert ids(uri) == list(range(6))
+
+
 def test_a_job_that_fails_makes_no_table(spark: "SparkSession", uri: str) -> None:
     spark.dataSource.register(DoomedSource)
     message = refusal(lambda: numbers(spark).write.format("headgate_doomed").mode("append").save(uri))
@@ -165,19 +183,39 @@ def test_write_returns_the_receipt(spark: "SparkSession", uri: str) -> None:
     assert ids(uri) == list(range(6))
 
 
+def writers_of(uri: str) -> set[str]:
+    """Who wrote the live files, by their footers."""
+    footers = [pq.read_metadata(Path(uri) / path) for path in Table.open(uri).snapshot().paths()]
+    return {footer.created_by.partition(" ")[0] for footer in footers}
+
+
 def test_write_lets_spark_write_the_files_itself_and_leaves_nothing_behind(spark: "SparkSession", uri: str) -> None:
-    write(numbers(spark), uri, native=True, partitionBy="k")
-    write(numbers(spark).where("k = '1'"), uri, "overwrite", native=True, replaceWhere="k = '1'")
+    write(numbers(spark), uri, partitionBy="k")
+    write(numbers(spark).where("k = '1'"), uri, "overwrite", replaceWhere="k = '1'")
     assert ids(uri) == list(range(6))
-    created_by = pq.read_metadata(Path(uri) / Table.open(uri).snapshot().paths()[0]).created_by
-    assert created_by.startswith("parquet-mr")
-    assert [path for path in (Path(uri) / "_headgate").rglob("*") if path.is_file()] == []
+    assert writers_of(uri) == {"parquet-mr"}
+    assert list((Path(uri) / "_headgate" / "spark").iterdir()) == []
+
+
+def test_write_leaves_files_to_arrow_where_sparks_would_differ_or_nobody_wants_them(
+    spark: "SparkSession", uri: str
+) -> None:
+    write(numbers(spark), f"{uri}-1", targetFileSize="1MB")
+    write(numbers(spark), f"{uri}-2", native=False)
+    assert writers_of(f"{uri}-1") | writers_of(f"{uri}-2") == {"parquet-cpp-arrow"}
+
+
+def test_a_native_write_that_fails_leaves_nothing_behind(spark: "SparkSession", uri: str) -> None:
+    write(numbers(spark), uri)
+    with pytest.raises(Exception, match="not today"):
+        write(numbers(spark).where("assert_true(id < 3, 'not today') IS NULL"), uri, native=True)
+    assert ids(uri) == list(range(6))
+    assert list((Path(uri) / "_headgate" / "spark").iterdir()) == []
 
 
 def test_a_native_write_is_refused_where_its_files_would_differ(spark: "SparkSession", uri: str) -> None:
-    moments = spark.range(1).selectExpr("current_timestamp() AS at")
-    with pytest.raises(InvalidInput, match="outputTimestampType is INT96"):
-        write(moments, uri, native=True)
+    with pytest.raises(InvalidInput, match="knows no target size"):
+        write(numbers(spark), uri, native=True, targetFileSize="1MB")
     assert not Path(uri).exists()
 
 

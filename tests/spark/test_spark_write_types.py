@@ -1,4 +1,5 @@
-"""Every type of Spark SQL that Parquet and a table hold, and every kind of partition value, written and scanned again."""
+"""Every type of Spark SQL that Parquet and a table hold, and every kind of partition value, written and scanned again: by
+PyArrow, and by Spark's own writer."""
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
@@ -47,6 +48,13 @@ COLUMNS: Mapping[str, tuple[Any, ...]] = {
 """By column, two values; a third row is all nulls."""
 
 
+@pytest.fixture(scope="module", params=[False, True], ids=["arrow", "native"])
+def native(request: pytest.FixtureRequest) -> bool:
+    """Which writer."""
+    is_native: bool = request.param
+    return is_native
+
+
 def with_zones(column: str, value: Any) -> Any:
     """What a scan gives where Spark was given a time without a zone, in a session in UTC, and maps as pairs."""
     match value:
@@ -62,11 +70,11 @@ def with_zones(column: str, value: Any) -> Any:
             return value
 
 
-def test_every_type_makes_the_round_trip_with_its_nulls(spark: "SparkSession", tmp_path: Path) -> None:
+def test_every_type_makes_the_round_trip_with_its_nulls(spark: "SparkSession", tmp_path: Path, native: bool) -> None:
     rows = [tuple(values[place] for values in COLUMNS.values()) for place in range(2)]
     schema = ", ".join(["id INT", *COLUMNS])
     frame = spark.createDataFrame([(0, *rows[0]), (1, *rows[1]), (2, *[None] * len(COLUMNS))], schema)
-    write(frame, str(tmp_path))
+    write(frame, str(tmp_path), native=native)
     found = sorted(Table.open(str(tmp_path)).snapshot().scan().read_all().to_pylist(), key=lambda row: row["id"])
     for column, values in COLUMNS.items():
         name = column.partition(" ")[0]
@@ -107,14 +115,16 @@ PARTITIONS: Mapping[str, tuple[Any, ...]] = {
 
 
 @pytest.fixture(scope="module")
-def by_partition(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[Any]]:
+def by_partition(
+    spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory, native: bool
+) -> Mapping[str, list[Any]]:
     """By column, what is read from a table that is partitioned by it; one job for all of them would test the same."""
     found: dict[str, list[Any]] = {}
     for column, values in PARTITIONS.items():
         uri = str(tmp_path_factory.mktemp("partitions"))
         name = column.partition(" ")[0]
         frame = spark.createDataFrame([(place, value) for place, value in enumerate(values)], f"id INT, {column}")
-        write(frame.coalesce(1), uri, partitionBy=name)
+        write(frame.coalesce(1), uri, native=native, partitionBy=name)
         rows = Table.open(uri).snapshot().scan().read_all().to_pylist()
         found[column] = [row[name] for row in sorted(rows, key=lambda row: row["id"])]
     return found
@@ -128,17 +138,17 @@ def test_a_partition_value_makes_the_round_trip(column: str, by_partition: Mappi
     assert by_partition[column] == expected
 
 
-def test_an_empty_partition_text_is_read_as_null(spark: "SparkSession", tmp_path: Path) -> None:
-    write(spark.sql("SELECT 1 AS id, '' AS k"), str(tmp_path), partitionBy="k")
+def test_an_empty_partition_text_is_read_as_null(spark: "SparkSession", tmp_path: Path, native: bool) -> None:
+    write(spark.sql("SELECT 1 AS id, '' AS k"), str(tmp_path), native=native, partitionBy="k")
     assert Table.open(str(tmp_path)).snapshot().scan().read_all().to_pylist() == [{"id": 1, "k": None}]
 
 
-def test_moments_are_the_same_whatever_the_sessions_zone(spark: "SparkSession", tmp_path: Path) -> None:
+def test_moments_are_the_same_whatever_the_sessions_zone(spark: "SparkSession", tmp_path: Path, native: bool) -> None:
     uri = str(tmp_path)
     rows = spark.sql("SELECT timestamp'2024-07-01 12:00:00Z' AS ts, timestamp'2024-01-01 12:00:00Z' AS part")
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     try:
-        write(rows, uri, partitionBy="part")
+        write(rows, uri, native=native, partitionBy="part")
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
     assert Table.open(uri).snapshot().scan().read_all().to_pylist() == [

@@ -7,15 +7,17 @@ says which. Everything else is written by Arrow.
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyarrow import types
 
+from headgate.spark.copied_session import SessionCopy
 from headgate_producer.errors import WriteRefused
 from headgate_table.data_file import DataFile, partition_values_in
+from headgate_table.store.local_leftovers import STAGING
 from pyspark_headgate.after_written import stored_text
 from pyspark_headgate.durable import make_durable
 from pyspark_headgate.options import SourceOptions
@@ -24,8 +26,6 @@ from pyspark_headgate.write_plan import WritePlan
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-STAGING = "_headgate/spark"
-"""Below the table: a folder for each query, which at most one batch of it uses. What a killed one left goes with the next."""
 FOOTER_READERS = 8
 """Footers read at once, from local files."""
 MAX_FILES = 200_000
@@ -49,46 +49,56 @@ def why_not_native(session: "SparkSession", rows: "DataFrame", given: SourceOpti
     may_be_null = {field.name.casefold(): field.nullable for field in rows.schema.fields}
     if any(not field.nullable and may_be_null[field.name.casefold()] for field in held):
         return "the table has columns that are NOT NULL, which Spark's writer doesn't check"
-    if _setting(session, "spark.sql.parquet.writeLegacyFormat", "false") != "false":
-        return "spark.sql.parquet.writeLegacyFormat is set"
-    if any(_has_moments(field.type) for field in plan.parts.data):
-        kind = _setting(session, "spark.sql.parquet.outputTimestampType", "INT96")
-        if kind.upper() != "TIMESTAMP_MICROS":
-            return f"spark.sql.parquet.outputTimestampType is {kind}, by which timestamps have no statistics"
-        if _setting(session, "spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED").upper() == "LEGACY":
-            return "spark.sql.parquet.datetimeRebaseModeInWrite is LEGACY"
-    if any(_has_moments(field.type) for field in plan.parts.partition):
-        zone = _setting(session, "spark.sql.session.timeZone", "")
-        if zone not in ("UTC", "Etc/UTC", "Z"):
-            return f"partitions by a timestamp would be named in the session's time zone, {zone}"
     return None
 
 
-def native_files(rows: "DataFrame", given: SourceOptions, plan: WritePlan, query: str) -> list[DataFile]:
-    """The rows as files in their places, with statistics out of their footers. One attempt of a query at a time."""
+def native_files(
+    rows: "DataFrame", given: SourceOptions, plan: WritePlan, staging_name: str, copy: SessionCopy
+) -> list[DataFile]:
+    """The rows as files in their places, with statistics out of their footers.
+
+    `staging_name` is of one attempt at a time. What a killed one has left goes with the next of that name, or by cleaning.
+    Raises `SessionNotCopied` where the session's settings won't do and this Spark lets nobody change them for one write.
+    """
     root = plan.parts.place.root
-    folder = os.path.join(root, STAGING, query)
+    folder = os.path.join(root, STAGING, staging_name)
     shutil.rmtree(folder, ignore_errors=True)
     staging = os.path.join(folder, plan.parts.job)
+    shaped = _in_shape(rows, plan)
+    changed = _settings_to_change(rows.sparkSession, plan)
     writer = (
-        _in_shape(rows, plan)
+        (copy.of(shaped, changed) if changed else shaped)
         .write.mode("errorifexists")
         .option("compression", _CODECS.get(given.compression, given.compression))
+        # Of moments in the names of folders.
+        .option("timeZone", "UTC")
         # The other algorithm moves files of tasks into place that fail afterwards.
         .option("mapreduce.fileoutputcommitter.algorithm.version", "1")
     )
     if plan.parts.partition.names:
         writer = writer.partitionBy(*plan.parts.partition.names)
-    writer.parquet(f"file://{staging}")
-    found = list(_data_files(staging))
-    if len(found) > MAX_FILES:
-        raise WriteRefused(
-            f"a batch falls into {len(found)} files, more than {MAX_FILES} (MAX_FILES): repartition it by the partition columns of {root}"
-        )
-    with ThreadPoolExecutor(FOOTER_READERS, thread_name_prefix="headgate-footers") as readers:
-        files = list(readers.map(lambda path: _into_place(plan, staging, path), found))
-    shutil.rmtree(folder, ignore_errors=True)
-    return files
+    try:
+        writer.parquet(f"file://{staging}")
+        found = list(_data_files(staging))
+        if len(found) > MAX_FILES:
+            raise WriteRefused(
+                f"a batch falls into {len(found)} files, more than {MAX_FILES} (MAX_FILES): repartition it by the partition columns of "
+                f"{root}"
+            )
+        with ThreadPoolExecutor(FOOTER_READERS, thread_name_prefix="headgate-footers") as readers:
+            return list(readers.map(lambda path: _into_place(plan, staging, path), found))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _settings_to_change(session: "SparkSession", plan: WritePlan) -> dict[str, str]:
+    """By which Spark's files become as ours: decimals, dates and timestamps as every reader takes them, with statistics."""
+    wanted = {"spark.sql.parquet.writeLegacyFormat": "false"}
+    if any(_holds(field.type, _is_time) for field in plan.parts.data):
+        wanted["spark.sql.parquet.datetimeRebaseModeInWrite"] = "CORRECTED"
+    if any(_holds(field.type, _is_moment) for field in plan.parts.data):
+        wanted["spark.sql.parquet.outputTimestampType"] = "TIMESTAMP_MICROS"
+    return {name: value for name, value in wanted.items() if str(session.conf.get(name)).casefold() != value.casefold()}
 
 
 def _in_shape(rows: "DataFrame", plan: WritePlan) -> "DataFrame":
@@ -128,11 +138,15 @@ def _into_place(plan: WritePlan, staging: str, path: str) -> DataFile:
     return DataFile.of_parquet(path, root=place.root, partition_values=values)
 
 
-def _has_moments(type_: pa.DataType) -> bool:
+def _holds(type_: pa.DataType, is_wanted: Callable[[pa.DataType], bool]) -> bool:
     if types.is_nested(type_):
-        return any(_has_moments(type_.field(place).type) for place in range(type_.num_fields))
-    return bool(types.is_timestamp(type_))
+        return any(_holds(type_.field(place).type, is_wanted) for place in range(type_.num_fields))
+    return is_wanted(type_)
 
 
-def _setting(session: "SparkSession", key: str, default: str) -> str:
-    return str(session.conf.get(key, default))
+def _is_moment(type_: pa.DataType) -> bool:
+    return bool(types.is_timestamp(type_) and type_.tz is not None)
+
+
+def _is_time(type_: pa.DataType) -> bool:
+    return bool(types.is_date(type_) or types.is_timestamp(type_))

@@ -7,6 +7,7 @@ with `writeStream.format("headgate")`.
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from headgate.spark.copied_session import SessionCopy
 from headgate.spark.session_settings import session_options
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.logs import get_logger
@@ -15,9 +16,6 @@ from pyspark_headgate.options import SourceOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-    from headgate_table.data_file import DataFile
-    from pyspark_headgate.write_plan import WritePlan
 
 _log = get_logger("headgate.spark")
 
@@ -40,16 +38,24 @@ def sink(
     SourceOptions.of({**named, "path": uri})  # a wrong name or value is told now, and not by the first batch
 
     told: set[str] = set()
+    copy = SessionCopy()
 
     def put_batch(rows: "DataFrame", batch_id: int) -> None:
-        _put_batch(rows, batch_id, uri, named, native, told)
+        _put_batch(rows, batch_id, uri, named, native, copy, told)
 
     return put_batch
 
 
 def _put_batch(
-    rows: "DataFrame", batch_id: int, uri: str, named: Mapping[str, str], native: bool | None, told: set[str]
+    rows: "DataFrame",
+    batch_id: int,
+    uri: str,
+    named: Mapping[str, str],
+    native: bool | None,
+    copy: SessionCopy,
+    told: set[str],
 ) -> None:
+    from headgate.spark.new_files import new_files
     from pyspark_headgate.after_written import put_into_table
     from pyspark_headgate.stream_sink import check_stream, writer_name
     from pyspark_headgate.table_target import TableTarget
@@ -61,26 +67,14 @@ def _put_batch(
     check_stream(given, target)
     job = target.ambient.new_id()
     plan = plan_write(target, given, rows.schema.json(), target.look(), overwrite=False, streaming=True, job=job)
-    files = _files(rows, given, plan, query, native, told)
+
+    def tell(reason: str) -> None:
+        if reason not in told:  # once, and not with every batch
+            told.add(reason)
+            _log.info("stream_written_by_arrow", table=target.address, query=query, reason=reason)
+
+    files = new_files(rows, given, plan, native=native, staging=query, copy=copy, tell=tell)
     put_into_table(target, plan.change, files, job, Writer(writer_name(query), batch_id))
-
-
-def _files(
-    rows: "DataFrame", given: SourceOptions, plan: "WritePlan", query: str, native: bool | None, told: set[str]
-) -> "list[DataFile]":
-    from headgate.spark.native_files import native_files, why_not_native
-    from headgate.spark.writing import written_files
-    from pyspark_headgate.after_written import data_files
-
-    reason = "it is not wanted" if native is False else why_not_native(rows.sparkSession, rows, given, plan)
-    if reason is None:
-        return native_files(rows, given, plan, query)
-    if native:
-        raise InvalidInput(f"Spark's own writer can't write to {plan.parts.table}: {reason}. Leave native out")
-    if reason not in told:  # once, and not with every batch
-        told.add(reason)
-        _log.info("stream_written_by_arrow", table=plan.parts.table, query=query, reason=reason)
-    return list(data_files(written_files(rows, plan.parts), plan.change.partition_columns))
 
 
 def _query_of(rows: "DataFrame", uri: str) -> str:

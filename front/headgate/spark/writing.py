@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from headgate.spark.session_settings import session_options
 from headgate_schemas.errors import InvalidInput
+from headgate_schemas.logs import get_logger
 from headgate_schemas.operations import Receipt
 from headgate_table.errors import TableExists
 from pyspark_headgate.options import SourceOptions
@@ -13,9 +14,7 @@ from pyspark_headgate.options import SourceOptions
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from headgate_table.data_file import DataFile
-    from pyspark_headgate.parquet_parts import PartsPlan, WrittenFile
-    from pyspark_headgate.write_plan import WritePlan
+_log = get_logger("headgate.spark")
 
 Mode = Literal["append", "overwrite", "errorifexists", "error", "ignore"]
 
@@ -26,7 +25,7 @@ def write(
     mode: Mode = "append",
     *,
     bus: str | None = None,
-    native: bool = False,
+    native: bool | None = None,
     options: Mapping[str, str] | None = None,
     **more: str,
 ) -> Receipt | None:
@@ -35,14 +34,15 @@ def write(
     `options` and keywords are those of `format("headgate")`, such as `partitionBy="day"`. Modes `errorifexists` and
     `ignore` write only where there is no table. None where there was nothing to do.
 
-    `native`: Spark's own Parquet writer, which is faster, on file systems. It leaves `_headgate/spark/batch-…` below the table
-    where the program is killed before the files have come into their places, and cleaning doesn't look there. Raises
-    `InvalidInput` where its files wouldn't be as ours, and says why.
+    `native`: Spark's own Parquet writer; where it is left open, wherever that does. With True, raises `InvalidInput` where
+    it doesn't, and says why.
 
     Raises `WriteRefused` where the table doesn't take the rows, `TableExists` in mode errorifexists, `OutcomeUnknown`
     where no receipt came in time.
     """
-    from pyspark_headgate.after_written import data_files, put_into_table
+    from headgate.spark.copied_session import SessionCopy
+    from headgate.spark.new_files import new_files
+    from pyspark_headgate.after_written import put_into_table
     from pyspark_headgate.table_target import TableTarget
     from pyspark_headgate.write_plan import plan_write
 
@@ -62,31 +62,14 @@ def write(
     job = target.ambient.new_id()
     plan = plan_write(target, given, df.schema.json(), look, overwrite=mode == "overwrite", streaming=False, job=job)
     change = replace(plan.change, only_if_new=only_new)
-    if native:
-        files = _native(df, given, plan, job)
-    else:
-        files = data_files(written_files(df, plan.parts), change.partition_columns)
+
+    def tell(reason: str) -> None:
+        _log.info("batch_written_by_arrow", table=target.address, proposal=job, reason=reason)
+
+    files = new_files(df, given, plan, native=native, staging=f"batch-{job}", copy=SessionCopy(), tell=tell)
     try:
         return put_into_table(target, change, files, job)
     except TableExists:
         if mode == "ignore":
             return None
         raise
-
-
-def _native(df: "DataFrame", given: SourceOptions, plan: "WritePlan", job: str) -> "list[DataFile]":
-    from headgate.spark.native_files import native_files, why_not_native
-
-    reason = why_not_native(df.sparkSession, df, given, plan)
-    if reason is not None:
-        raise InvalidInput(f"Spark's own writer can't write to {plan.parts.table}: {reason}. Leave native out")
-    return native_files(df, given, plan, f"batch-{job}")
-
-
-def written_files(df: "DataFrame", plan: "PartsPlan") -> "list[WrittenFile]":
-    """One job; of each task, the files of the attempt that won."""
-    from pyspark_headgate.map_task import COLUMNS, writing_task
-    from pyspark_headgate.parquet_parts import WrittenFile
-
-    found = df.mapInArrow(writing_task(plan), COLUMNS).collect()
-    return [WrittenFile(row.path, row.size, row.modified_ms, tuple(row.partition), bytes(row.footer)) for row in found]

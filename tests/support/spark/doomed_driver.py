@@ -1,16 +1,18 @@
 """A Spark driver that streams files into a table, and is killed with all its processes at a step of a micro-batch's commit.
 
-`python -m support.spark.doomed_driver FOLDER TABLE BUS STEP`; the step is one of `STEPS`, or "none". Spark commits in a
-process of its own beside the driver's, so what dies is the whole session of processes.
+`python -m support.spark.doomed_driver WAY FOLDER TABLE BUS STEP`; the step is one of `STEPS` of that way, or "none". Spark commits
+in a process of its own beside the driver's, so what dies is the whole session of processes.
 """
 
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.sql.datasource import WriterCommitMessage
 
@@ -23,11 +25,17 @@ from support.producer.batch_world import Fuse, FusedBus
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
+    from pyspark.sql import DataFrame
     from pyspark.sql.datasource import DataSourceStreamWriter
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
     from pyspark.sql.types import StructType
 
-STEPS = ("files written", "before proposing", "proposed", "commit done")
-"""Each leaves something else behind; every single step of a commit is in `test_spark_stream_sink_steps`."""
+SOURCE, SINK = "source", "sink"
+STEPS: Mapping[str, tuple[str, ...]] = {
+    SOURCE: ("files written", "before proposing", "proposed", "commit done"),
+    SINK: ("files staged", "files written", "proposed"),
+}
+"""Each leaves something else behind; every single step of what both share is in `test_spark_stream_sink_steps`."""
 STEP_OPTION = "headgate.test.dies.at"
 """Options with this beginning are passed over by the data source itself."""
 
@@ -67,6 +75,23 @@ class DeadlyFuse(Fuse):
         return done
 
 
+@contextmanager
+def deadly_bus(step: str) -> Iterator[None]:
+    """Every bus that is opened in here kills at that step."""
+    from headgate_producer import producer
+
+    opened = producer._open_bus
+
+    def fused(address: str, ambient: Ambient) -> Bus:
+        return FusedBus(opened(address, ambient), DeadlyFuse(step))
+
+    producer._open_bus = fused
+    try:
+        yield
+    finally:
+        producer._open_bus = opened
+
+
 class DoomedWriter(StreamWriter):
     step = "none"
 
@@ -77,18 +102,8 @@ class DoomedWriter(StreamWriter):
         return message
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        from headgate_producer import producer
-
-        opened = producer._open_bus
-
-        def fused(address: str, ambient: Ambient) -> Bus:
-            return FusedBus(opened(address, ambient), DeadlyFuse(self.step))
-
-        producer._open_bus = fused
-        try:
+        with deadly_bus(self.step):
             super().commit(messages, batchId)
-        finally:
-            producer._open_bus = opened
         if self.step == "commit done":
             kill_everything()
 
@@ -105,9 +120,30 @@ class DoomedSource(HeadgateSource):
         return writer
 
 
-def drive(folder: Path, table: str, bus: str, step: str) -> int:
+def doomed_sink(table: str, bus: str, step: str) -> "Callable[[DataFrame, int], None]":
+    """`headgate.spark.sink`, by Spark's own writer, in a driver that dies at that step."""
+    staging: Any = import_module("headgate.spark.native_files")
+    writing: Any = import_module("headgate.spark.new_files")
+    place, written = staging._into_place, writing.native_files
+
+    def staged(*given: Any) -> Any:
+        if step == "files staged":
+            kill_everything()
+        return place(*given)
+
+    def in_place(*given: Any) -> Any:
+        files = written(*given)
+        if step == "files written":
+            kill_everything()
+        return files
+
+    staging._into_place, writing.native_files = staged, in_place
+    return headgate.spark.sink(table, bus, native=True, partitionBy="k")
+
+
+def drive(way: str, folder: Path, table: str, bus: str, step: str) -> int:
     """Run a driver to its end, or to its death; returns how it ended."""
-    command = [sys.executable, "-m", "support.spark.doomed_driver", str(folder), table, bus, step]
+    command = [sys.executable, "-m", "support.spark.doomed_driver", way, str(folder), table, bus, step]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(place for place in sys.path if place)}
     with subprocess.Popen(command, env=environment, start_new_session=True, stderr=subprocess.PIPE) as driver:
         try:
@@ -118,24 +154,23 @@ def drive(folder: Path, table: str, bus: str, step: str) -> int:
     return driver.returncode
 
 
-def main(folder: Path, table: str, bus: str, step: str) -> None:
+def main(way: str, folder: Path, table: str, bus: str, step: str) -> None:
     os.environ |= headgate.spark.local_environment()
     from support.spark.session import local_spark
     from support.spark.streams import SCHEMA
 
-    with local_spark() as spark:
+    with local_spark() as spark, deadly_bus(step):
         spark.dataSource.register(DoomedSource)
-        rows = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", "1").json(str(folder / "in"))
-        query = (
-            rows.coalesce(1)
-            .writeStream.format("headgate_doomed_driver")
-            .options(path=table, bus=bus, partitionBy="k", checkpointLocation=str(folder / "checkpoint"))
-            .option(STEP_OPTION, step)
-            .trigger(availableNow=True)
-            .start()
-        )
+        rows = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", "1").json(str(folder / "in")).coalesce(1)
+        writer: DataStreamWriter
+        if way == SINK:
+            writer = rows.writeStream.foreachBatch(doomed_sink(table, bus, step))
+        else:
+            writer = rows.writeStream.format("headgate_doomed_driver").option(STEP_OPTION, step)
+            writer = writer.options(path=table, bus=bus, partitionBy="k")
+        query = writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
         query.awaitTermination()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), *sys.argv[2:])
+    main(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:])

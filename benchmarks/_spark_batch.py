@@ -1,6 +1,7 @@
 """Batches in Spark: writing a DataFrame, and reading what was written, by Headgate and by Spark's own Parquet."""
 
 import itertools
+import os
 import shutil
 import statistics
 import time
@@ -29,6 +30,10 @@ TYPES = "id BIGINT, customer INT, amount DOUBLE, text STRING, at TIMESTAMP, regi
 TASKS = 2
 SELECTED = 500
 """One row in so many is selected."""
+REGIONS = 100
+"""Folders that files whose reading is planned lie in."""
+PLANNED_ROWS = 100
+"""Of each of these files."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +106,7 @@ def writes(spark: "SparkSession", scratch: Path, rows: int, runs: int, bus: str)
         rows_of(spark, rows).write.format("headgate").mode("append").options(**options).save(str(place))
         return _held(place)
 
-    def by_function(*, native: bool) -> str:
+    def by_function(*, native: bool | None = None) -> str:
         headgate.spark.write(rows_of(spark, rows), str(place), native=native)
         return _held(place)
 
@@ -111,8 +116,8 @@ def writes(spark: "SparkSession", scratch: Path, rows: int, runs: int, bus: str)
             PARQUET: (empty, plainly),
             "headgate, data source": (new_table, by_source),
             "headgate, data source, by Kafka": (new_table, lambda: by_source(bus=bus)),
-            "headgate.spark.write": (new_table, lambda: by_function(native=False)),
-            "headgate.spark.write, native": (new_table, lambda: by_function(native=True)),
+            "headgate.spark.write": (new_table, by_function),
+            "headgate.spark.write, Arrow": (new_table, lambda: by_function(native=False)),
         },
         runs,
     )
@@ -144,6 +149,51 @@ def reads(spark: "SparkSession", scratch: Path, rows: int, runs: int) -> Iterabl
             },
             runs,
         )
+
+
+def plans(spark: "SparkSession", scratch: Path, files: int, runs: int) -> list[Figure]:
+    """Until Spark knows which files its tasks read; it reads none. Plain Parquet is told its columns, and lists its folders."""
+    table = scratch / "many"
+    opened = headgate.Table.create(str(table), TYPES, ["region"])
+    rows_of(spark, PLANNED_ROWS).drop("region").coalesce(1).write.parquet(str(scratch / "one"))
+    (one,) = (scratch / "one").glob("*.parquet")
+    regions = [f"region={number}" for number in range(REGIONS)]
+    for region in regions:
+        (table / region).mkdir()
+    paths = [f"{regions[number % REGIONS]}/{number}.parquet" for number in range(files)]
+    for path in paths:
+        os.link(one, table / path)
+    size, modified_ms = one.stat().st_size, one.stat().st_mtime_ns // 1_000_000
+    opened.append(
+        [
+            headgate.DataFile(
+                path=path,
+                size=size,
+                modification_time=modified_ms,
+                partition_values={"region": str(number % REGIONS)},
+                num_records=PLANNED_ROWS,
+            )
+            for number, path in enumerate(paths)
+        ]
+    )
+    opened.checkpoint()
+    sources: dict[str, Callable[[], DataFrame]] = {
+        PARQUET: lambda: spark.read.schema(TYPES).parquet(str(table)),
+        "headgate.spark.read": lambda: headgate.spark.read(spark, str(table)),
+    }
+    return measure(
+        "plan",
+        {
+            engine: (lambda: None, lambda source=source: _planned(source()))  # type: ignore[misc]  # bound per turn
+            for engine, source in sources.items()
+        },
+        runs,
+    )
+
+
+def _planned(found: "DataFrame") -> str:
+    tasks = found._jdf.queryExecution().toRdd().getNumPartitions()
+    return f"{len(found._jdf.inputFiles()):,} files, {tasks:,} tasks"
 
 
 def _all_columns(found: "DataFrame") -> str:

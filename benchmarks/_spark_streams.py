@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+TURNS = 3
+"""Queries of each engine."""
 WARM_UP = 5
 """Batches of each query that don't count."""
 LIMIT_S = 900
@@ -31,7 +33,7 @@ Start = Callable[["DataFrame", str, str], "StreamingQuery"]
 
 
 def streams(spark: "SparkSession", scratch: Path, work: str, rows: int, batches: int, bus: str) -> Iterable[Figure]:
-    """One query after the other, each of so many micro-batches with so many rows."""
+    """So many micro-batches with so many rows by each engine, in `TURNS` queries: what disturbs the machine disturbs them all."""
 
     def plainly(found: "DataFrame", table: str, checkpoint: str) -> "StreamingQuery":
         return _stream(found, checkpoint).format("parquet").start(table)
@@ -46,7 +48,7 @@ def streams(spark: "SparkSession", scratch: Path, work: str, rows: int, batches:
         headgate.Table.create(table, TYPES)
         return _stream(found, checkpoint).format("headgate").option("bus", bus).start(table)
 
-    def by_sink(found: "DataFrame", table: str, checkpoint: str, *, native: bool) -> "StreamingQuery":
+    def by_sink(found: "DataFrame", table: str, checkpoint: str, native: bool | None = None) -> "StreamingQuery":
         headgate.Table.create(table, TYPES)
         return _stream(found, checkpoint).foreachBatch(headgate.spark.sink(table, bus, native=native)).start()
 
@@ -54,23 +56,27 @@ def streams(spark: "SparkSession", scratch: Path, work: str, rows: int, batches:
         PARQUET: plainly,
         "parquet, in foreachBatch": in_batches,
         "headgate, data source": by_source,
-        "headgate.spark.sink, native": lambda *given: by_sink(*given, native=True),
-        "headgate.spark.sink, Arrow": lambda *given: by_sink(*given, native=False),
+        "headgate.spark.sink": by_sink,
+        "headgate.spark.sink, Arrow": lambda found, table, checkpoint: by_sink(found, table, checkpoint, native=False),
     }
     ids = scratch / f"{work}-ids"
-    count = batches + WARM_UP
+    count = max(1, batches // TURNS) + WARM_UP
     spark.range(0, rows * count, 1, TASKS * count).write.parquet(str(ids))
-    for number, (engine, start) in enumerate(engines.items()):
-        folder = scratch / f"{work}-{number}"
-        processors = Processors()
-        before_s = processors.spent_s()
-        query = start(_rows(spark, ids), str(folder / "table"), str(folder / "checkpoint"))
-        seconds = _seconds(query, engine, processors)
-        # Of the whole query, by its micro-batches.
-        processor_s = ((processors.spent_s() - before_s) / count,)
-        result = f"{rows / statistics.median(seconds):,.0f} rows/s"
-        yield Figure(work, engine, seconds, processor_s, result)
-        shutil.rmtree(folder)
+    seconds: dict[str, list[float]] = {engine: [] for engine in engines}
+    processor_s: dict[str, list[float]] = {engine: [] for engine in engines}
+    for turn in range(TURNS):
+        for number, (engine, start) in enumerate(engines.items()):
+            folder = scratch / f"{work}-{turn}-{number}"
+            processors = Processors()
+            before_s = processors.spent_s()
+            query = start(_rows(spark, ids), str(folder / "table"), str(folder / "checkpoint"))
+            seconds[engine] += _seconds(query, engine, processors)
+            # Of the whole query, by its micro-batches.
+            processor_s[engine].append((processors.spent_s() - before_s) / count)
+            shutil.rmtree(folder)
+    for engine, took in seconds.items():
+        result = f"{rows / statistics.median(took):,.0f} rows/s"
+        yield Figure(work, engine, tuple(took), tuple(processor_s[engine]), result)
 
 
 def _stream(found: "DataFrame", checkpoint: str) -> "DataStreamWriter":

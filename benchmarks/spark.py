@@ -1,10 +1,11 @@
 """Tables in Spark beside plain Parquet, which is the limit, and delta-spark, where it runs on this Spark: one session, one run.
 
-    python benchmarks/spark.py [--rows 5000000] [--runs 5] [--only write,read,micro-batch,throughput]
-        [--batch-rows 1000] [--batches 40] [--large-batch-rows 500000] [--large-batches 8]
+    python benchmarks/spark.py [--rows 5000000] [--runs 5] [--only write,read,plan,micro-batch,throughput]
+        [--files 10000] [--batch-rows 1000] [--batches 42] [--large-batch-rows 500000] [--large-batches 9]
 
-write, read: a DataFrame of so many rows, written by two tasks to this machine's disk, and read in four ways. Engines take
-turns; figures are medians. On a machine with other things to do, the time of processors says more than the clock.
+write, read: a DataFrame of so many rows, written by two tasks to this machine's disk, and read in four ways; plan: until Spark
+knows which files of many its tasks read. Engines take turns; figures are medians. On a machine with other things to do, the
+time of processors says more than the clock.
 
 micro-batch, throughput: a stream of small batches and one of large ones. Headgate's are committed through a broker on this
 machine by a committer in a process of its own, and a batch ends with its receipt.
@@ -23,14 +24,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from _commit_engines import Place
 from _commit_services import Services
-from _spark_batch import PARQUET, Figure, reads, writes
+from _spark_batch import PARQUET, REGIONS, Figure, plans, reads, writes
 from _spark_delta import PACKAGE, why_not
 from _spark_session import MASTER, MEMORY, measured_session
-from _spark_streams import WARM_UP, streams
+from _spark_streams import TURNS, WARM_UP, streams
 
 WORKS = {
     "write": "Write all rows to a new table or folder.",
     "read": "Read the files of one table.",
+    "plan": "Find the files of a table, and plan to read them all.",
     "micro-batch": "A stream of small batches: how long one takes, with its receipt.",
     "throughput": "A stream of large batches: how long one takes, and rows a second.",
 }
@@ -58,6 +60,8 @@ def main() -> int:
                         _print_table(writes(spark, scratch, options.rows, options.runs, bus))
                     elif work == "read":
                         _print_table(reads(spark, scratch, options.rows, options.runs))
+                    elif work == "plan":
+                        _print_table(plans(spark, scratch, options.files, options.runs))
                     elif work == "micro-batch":
                         _print_table(streams(spark, scratch, work, options.batch_rows, options.batches, bus))
                     else:
@@ -102,8 +106,9 @@ def _print_head(options: argparse.Namespace) -> None:
     print(
         f"Python {platform.python_version()} on {platform.machine()}, {os.cpu_count()} cores; Spark {MASTER} with {MEMORY}; "
         f"{options.rows:,} rows of 6 columns, {options.runs} runs per figure after one that doesn't count; "
+        f"{options.files:,} files in {REGIONS} folders; "
         f"{options.batches} micro-batches of {options.batch_rows:,} rows and {options.large_batches} of "
-        f"{options.large_batch_rows:,}, each after {WARM_UP} that don't count"
+        f"{options.large_batch_rows:,}, in {TURNS} queries, each after {WARM_UP} that don't count"
     )
     print(", ".join(f"{name} {version(name)}" for name in ("headgate", "pyspark", "pyarrow", "kafka-python")))
 
@@ -120,10 +125,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, default=5_000_000, help="of batches")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--only", type=_some_works, default=list(WORKS), help=f"some of {', '.join(WORKS)}")
+    parser.add_argument("--files", type=int, default=10_000, help="whose reading is planned")
     parser.add_argument("--batch-rows", type=int, default=1_000, help="of a small micro-batch")
-    parser.add_argument("--batches", type=int, default=40, help="small ones")
+    parser.add_argument("--batches", type=int, default=42, help="small ones")
     parser.add_argument("--large-batch-rows", type=int, default=500_000)
-    parser.add_argument("--large-batches", type=int, default=8)
+    parser.add_argument("--large-batches", type=int, default=9)
     parser.add_argument("--no-peers", dest="peers", action="store_false", help="don't try whether delta-spark runs")
     parser.add_argument("--folder", type=Path, help="where to put the files; the system's temporary folder by default")
     return parser.parse_args()

@@ -130,7 +130,7 @@ $(READY): $(LIBRARIES) pyproject.toml schemas/headgate_schemas/version.py
 # What running needs, which is far less than what tests need, and the same versions.
 $(RUNNING): requirements/run.txt requirements/build.txt pyproject.toml schemas/headgate_schemas/version.py | $(PY)
 	@echo "installing the libraries pinned in requirements/run.txt"
-	$(call retry,$(PIP) --require-hashes -r requirements/run.txt -r requirements/build.txt)
+	$(call retry,$(PIP) --no-compile --require-hashes -r requirements/run.txt -r requirements/build.txt)
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 

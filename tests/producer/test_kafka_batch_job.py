@@ -129,7 +129,7 @@ def test_the_guide_goes_as_it_says(kafka_address: str, tmp_path: Path) -> None:
     steps = [block for block in blocks if block.kind == "sh" and block.heading[:1] in "234"]
     bus, topic = new_bus_address(kafka_address), f"clicks-{SystemAmbient().new_id()[:12]}"
     program = f'set -e\nexport PATH="{Path(sys.executable).parent}:$PATH"\n' + "\n".join(step.body for step in steps)
-    program = program.replace("kafka://127.0.0.1:9092", bus).replace(" clicks ", f" {topic} ")
+    program = program.replace("kafka://127.0.0.1:9092", f"'{bus}'").replace(" clicks ", f" {topic} ")
     (tmp_path / "examples").symlink_to(EXAMPLES)
     done = subprocess.run(
         ["bash", "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False

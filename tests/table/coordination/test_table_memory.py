@@ -153,6 +153,17 @@ def test_a_position_never_goes_back_within_a_source() -> None:
     assert memory.term == Term(2, "b")
 
 
+def test_a_late_version_of_a_committer_that_missed_a_rebinding_does_not_undo_it() -> None:
+    memory = remembering(
+        by_committer(next_offset=9),
+        by_committer(next_offset=3, rebound=True, term=Term(2, "operator"), source=OTHER),
+        by_committer(accepted("late"), next_offset=10),
+    )
+    assert memory.source == OTHER
+    assert memory.position(SOURCE) is None
+    assert memory.earlier("late", None) == Duplicate(2, "late")
+
+
 def test_the_number_of_sources_is_bounded() -> None:
     from dataclasses import replace
 

@@ -81,6 +81,11 @@ class Committer:
         """Where it stood a moment ago. Threads may ask."""
         return self._standing
 
+    @property
+    def refused(self) -> dict[str, str]:
+        """By table, why it is left alone until an operator has looked. Threads may ask."""
+        return {uri: why for lane in tuple(self._lanes.values()) for uri, why in lane.refused.items()}
+
     def step(self, timeout_s: float = _IDLE_S) -> bool:
         """Take what came, decide what is ready, announce what is decided; whether anything was done.
 

@@ -314,6 +314,11 @@ class Lane:
     # ---- waiting and ending
 
     @property
+    def refused(self) -> dict[str, str]:
+        """By table, why it is left alone until an operator has looked. Threads may ask."""
+        return {queue.uri: queue.trouble for queue in tuple(self._active.values()) if queue.is_refused}
+
+    @property
     def is_choked(self) -> bool:
         """Whether the bus has to take what was decided before anything more is."""
         return self._announcements.is_choked

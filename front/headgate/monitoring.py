@@ -11,6 +11,7 @@ from typing import Protocol, assert_never
 
 from headgate.health import Facts, Healthy, ReasonCode, Unready, Verdict, is_alive, judge
 from headgate.health_limits import HealthLimits
+from headgate.process_parts import ProcessParts
 from headgate.watching import Watch
 from headgate_bus.interface import Bus, Topic
 from headgate_committer.committer import Committer
@@ -93,6 +94,7 @@ class Monitor:
 
     def __init__(self, ambient: Ambient, measures: Measures, limits: Mapping[str, HealthLimits]) -> None:
         """`limits` by the parts that the process will have, `committer` or `worker`."""
+        self.process = ProcessParts()
         self._ambient = ambient
         self._measures = measures
         self._parts = {name: _Part(each, ambient.monotonic_s()) for name, each in limits.items()}
@@ -122,6 +124,7 @@ class Monitor:
             part.ends = {lane.partition: bus.extent(Topic.PROPOSALS, lane.partition).next_offset for lane in lanes}
 
         part.bus = Watch(f"the bus {bus.address}", ask, self._ambient, ASK_EVERY_S)
+        self.process.began_committer(committer)
         with self._watching(part, committer, stores, roots):
             yield
 
@@ -133,6 +136,7 @@ class Monitor:
             bus.partitions(Topic.EVENTS)
 
         part.bus = Watch(f"the bus {bus.address}", ask, self._ambient, ASK_EVERY_S)
+        self.process.began_worker(worker)
         with self._watching(part, worker, stores, roots):
             yield
 

@@ -82,10 +82,12 @@ def test_a_topic_made_anew_is_refused_until_the_table_is_rebound(caplog: pytest.
     with caplog.at_level("WARNING"):
         _steps(rig, second)
     assert "headgate table rebind" in caplog.text
+    assert "headgate table rebind" in second.refused[TABLE]
     assert rig.receipts() == {}
     assert rig.table().version == 1
     _rebind(rig)
     _steps(rig, second)
+    assert second.refused == {}
     assert rig.receipts() == {fresh: Committed(3, fresh), kept.id: Duplicate(1, kept.id)}
 
 

@@ -364,6 +364,20 @@ def test_it_goes_on_when_the_committer_has_caught_up(bus: MemoryBus, ambient: Fa
     assert role.ran == [TABLES[0]]
 
 
+def test_it_tells_of_the_tasks_under_way_and_not_of_looks(bus: MemoryBus, ambient: FakeAmbient) -> None:
+    later = Later()
+    worker = a_worker(bus, ambient, NotingRole(), limits=QUICK, executor=later)
+    announce(bus, TABLES[0])
+    worker.step(0.0)
+    assert worker.tasks == []
+    later.run_one()
+    worker.step(0.0)
+    assert [(task.table, task.role) for task in worker.tasks] == [(TABLES[0], NotingRole().name)]
+    later.run_one()
+    worker.step(0.0)
+    assert worker.tasks == []
+
+
 # Leaving
 
 

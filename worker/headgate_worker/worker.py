@@ -99,6 +99,11 @@ class Worker:
         """Where it stood at the end of that round. Threads may ask."""
         return self._standing
 
+    @property
+    def tasks(self) -> list[Run]:
+        """What it is doing to tables; looks, which only read, are left out. Threads may ask."""
+        return [decision for decision, _ in tuple(self._under_way) if isinstance(decision, Run)]
+
     def step(self, timeout_s: float = _IDLE_S) -> bool:
         """Take what came, collect what has ended, begin what is due; whether anything was done."""
         seen = self._following.poll(self._patience_s(timeout_s))

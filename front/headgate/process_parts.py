@@ -1,0 +1,27 @@
+"""The committer and the worker of this process, for those who look at them while they work, such as the live page."""
+
+from headgate_committer.committer import Committer
+from headgate_worker.schedule import Run
+from headgate_worker.worker import Worker
+
+
+class ProcessParts:
+    """Threads share it; a part that hasn't begun has nothing to tell."""
+
+    def __init__(self) -> None:
+        self._committer: Committer | None = None
+        self._worker: Worker | None = None
+
+    def began_committer(self, committer: Committer) -> None:
+        self._committer = committer
+
+    def began_worker(self, worker: Worker) -> None:
+        self._worker = worker
+
+    def refused(self) -> dict[str, str]:
+        """By table, why the committer leaves it alone until an operator has looked."""
+        return {} if self._committer is None else self._committer.refused
+
+    def tasks(self) -> list[Run]:
+        """What the worker is doing to tables."""
+        return [] if self._worker is None else self._worker.tasks

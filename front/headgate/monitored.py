@@ -1,15 +1,12 @@
-"""A process that tells how it is over HTTP, for as long as it runs. Composition of monitor, metrics and server."""
+"""A process that tells how it is over HTTP, for as long as it runs, if it is to tell anybody."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from headgate.health_limits import HealthLimits
 from headgate.listen_address import ListenAddress
-from headgate.monitoring import UNWATCHED, Monitor, Monitoring
+from headgate.monitoring import UNWATCHED, Monitoring
 from headgate_schemas.ambient import Ambient
-from headgate_schemas.logs import get_logger
-
-_log = get_logger("headgate.web")
 
 
 @contextmanager
@@ -24,15 +21,8 @@ def monitored(
         yield UNWATCHED
         return
     # A server and a metrics library, which a process that is not asked has no use for.
-    from starlette.applications import Starlette
+    from headgate.telling import Telling
 
-    from headgate.measuring import PrometheusMeasures
-    from headgate.operator_routes import operator_routes
-    from headgate.web_server import serving_web
-
-    measures = PrometheusMeasures(ambient)
-    monitor = Monitor(ambient, measures, limits)
-    measures.before_reading(monitor.set_gauges)
-    with serving_web(Starlette(routes=operator_routes(monitor, measures)), listen, "headgate-operator") as address:
-        _log.info("tells_how_it_is", url=address.url, paths="/healthz /readyz /metrics")
-        yield monitor
+    telling = Telling(ambient, limits)
+    with telling.listening(listen):
+        yield telling.monitor

@@ -21,6 +21,7 @@ from pydantic_settings import (
 )
 
 from headgate.coordinator_settings import CommitterSettings, committer_settings
+from headgate.page_settings import PageSettings, page_settings
 from headgate.worker_settings import WorkerSettings, worker_settings
 from headgate_schemas.errors import InvalidInput
 from headgate_table.indextables.option_conflicts import contradiction
@@ -49,15 +50,16 @@ class _File(BaseModel):
     bus: _Bus = Field(default_factory=_Bus)
     committer: Mapping[str, str] = Field(default_factory=dict)
     worker: Mapping[str, str] = Field(default_factory=dict)
+    page: Mapping[str, str] = Field(default_factory=dict)
 
-    @field_validator("store", "table", "committer", "worker", mode="before")
+    @field_validator("store", "table", "committer", "worker", "page", mode="before")
     @classmethod
     def _plain(cls, value: Any) -> Any:
         return dict(_flat(value)) if isinstance(value, Mapping) else value
 
 
 class _Environment(BaseSettings):
-    """HEADGATE_CONFIG, _BUS, _ROOTS, _LISTEN, HEADGATE_STORE_…, HEADGATE_COMMITTER_…, HEADGATE_WORKER_… and the settings of tables."""
+    """HEADGATE_CONFIG, _BUS, _ROOTS, _LISTEN, HEADGATE_STORE_…, HEADGATE_COMMITTER_…, _WORKER_…, _PAGE_… and the settings of tables."""
 
     model_config = SettingsConfigDict(
         frozen=True, env_prefix="HEADGATE_", env_nested_delimiter="_", env_nested_max_split=1
@@ -70,6 +72,7 @@ class _Environment(BaseSettings):
     table: Mapping[str, str] = Field(default_factory=dict)
     committer: Mapping[str, str] = Field(default_factory=dict)
     worker: Mapping[str, str] = Field(default_factory=dict)
+    page: Mapping[str, str] = Field(default_factory=dict)
     misspelt: Mapping[str, str] = Field(default_factory=dict)
     """Variables that can only be meant for others, which they are mapped to."""
     data_home: Path | None = Field(default=None, validation_alias="XDG_DATA_HOME")
@@ -99,6 +102,7 @@ class Settings(BaseModel):
     """The address, which may hold a password; None where commits go directly to tables."""
     committer: CommitterSettings = Field(default_factory=CommitterSettings)
     worker: WorkerSettings = Field(default_factory=WorkerSettings)
+    page: PageSettings = Field(default_factory=PageSettings)
     own_bus: Path
     """Where a bus of this user lies on this machine, if one is made."""
 
@@ -111,6 +115,7 @@ def load_settings(
     bus: str | None = None,
     committer: Mapping[str, str] | None = None,
     worker: Mapping[str, str] | None = None,
+    page: Mapping[str, str] | None = None,
 ) -> Settings:
     """The settings in force: those given here, over the environment's, over those of the TOML file.
 
@@ -120,8 +125,8 @@ def load_settings(
         environment = _Environment()
     except SettingsError as error:
         raise InvalidInput(
-            f"a setting in the environment can't be read ({error}): HEADGATE_STORE, HEADGATE_TABLE, HEADGATE_COMMITTER and "
-            f"HEADGATE_WORKER only begin names, such as HEADGATE_STORE_S3_ENDPOINT"
+            f"a setting in the environment can't be read ({error}): HEADGATE_STORE, HEADGATE_TABLE, HEADGATE_COMMITTER, "
+            f"HEADGATE_WORKER and HEADGATE_PAGE only begin names, such as HEADGATE_STORE_S3_ENDPOINT"
         ) from None
     for name, meant in environment.misspelt.items():
         raise InvalidInput(f"the environment has {name}, which is no setting. Did you mean {meant}?")
@@ -133,8 +138,8 @@ def load_settings(
     problem = contradiction(table_options(table_settings))
     if problem is not None:
         raise InvalidInput(f"the table settings of this process can't all be meant: {problem}")
-    of_both = {"roots": environment.roots, "listen": environment.listen}
-    shared = {key: text for key, text in of_both.items() if text is not None}
+    roots = {} if environment.roots is None else {"roots": environment.roots}
+    shared = roots if environment.listen is None else roots | {"listen": environment.listen}
     data_home = environment.data_home
     if data_home is None or not data_home.is_absolute():
         data_home = Path.home() / ".local/share"
@@ -145,6 +150,7 @@ def load_settings(
         bus=next((text for text in (bus, environment.bus, from_file.bus.address) if text is not None), None) or None,
         committer=committer_settings(from_file.committer, environment.committer, shared, committer or {}),
         worker=worker_settings(from_file.worker, environment.worker, shared, worker or {}),
+        page=page_settings(from_file.page, environment.page, roots, page or {}),
         own_bus=data_home / "headgate/bus.db",
     )
 
@@ -179,7 +185,7 @@ def _read_file(path: Path) -> _File:
         where = ".".join(map(str, first["loc"]))
         raise InvalidInput(
             f"the settings file {path} has something wrong at {where!r}: {first['msg']}. "
-            "It may hold the tables [store], [table], [bus], [committer] and [worker]"
+            "It may hold the tables [store], [table], [bus], [committer], [worker] and [page]"
         ) from None
 
 

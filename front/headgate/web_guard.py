@@ -4,10 +4,7 @@ On a loopback address everybody on this machine may, by a name of this machine. 
 token is asked for: as `Authorization: Bearer`, or as the cookie that a login form gave in exchange.
 """
 
-import hashlib
-import hmac
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -17,8 +14,8 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headgate.listen_address import ListenAddress
+from headgate.web_token import Token
 
-COOKIE_AGE_S = 30 * 24 * 3600
 LOGIN_PATH = "/login"
 HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": (
@@ -32,24 +29,6 @@ HEADERS: Mapping[str, str] = {
 }
 NOT_KEPT = "no-store"
 """For every answer that says nothing else of how long it may be kept."""
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Token:
-    """The word that lets somebody in. Compared in a time that tells nothing of it."""
-
-    text: str
-
-    def is_(self, given: str) -> bool:
-        return _same(self.text, given)
-
-    @property
-    def cookie(self) -> str:
-        """What a browser keeps in its place. It opens this page, and nobody learns the token from it."""
-        return hmac.new(self.text.encode(), b"headgate-page-cookie", hashlib.sha256).hexdigest()
-
-    def is_cookie(self, given: str) -> bool:
-        return _same(self.cookie, given)
 
 
 class Guarded:
@@ -132,10 +111,3 @@ def _names_this_machine(host: str, listen: ListenAddress) -> bool:
         return ip_address(name).is_loopback
     except ValueError:
         return False
-
-
-def _same(expected: str, given: str) -> bool:
-    """By digests, so that not even the length shows."""
-    return hmac.compare_digest(
-        hashlib.sha256(expected.encode()).digest(), hashlib.sha256(given.encode("utf-8", "surrogatepass")).digest()
-    )

@@ -1,6 +1,7 @@
 """`headgate committer` and `headgate up`: the processes that decide proposals."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
@@ -8,13 +9,12 @@ from urllib.parse import quote
 import typer
 
 from headgate.cli.given import pairs
+from headgate.cli.paging import page_layer, tell_where
 from headgate.cli.session import ON_A_BUS, Session, command
 from headgate.cli.working import Watch, worker_layer
 
 if TYPE_CHECKING:
-    from headgate.health_limits import HealthLimits
     from headgate.monitoring import Monitoring
-    from headgate.settings import Settings
     from headgate_bus.interface import Bus
 
 Group = Annotated[
@@ -86,6 +86,10 @@ def up(
     log: Log = None,
     listen: Listen = None,
     limit: Limits = None,
+    page: Annotated[
+        str | None,
+        typer.Option("--page", metavar="HOST:PORT", help="Serve the live page there, such as 127.0.0.1:8080."),
+    ] = None,
     worker_limit: Annotated[
         list[str] | None,
         typer.Option(
@@ -96,10 +100,12 @@ def up(
     """A committer and a worker with a bus of their own, in one process.
 
     Unless a bus is set, it is a file in the data folder of this user. Other commands and programs find it by the address
-    that is printed. With `--roles none` there is no worker.
+    that is printed. With `--roles none` there is no worker. With `--page` there is the live page of `headgate page`, which
+    also shows what this process is doing.
     """
     chosen = _told(session, group, root, name, log, listen, limit)
     chosen = replace(chosen, worker=worker_layer({"roles": roles}, root, watch, worker_limit, "--worker-limit"))
+    chosen = replace(chosen, page=page_layer(page, None, None, None))
     if chosen.loaded.bus is None:
         own = chosen.loaded.own_bus
         own.parent.mkdir(parents=True, exist_ok=True)
@@ -108,7 +114,7 @@ def up(
         session.output.text(f"The bus is {bus.address}. In other shells:")
         session.output.text(f"  export HEADGATE_BUS={bus.address}")
         session.output.text("  headgate propose URI append --file PATH")
-        _serve(chosen, bus, with_worker=bool(chosen.loaded.worker.roles))
+        _serve(chosen, bus, with_worker=bool(chosen.loaded.worker.roles), with_page=page is not None)
 
 
 def _told(
@@ -127,25 +133,41 @@ def _told(
     return replace(session, committer=tuple(given.items()))
 
 
-def _serve(session: Session, bus: "Bus", *, with_worker: bool) -> None:
+def _serve(session: Session, bus: "Bus", *, with_worker: bool, with_page: bool = False) -> None:
     from headgate.collector import sparing_collector
-    from headgate.monitored import monitored
     from headgate.process_logs import log_for_a_long_time
     from headgate.told_to_stop import until_told_to_stop
 
-    settings = session.loaded
     with (
         until_told_to_stop() as stopping,
-        log_for_a_long_time(session.log, settings.committer.log),
+        log_for_a_long_time(session.log, session.loaded.committer.log),
         sparing_collector(),
-        monitored(settings.committer.listen, session.ambient, _parts(settings, with_worker=with_worker)) as monitoring,
+        _told_of(session, with_worker=with_worker, with_page=with_page) as monitoring,
     ):
         _work(session, bus, stopping, monitoring, with_worker=with_worker)
 
 
-def _parts(settings: "Settings", *, with_worker: bool) -> "Mapping[str, HealthLimits]":
-    parts = {"committer": settings.committer.health}
-    return parts | {"worker": settings.worker.health} if with_worker else parts
+@contextmanager
+def _told_of(session: Session, *, with_worker: bool, with_page: bool) -> "Iterator[Monitoring]":
+    """How the process is, where it listens, and on its page."""
+    from headgate.monitored import monitored
+
+    settings = session.loaded
+    parts = {"committer": settings.committer.health} | ({"worker": settings.worker.health} if with_worker else {})
+    if not with_page:
+        with monitored(settings.committer.listen, session.ambient, parts) as monitoring:
+            yield monitoring
+        return
+    from headgate.page.serving import serving_page
+    from headgate.telling import Telling
+
+    telling = Telling(session.ambient, parts)
+    with (
+        telling.listening(settings.committer.listen),
+        serving_page(settings, session.ambient, session.bus_address, telling) as served,
+    ):
+        tell_where(session, served)
+        yield telling.monitor
 
 
 def _work(

@@ -16,6 +16,7 @@ from headgate.cli import (
     following,
     maintenance,
     milvus,
+    paging,
     proposing,
     reading,
     rebinding,
@@ -37,7 +38,7 @@ tables = typer.Typer(help="What a table holds and held, and its upkeep.", no_arg
 for module in (writing, reading, maintenance, repairing, rebinding):
     module.register(tables)
 app.add_typer(tables, name="table")
-for top in (committing, working, asking, proposing, following, dead_letters, statement, milvus, demo, doctor):
+for top in (committing, working, paging, asking, proposing, following, dead_letters, statement, milvus, demo, doctor):
     top.register(app)
 
 

@@ -47,6 +47,7 @@ class Session:
     direct: bool = False
     committer: tuple[tuple[str, str], ...] = ()
     worker: tuple[tuple[str, str], ...] = ()
+    page: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def output(self) -> Output:
@@ -97,6 +98,7 @@ class Session:
             bus=self.bus,
             committer=dict(self.committer),
             worker=dict(self.worker),
+            page=dict(self.page),
         )
 
     @property
@@ -146,7 +148,7 @@ def _settings_file(*spellings: str) -> Any:
         typer.Option(
             *spellings,
             metavar="FILE",
-            help="A TOML file with tables for store, table, bus, committer and worker; HEADGATE_CONFIG says the same.",
+            help="A TOML file with tables for store, table, bus, committer, worker and page; HEADGATE_CONFIG says the same.",
             rich_help_panel=_SHARED,
         ),
     ]

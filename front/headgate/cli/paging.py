@@ -1,0 +1,82 @@
+"""`headgate page`: the live page of a bus or of some tables, in a process of its own."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headgate.cli.session import ON_A_BUS, Session, command
+
+if TYPE_CHECKING:
+    from headgate.page.serving import ServedPage
+
+
+def register(app: typer.Typer) -> None:
+    command(app, "page", page, also=ON_A_BUS, without=("format",))
+
+
+def page(
+    session: Session,
+    uri: Annotated[
+        list[str] | None, typer.Argument(metavar="[URI]...", help="Tables to show although no event has named them.")
+    ] = None,
+    listen: Annotated[
+        str | None,
+        typer.Option("--listen", metavar="HOST:PORT", help="Where it is served: 127.0.0.1:8080 unless given."),
+    ] = None,
+    root: Annotated[
+        list[str] | None,
+        typer.Option("--root", metavar="URI", help="Show tables below this address only. Repeat for more; else all."),
+    ] = None,
+    log: Annotated[
+        str | None, typer.Option("--log", metavar="FORM", help="How events are written: auto, console or json.")
+    ] = None,
+) -> None:
+    """Show what happens on a bus, live in a browser, until SIGTERM or SIGINT: tables, proposals, dead letters, tasks.
+
+    It only reads. Without a bus it shows the tables that are named. On an address that others than this machine reach, it
+    asks for the token that HEADGATE_PAGE_TOKEN says, or for one that it makes and prints.
+    """
+    from headgate.page.serving import serving_page
+    from headgate.process_logs import log_for_a_long_time
+    from headgate.told_to_stop import until_told_to_stop
+    from headgate_schemas.errors import InvalidInput
+
+    chosen = replace(session, page=page_layer(listen, root, uri, log))
+    settings = chosen.loaded
+    if settings.bus is None and not settings.page.watch:
+        raise InvalidInput(
+            "there is nothing to show: give --bus kafka://broker:9092 or --bus sqlite:///path/to/bus.db, set HEADGATE_BUS,"
+            " or name tables"
+        )
+    with (
+        until_told_to_stop() as stopping,
+        log_for_a_long_time(chosen.log, settings.page.log),
+        serving_page(settings, chosen.ambient, settings.bus) as served,
+    ):
+        tell_where(chosen, served)
+        while not stopping():
+            chosen.ambient.sleep(_LOOK_S)
+
+
+_LOOK_S = 0.1
+
+
+def page_layer(
+    listen: str | None, root: list[str] | None, watch: list[str] | None, log: str | None
+) -> tuple[tuple[str, str], ...]:
+    """The settings that these options give."""
+    said = {
+        "listen": listen,
+        "roots": ",".join(root) if root else None,
+        "watch": ",".join(watch) if watch else None,
+        "log": log,
+    }
+    return tuple((key, value) for key, value in said.items() if value is not None)
+
+
+def tell_where(session: Session, served: "ServedPage") -> None:
+    """For people, and once: a token that was made is written nowhere else."""
+    session.output.text(f"The page is {served.address.url}")
+    if served.new_token is not None:
+        session.output.text(f"  It asks for this token: {served.new_token.text}")

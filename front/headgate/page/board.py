@@ -1,0 +1,53 @@
+"""The model of the page among threads: those that learn something tell it, browsers are told what changed."""
+
+import json
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from headgate.page.page_state import PageState
+from headgate.page.stream import Stream
+from headgate_schemas.ambient import Ambient
+
+PULSE_S = 0.25
+"""How often browsers are told at most."""
+
+_T = TypeVar("_T")
+
+
+class Board:
+    def __init__(self, ambient: Ambient) -> None:
+        self._ambient = ambient
+        self._lock = threading.Lock()
+        self._state = PageState()
+        self._picture: tuple[int, str] | None = None
+        self.stream = Stream(ambient.new_id())
+
+    def tell(self, change: Callable[[PageState, int], _T]) -> _T:
+        """Let the model know; the change gets the time."""
+        with self._lock:
+            return change(self._state, self._ambient.now_ms())
+
+    def pulse(self) -> None:
+        """Tell browsers what changed since the last time."""
+        with self._lock:
+            self._push()
+
+    def picture(self) -> tuple[int, str]:
+        """Everything, and the number of the newest message that it contains."""
+        with self._lock:
+            self._push()
+            number = self.stream.newest
+            if self._picture is None or self._picture[0] != number:
+                self._picture = number, _text(self._state.picture(self._ambient.now_ms()))
+            return self._picture
+
+    def _push(self) -> None:
+        changes = self._state.changes(self._ambient.now_ms())
+        if changes is not None:
+            self.stream.push(_text(changes))
+
+
+def _text(value: dict[str, Any]) -> str:
+    """On one line, as the stream wants it; a text that is no Unicode becomes one."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)

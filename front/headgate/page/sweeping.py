@@ -1,0 +1,98 @@
+"""The page's thread that keeps the list of tables true: which table is read when, so that reading costs stores little."""
+
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+
+from headgate.page.board import Board
+from headgate.page.looking import TableLooks
+from headgate.page.table_rows import TableFacts
+from headgate_schemas.ambient import Ambient
+from headgate_schemas.errors import HeadgateError
+
+READERS = 3
+"""Tables that are read at the same time."""
+CHANGED_S = 2.0
+"""How long a table that has a new version rests between two readings, at least."""
+UNCHANGED_S = 20.0
+"""The same of one without, which may be written by somebody who announces nothing."""
+UNCHANGED_EACH_S = 0.2
+"""More tables are each looked at less often: this times their number."""
+REST = 20
+"""A table rests so many times as long as its reading took: a twentieth of the time goes to reading it at most."""
+SLOW_S = 15.0
+"""A reading that takes so long may be one that hangs: what is shown of the table is old, and is said so."""
+_ROUND_S = 0.2
+
+
+@dataclass(slots=True)
+class _Visit:
+    """When a table was read last."""
+
+    version: int | None = None
+    ended_s: float | None = None
+    took_s: float = 0.0
+    began_s: float = 0.0
+    work: "Future[TableFacts] | None" = None
+
+    def due_s(self, version: int | None, tables: int) -> float:
+        """When it is to be read again."""
+        if self.ended_s is None:
+            return 0.0
+        least_s = CHANGED_S if version != self.version else max(UNCHANGED_S, UNCHANGED_EACH_S * tables)
+        return self.ended_s + max(least_s, REST * self.took_s)
+
+
+class Sweeper:
+    """One thread runs it; readings run in the executor."""
+
+    def __init__(
+        self,
+        board: Board,
+        looks: TableLooks,
+        executor: Executor,
+        ambient: Ambient,
+        stopping: Callable[[float], bool],
+    ) -> None:
+        self._board = board
+        self._looks = looks
+        self._executor = executor
+        self._ambient = ambient
+        self._stopping = stopping
+        self._visits: dict[str, _Visit] = {}
+
+    def run(self) -> None:
+        while not self._stopping(_ROUND_S):
+            self.step()
+
+    def step(self) -> None:
+        """Take in what was read, and begin with what is due."""
+        now_s = self._ambient.monotonic_s()
+        for uri, visit in self._visits.items():
+            if visit.work is not None and visit.work.done():
+                self._finish(uri, visit, visit.work)
+            elif visit.work is not None and now_s - visit.began_s > SLOW_S:
+                self._say_trouble(uri, f"its store has not answered for more than {SLOW_S:g} s")
+        versions = self._board.tell(lambda state, _: {uri: state.version_of(uri) for uri in state.tables})
+        self._visits = {uri: visit for uri, visit in self._visits.items() if uri in versions or visit.work is not None}
+        idle = [uri for uri in versions if self._visits.setdefault(uri, _Visit()).work is None]
+        due_s = {uri: self._visits[uri].due_s(versions[uri], len(versions)) for uri in idle}
+        room = READERS - sum(visit.work is not None for visit in self._visits.values())
+        for uri in sorted((uri for uri in idle if due_s[uri] <= now_s), key=due_s.__getitem__)[: max(0, room)]:
+            visit = self._visits[uri]
+            visit.began_s = now_s
+            visit.work = self._executor.submit(self._looks.facts, uri)
+
+    def _finish(self, uri: str, visit: _Visit, work: "Future[TableFacts]") -> None:
+        visit.work, visit.ended_s = None, self._ambient.monotonic_s()
+        visit.took_s = visit.ended_s - visit.began_s
+        try:
+            facts = work.result()
+        except HeadgateError as error:
+            self._say_trouble(uri, str(error))
+            return
+        self._board.tell(lambda state, _: state.saw_facts(uri, facts))
+        visit.version = self._board.tell(lambda state, _: state.version_of(uri))
+
+    def _say_trouble(self, uri: str, reason: str) -> None:
+        self._board.tell(lambda state, now_ms: state.saw_trouble(uri, reason, now_ms))

@@ -1,0 +1,119 @@
+"""One table as the page lists it: what was read of it, what commits say since, and how it is. Pure."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from headgate_schemas.events import CommitEvent
+
+WAITING_AFTER_MS = 5_000
+"""A proposal that is undecided for so long is worth a word; committers decide in less than a second, restarts take some."""
+
+OVERTAKEN_MS = 10_000
+"""A read that shows an older version than was announced so long ago is of a table that was made anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableFacts:
+    """A version of a table in numbers, as read from its store."""
+
+    version: int
+    files: int
+    bytes: int
+    manifests: int
+    tombstones: int
+    tombstone_ratio: float
+    needs_compaction: bool
+    format: str
+    state_ms: int | None
+    """When its newest state was written."""
+    read_ms: int
+
+
+@dataclass(slots=True)
+class TableRow:
+    uri: str
+    facts: TableFacts | None = None
+    version: int = -1
+    committed_ms: int | None = None
+    trouble: str = ""
+    """Why it can't be read; empty while it can."""
+    trouble_since_ms: int = 0
+    refused: str = ""
+    """Why its committer leaves it alone."""
+    waiting: dict[int, int] = field(default_factory=dict)
+    """Undecided proposals: when they were made, by the number of their entry, oldest first."""
+    counts: dict[str, int] = field(default_factory=lambda: {"committed": 0, "rejected": 0, "duplicate": 0})
+    is_late: bool = False
+    """An undecided proposal has been waiting for long."""
+
+    def read(self, facts: TableFacts) -> None:
+        """What the store says now. A read that commits have overtaken says less than they do, and only that it answers."""
+        self.trouble, self.trouble_since_ms = "", 0
+        if facts.version < self.version and facts.read_ms - (self.committed_ms or 0) < OVERTAKEN_MS:
+            return
+        if self.version < 0:
+            self.committed_ms = self.committed_ms or facts.state_ms
+        elif facts.version > self.version:
+            self.committed_ms = facts.read_ms  # by somebody who announces nothing
+        self.facts = facts
+        self.version = facts.version
+
+    def committed(self, commit: CommitEvent) -> None:
+        """A version was announced. Until the table is read again, what it added and removed counts."""
+        self.committed_ms = max(self.committed_ms or 0, commit.time)
+        if commit.version <= self.version:
+            return
+        if self.facts is not None and commit.version == self.facts.version + 1:
+            self.facts = replace(
+                self.facts,
+                version=commit.version,
+                files=max(0, self.facts.files + commit.added - commit.removed),
+                bytes=max(0, self.facts.bytes + commit.added_bytes - commit.removed_bytes),
+            )
+        self.version = commit.version
+
+    def count(self, outcome: str) -> None:
+        self.counts[outcome] += 1
+
+    def look(self, now_ms: int) -> bool:
+        """Whether time alone has changed what there is to say."""
+        was_late = self.is_late
+        oldest_ms = self.oldest_ms
+        self.is_late = oldest_ms is not None and now_ms - oldest_ms > WAITING_AFTER_MS
+        return self.is_late != was_late
+
+    @property
+    def oldest_ms(self) -> int | None:
+        return next(iter(self.waiting.values()), None)
+
+    @property
+    def health(self) -> list[str]:
+        """What is to be said of it, the worst first; nothing where all is well."""
+        said = {
+            "refused": bool(self.refused),
+            "unreadable": bool(self.trouble),
+            "waiting": self.is_late,
+            "compaction due": self.facts is not None and self.facts.needs_compaction,
+        }
+        return [word for word, holds in said.items() if holds]
+
+    def shown(self) -> dict[str, Any]:
+        facts = self.facts
+        return {
+            "uri": self.uri,
+            "version": self.version if self.version >= 0 else None,
+            "files": None if facts is None else facts.files,
+            "bytes": None if facts is None else facts.bytes,
+            "manifests": None if facts is None else facts.manifests,
+            "tombstones": None if facts is None else facts.tombstones,
+            "ratio": None if facts is None else facts.tombstone_ratio,
+            "format": None if facts is None else facts.format,
+            "read": None if facts is None else facts.read_ms,
+            "committed": self.committed_ms,
+            "waiting": len(self.waiting),
+            "oldest": self.oldest_ms,
+            "trouble": self.trouble,
+            "refused": self.refused,
+            "health": self.health,
+            "counts": dict(self.counts),
+        }

@@ -1,0 +1,130 @@
+"""When which table is read for the list: after commits soon, else now and then, and never much of the time."""
+
+from concurrent.futures import Executor, Future
+from typing import Any
+
+from headgate.page.board import Board
+from headgate.page.looking import TableLooks
+from headgate.page.sweeping import CHANGED_S, READERS, REST, SLOW_S, UNCHANGED_S, Sweeper
+from headgate.page.table_rows import TableFacts
+from headgate_schemas.errors import HeadgateError
+from headgate_schemas.events import CommitEvent
+from headgate_table.store.settings import StoreSettings
+from support.ambient import FakeAmbient
+
+TABLE = "s3://lake/events"
+
+
+class Later(Executor):
+    """Work that ends when the test says so."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, Future[Any]]] = []
+
+    def submit(self, _: Any, /, uri: str) -> "Future[Any]":  # type: ignore[override]  # only this is submitted
+        self.asked.append((uri, Future()))
+        return self.asked[-1][1]
+
+
+class World:
+    def __init__(self, *tables: str) -> None:
+        self.ambient = FakeAmbient()
+        self.board = Board(self.ambient)
+        self.executor = Later()
+        looks = TableLooks(StoreSettings(), {}, self.ambient)
+        self.sweeper = Sweeper(self.board, looks, self.executor, self.ambient, lambda _: False)
+        for uri in tables:
+            self.board.tell(lambda state, _, uri=uri: state.add_table(uri))  # type: ignore[misc]  # bound per turn
+
+    def step(self) -> list[str]:
+        """Which tables begin to be read now."""
+        before = len(self.executor.asked)
+        self.sweeper.step()
+        return [uri for uri, _ in self.executor.asked[before:]]
+
+    def answer(self, version: int) -> None:
+        for _, work in self.executor.asked:
+            if not work.done():
+                work.set_result(TableFacts(version, 1, 1, 1, 0, 0.0, False, "avro-state", None, self.ambient.now_ms()))
+
+    def commit(self, version: int) -> None:
+        event = CommitEvent(
+            table=TABLE,
+            version=version,
+            time=self.ambient.now_ms(),
+            operation="Append",
+            added=1,
+            removed=0,
+            added_bytes=1,
+            removed_bytes=0,
+        )
+        self.board.tell(lambda state, now_ms: state.saw_event(event, now_ms))
+
+
+def test_a_table_is_read_at_once_then_rests_until_it_may_have_changed() -> None:
+    world = World(TABLE)
+    assert world.step() == [TABLE]
+    assert world.step() == []
+    world.answer(3)
+    assert world.step() == []
+    world.ambient.advance(seconds=UNCHANGED_S - 0.1)
+    assert world.step() == []
+    world.ambient.advance(seconds=0.1)
+    assert world.step() == [TABLE]
+
+
+def test_after_a_commit_a_table_is_read_sooner() -> None:
+    world = World(TABLE)
+    world.step()
+    world.answer(3)
+    world.step()
+    world.commit(4)
+    world.ambient.advance(seconds=CHANGED_S - 0.1)
+    assert world.step() == []
+    world.ambient.advance(seconds=0.1)
+    assert world.step() == [TABLE]
+
+
+def test_a_table_that_takes_long_to_read_is_read_less_often() -> None:
+    world = World(TABLE)
+    world.step()
+    world.ambient.advance(seconds=10)
+    world.answer(3)
+    world.step()
+    world.commit(4)
+    world.ambient.advance(seconds=10 * REST - 0.1)
+    assert world.step() == []
+    world.ambient.advance(seconds=0.1)
+    assert world.step() == [TABLE]
+
+
+def test_so_many_tables_are_read_at_once_and_the_others_come_after_them() -> None:
+    tables = [f"s3://lake/{number}" for number in range(READERS + 2)]
+    world = World(*tables)
+    assert world.step() == tables[:READERS]
+    world.answer(1)
+    assert world.step() == tables[READERS:]
+
+
+def test_what_reading_failed_by_is_told_and_the_table_is_tried_again() -> None:
+    world = World(TABLE)
+    world.step()
+    world.executor.asked[0][1].set_exception(HeadgateError("the store is gone"))
+    world.step()
+    [row] = world.board.tell(lambda state, now_ms: state.picture(now_ms)["tables"])
+    assert row["trouble"] == "the store is gone"
+    world.ambient.advance(seconds=UNCHANGED_S)
+    assert world.step() == [TABLE]
+
+
+def test_a_reading_that_hangs_is_said_so_until_it_ends() -> None:
+    world = World(TABLE)
+    world.step()
+    world.ambient.advance(seconds=SLOW_S + 1)
+    world.step()
+    [row] = world.board.tell(lambda state, now_ms: state.picture(now_ms)["tables"])
+    assert row["trouble"] == "its store has not answered for more than 15 s"
+    world.answer(1)
+    world.step()
+    [row] = world.board.tell(lambda state, now_ms: state.picture(now_ms)["tables"])
+    assert (row["trouble"], row["files"]) == ("", 1)

@@ -77,6 +77,10 @@ torture: $(READY) ## kill -9 of every part at random moments, over real processe
 	  $(addprefix --minutes=,$(MINUTES)) $(addprefix --kills=,$(KILLS)) $(addprefix --seed=,$(SEED)) \
 	  $(addprefix --on=,$(ON)) $(addprefix --keep=,$(KEEP))
 
+.PHONY: page-pictures
+page-pictures: $(READY) ## the pictures of the live page in docs/images, made anew by a browser
+	@$(PY) -m pytest -q tests/page/test_page_in_browser.py -k pictures --page-pictures docs/images
+
 .PHONY: spec-coverage
 spec-coverage: $(READY) ## which test stands for which row of the Avro state test plan
 	@$(PY) tests/tooling/spec_coverage.py

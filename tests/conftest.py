@@ -9,6 +9,7 @@ pytest_plugins = [
     "support.servers.fixtures",
     "support.kafka.fixtures",
     "support.spark.fixtures",
+    "support.browser.fixtures",
 ]
 
 # Machines that run tests are slow at times; a property is never wrong because of the clock.

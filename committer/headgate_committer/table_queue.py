@@ -71,8 +71,8 @@ class TableQueue:
         if self.spilled_from is not None:
             return  # it lies behind that offset, and is read again with it
         if not self.has_room:
-            self.spilled_from = item.offset
             self.spilled_ms = item.record.time_ms
+            self.spilled_from = item.offset
             return
         self.hold(item, now_s)
 

@@ -1,5 +1,7 @@
 """The files of a version as the page shows them: partitions by weight, and pages of files."""
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 
 from headgate.page.table_views import MAX_PARTITIONS, PAGE_FILES, VersionView, version_view
@@ -7,7 +9,9 @@ from headgate.page.table_views import MAX_PARTITIONS, PAGE_FILES, VersionView, v
 VALUES = pa.map_(pa.string(), pa.string())
 
 
-def view(*files: tuple[str, int, dict[str, str | None]], columns: tuple[str, ...] = ("date", "region")) -> VersionView:
+def view(
+    *files: tuple[str, int, Mapping[str, str | None]], columns: tuple[str, ...] = ("date", "region")
+) -> VersionView:
     table = pa.table(
         {
             "path": pa.array([path for path, _, _ in files], pa.string()),

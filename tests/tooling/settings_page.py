@@ -205,7 +205,7 @@ def _in_spark_and_table(spelled: Spellings) -> str:
 
 
 def _code(spelling: str) -> str:
-    return ", ".join(f"`{each}`" for each in spelling.split(", "))
+    return ", ".join(f"`{each}`" for each in spelling.split(", ") if each)
 
 
 def _table(rows: Iterable[Row]) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import typer
 
 from headgate.cli.main import app
+from headgate.listen_address import ListenAddress
 from headgate.settings import Settings
 from headgate.worker_settings import TERMS
 from headgate_bus.claims import ClaimLimits
@@ -58,7 +59,9 @@ _BESIDES: dict[type, dict[str, str]] = {
 _KEY_PREFIXES = {"claims": "claim-"}
 """Of the settings in a class within a class, by the field that holds it."""
 _OF_ALL = {"roots": "HEADGATE_ROOTS, ", "listen": "HEADGATE_LISTEN, "}
-"""Variables that say it to every kind of process."""
+"""Variables that say it to several kinds of processes."""
+_OF_ITS_OWN = ("page", "listen")
+"""A page beside a committer listens elsewhere, so the common variable is none of its."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +171,9 @@ def term_rows(process: Process, defaults: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def process_spellings(process: Process, key: str) -> Spellings:
+    common = NOWHERE if (process.name, key) == _OF_ITS_OWN else _OF_ALL.get(key, NOWHERE)
     return Spellings(
-        environment=f"{_OF_ALL.get(key, NOWHERE)}HEADGATE_{process.name.upper()}_{_words(key)}",
+        environment=f"{common}HEADGATE_{process.name.upper()}_{_words(key)}",
         toml=key,
         option=_option(process.name, key),
     )
@@ -202,7 +206,7 @@ def _said(value: Any, prefix: str = "") -> Iterator[tuple[str, tuple[object, str
     said = meanings(type(value))
     for field in fields(value):
         inner = getattr(value, field.name)
-        if is_dataclass(inner):
+        if is_dataclass(inner) and not isinstance(inner, ListenAddress):
             yield from _said(inner, _KEY_PREFIXES.get(field.name, ""))
         elif field.name in said:
             yield prefix + field.name.replace("_", "-"), (inner, said[field.name].rstrip("."))
@@ -213,7 +217,7 @@ def _option(process: str, key: str) -> str:
     for name in (f"--{key}", f"--{key.removesuffix('s')}"):
         if name in _options(process):
             return f"{name} …"
-    return f"--limit {key}=…"
+    return f"--limit {key}=…" if "--limit" in _options(process) else NOWHERE
 
 
 @cache

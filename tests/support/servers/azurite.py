@@ -48,6 +48,12 @@ def provide_azurite(cache: Path | None = None) -> tuple[Path, Path]:
     return node, provide("azurite", VERSION, MAIN, lambda folder: _install(node, folder), cache=cache)
 
 
+def node_and_npm(cache: Path | None = None) -> tuple[Path, tuple[str | Path, ...]]:
+    """Node, and the command that is its package manager."""
+    node = _node(cache)
+    return node, _npm(node)
+
+
 def _install(node: Path, folder: Path) -> None:
     """Exactly the locked packages, checked by their hashes: what the newest ones need isn't always to be had."""
     for name in ("package.json", "package-lock.json"):

@@ -219,7 +219,7 @@ def test_what_can_not_be_read_keeps_its_last_values_and_says_why_until_it_can() 
     state = PageState()
     state.saw_event(commit(7), NOW)
     state.saw_facts(TABLE, facts(7, needs_compaction=True))
-    state.saw_trouble(TABLE, "the store is gone", NOW)
+    state.saw_trouble(TABLE, "the store is gone")
     shown = row(state)
     assert (shown["files"], shown["trouble"], shown["health"]) == (
         10,
@@ -245,7 +245,7 @@ def test_a_proposal_to_a_table_that_is_not_there_leaves_no_table_behind() -> Non
 def test_a_refused_table_is_said_so_before_everything_else() -> None:
     state = PageState()
     state.saw_refusals({TABLE: "fed from another topic"})
-    state.saw_trouble(TABLE, "the store is gone", NOW)
+    state.saw_trouble(TABLE, "the store is gone")
     assert row(state)["health"] == ["refused", "unreadable"]
     state.saw_refusals({})
     assert row(state)["health"] == ["unreadable"]

@@ -3,6 +3,8 @@
 from concurrent.futures import Executor, Future
 from typing import Any
 
+import pytest
+
 from headgate.page.board import Board
 from headgate.page.looking import TableLooks
 from headgate.page.sweeping import CHANGED_S, READERS, REST, SLOW_S, UNCHANGED_S, Sweeper
@@ -106,13 +108,21 @@ def test_so_many_tables_are_read_at_once_and_the_others_come_after_them() -> Non
     assert world.step() == tables[READERS:]
 
 
-def test_what_reading_failed_by_is_told_and_the_table_is_tried_again() -> None:
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (HeadgateError("the store is gone"), "the store is gone"),
+        (KeyError("a defect"), "KeyError: 'a defect'"),
+        (RuntimeError(), "RuntimeError: "),
+    ],
+)
+def test_what_reading_failed_by_is_told_and_the_table_is_tried_again(error: Exception, said: str) -> None:
     world = World(TABLE)
     world.step()
-    world.executor.asked[0][1].set_exception(HeadgateError("the store is gone"))
+    world.executor.asked[0][1].set_exception(error)
     world.step()
     [row] = world.board.tell(lambda state, now_ms: state.picture(now_ms)["tables"])
-    assert row["trouble"] == "the store is gone"
+    assert row["trouble"] == said
     world.ambient.advance(seconds=UNCHANGED_S)
     assert world.step() == [TABLE]
 

@@ -9,12 +9,12 @@ from contextlib import ExitStack, closing
 from headgate.page.board import Board
 from headgate.page.glimpse import glimpse
 from headgate.page.page_state import PageState
+from headgate.page.troubles import told
 from headgate_bus.errors import OffsetGone
 from headgate_bus.interface import Bus, Reader, Record, Topic
 from headgate_bus.open import open_bus
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.dead_letters import decode_dead_letter
-from headgate_schemas.errors import HeadgateError
 from headgate_schemas.events import decode_event
 from headgate_schemas.logs import get_logger
 from headgate_schemas.message_shape import UnreadableMessage
@@ -70,8 +70,8 @@ class Follower:
             except OffsetGone as gone:
                 _log.info("page_passes_over", reason=str(gone))
                 pause_s = FIRST_PAUSE_S
-            except HeadgateError as error:
-                self._say_trouble(str(error))
+            except Exception as error:  # noqa: BLE001 - the outermost loop of this thread: the page says so and goes on
+                self._say_trouble(told(error))
                 pause_s = min(LONGEST_PAUSE_S, pause_s * 2)
             self._stopping(pause_s)
 

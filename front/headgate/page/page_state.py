@@ -236,12 +236,11 @@ class PageState:
             row.read(facts)
             self._changed_tables.add(uri)
 
-    def saw_trouble(self, uri: str, reason: str, now_ms: int) -> None:
+    def saw_trouble(self, uri: str, reason: str) -> None:
         """The table could not be read: what is shown of it is old from now on."""
         row = self._tables.get(uri)
         if row is not None and row.trouble != reason:
             row.trouble = reason
-            row.trouble_since_ms = row.trouble_since_ms or now_ms
             self._changed_tables.add(uri)
 
     def saw_refusals(self, refused: dict[str, str]) -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from headgate.page.board import Board
 from headgate.page.looking import TableLooks
 from headgate.page.table_rows import TableFacts
+from headgate.page.troubles import told
 from headgate_schemas.ambient import Ambient
-from headgate_schemas.errors import HeadgateError
 
 READERS = 3
 """Tables that are read at the same time."""
@@ -88,11 +88,11 @@ class Sweeper:
         visit.took_s = visit.ended_s - visit.began_s
         try:
             facts = work.result()
-        except HeadgateError as error:
-            self._say_trouble(uri, str(error))
+        except Exception as error:  # noqa: BLE001 - one table that can't be read must not end the reading of all
+            self._say_trouble(uri, told(error))
             return
         self._board.tell(lambda state, _: state.saw_facts(uri, facts))
         visit.version = self._board.tell(lambda state, _: state.version_of(uri))
 
     def _say_trouble(self, uri: str, reason: str) -> None:
-        self._board.tell(lambda state, now_ms: state.saw_trouble(uri, reason, now_ms))
+        self._board.tell(lambda state, _: state.saw_trouble(uri, reason))

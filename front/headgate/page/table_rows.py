@@ -37,7 +37,6 @@ class TableRow:
     committed_ms: int | None = None
     trouble: str = ""
     """Why it can't be read; empty while it can."""
-    trouble_since_ms: int = 0
     refused: str = ""
     """Why its committer leaves it alone."""
     waiting: dict[int, int] = field(default_factory=dict)
@@ -48,7 +47,7 @@ class TableRow:
 
     def read(self, facts: TableFacts) -> None:
         """What the store says now. A read that commits have overtaken says less than they do, and only that it answers."""
-        self.trouble, self.trouble_since_ms = "", 0
+        self.trouble = ""
         if facts.version < self.version and facts.read_ms - (self.committed_ms or 0) < OVERTAKEN_MS:
             return
         if self.version < 0:

@@ -42,6 +42,8 @@ def _plain(settings: "Settings") -> Iterator[str]:
     yield from (value for name, value in parse_qsl(query) if name in SECRETS_OF_A_BUS)
     spark = (settings.worker.spark or "").partition(";")[2]
     yield from (value for name, _, value in (part.partition("=") for part in spark.split(";")) if name == "token")
+    if settings.page.token is not None:
+        yield settings.page.token.text
 
 
 def _with_parts(secret: str | None) -> Iterator[str]:

@@ -39,6 +39,7 @@ SECRETS = {
 SASL = "sesame&sasl password#6"
 TLS = "sesame-key-7"
 SPARK = "sesame-spark-8"
+PAGE = "sesame-of-the-page-9"
 LOOKED_FOR = "sesame"
 ENCODED = ("c2VzYW1l", "signature%3D4", "signature%2B", "sasl%20password", "sasl+password")
 """Some of them in the spellings of addresses."""
@@ -63,7 +64,7 @@ def environment() -> dict[str, str]:
     """All secrets, as deployments set them; whether they are needed or not."""
     given = {f"HEADGATE_STORE_{key.upper().replace('.', '_').replace('-', '_')}": text for key, text in SECRETS.items()}
     spark = {"HEADGATE_WORKER_SPARK_SETTINGS": f"spark.ssl.keyPassword={SPARK}"}
-    return {**given, **spark, "HEADGATE_STORE_S3_ACCESS_KEY": "AKIAPUBLIC"}
+    return {**given, **spark, "HEADGATE_PAGE_TOKEN": PAGE, "HEADGATE_STORE_S3_ACCESS_KEY": "AKIAPUBLIC"}
 
 
 def leaks(text: str) -> list[str]:
@@ -234,11 +235,12 @@ def test_an_address_that_holds_a_secret_is_refused(told: Headgate, setting: str)
 
 def test_settings_show_no_secret_when_they_are_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADGATE_WORKER_SPARK", f"sc://host:1;token={SPARK}")
+    monkeypatch.setenv("HEADGATE_PAGE_TOKEN", PAGE)
     settings = load_settings({"azure.connection-string": f"AccountKey={TLS}"}, {}, None, bus=kafka_address(1))
     address = parse_kafka_address(kafka_address(1))
-    for shown in (settings, settings.store, settings.worker, address):
+    for shown in (settings, settings.store, settings.worker, settings.page, address):
         assert leaks(f"{shown!r}\n{shown!s}") == []
-    assert secrets_of(settings) >= {SASL, quote(SASL), TLS, SPARK, "sesame+signature=4", *SECRETS.values()}
+    assert secrets_of(settings) >= {SASL, quote(SASL), TLS, SPARK, PAGE, "sesame+signature=4", *SECRETS.values()}
 
 
 def test_the_net_blots_out_every_spelling() -> None:

@@ -34,6 +34,14 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class Unread:
+    """Why the bus can't hand something over as it was sent."""
+
+    reason: str
+    is_over_bound: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """What was appended, as the bus holds it. Text that is no UTF-8 has replacement characters; the body is as it came."""
 
@@ -44,6 +52,8 @@ class Record:
     key: str
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
+    unread: Unread | None = None
+    """Set where this stands for one message or more that can't be read, and the body is what was found in their place."""
 
 
 @dataclass(frozen=True, slots=True)

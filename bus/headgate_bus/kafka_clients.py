@@ -11,6 +11,7 @@ from kafka.net.compat import KafkaNetClient
 from headgate_bus.errors import BusError
 from headgate_bus.kafka_address import KafkaAddress
 from headgate_bus.kafka_errors import bad_settings, brief, unreachable
+from headgate_bus.kafka_fetching import check_client, take_apart_within_bounds
 from headgate_bus.kafka_topics import TOPIC_MESSAGE_BYTES
 from headgate_schemas.logs import get_logger
 
@@ -68,7 +69,10 @@ def new_transactional(address: KafkaAddress, transactional_id: str) -> Any:
 
 
 def new_consumer(address: KafkaAddress, group: str | None = None, **settings: Any) -> Any:
-    """Sees committed records only, never commits by itself, and never goes to another offset than it was told."""
+    """Sees committed records only, never commits by itself, and never goes to another offset than it was told.
+
+    What it reads may be anything: see `kafka_fetching`.
+    """
     fixed = {
         "group_id": group,
         "isolation_level": "read_committed",
@@ -79,7 +83,10 @@ def new_consumer(address: KafkaAddress, group: str | None = None, **settings: An
         "max_partition_fetch_bytes": FETCH_BYTES,
         "metrics_enabled": False,
     }
-    return _made(KafkaConsumer, address, fixed | settings)
+    check_client()
+    consumer = _made(KafkaConsumer, address, fixed | settings)
+    take_apart_within_bounds(consumer)
+    return consumer
 
 
 def close_producer(producer: Any) -> None:

@@ -62,6 +62,11 @@ def translated(error: BaseException, doing: str, address: KafkaAddress) -> BusEr
         return BusError(f"{doing} at {address} failed: the topic or partition isn't there; prepare the bus first")
     if isinstance(error, errors.AuthorizationError):
         return BusError(f"{doing} at {address} isn't allowed to this user ({brief(error)}); ask for the permission")
+    if isinstance(error, errors.CorruptRecordError):
+        return BusUnavailable(
+            f"{doing} at {address} brought a batch that isn't what its checksum says ({brief(error)}). Read again it may be sound;"
+            " if it stays so, the broker's disk is damaged: let another replica lead the partition"
+        )
     if isinstance(error, REFUSED):
         return BusError(f"{doing} at {address} was refused ({brief(error)})")
     return BusUnavailable(f"{doing} at {address} got no clear answer ({brief(error)}); try again later")

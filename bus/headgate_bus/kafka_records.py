@@ -6,6 +6,7 @@ from typing import Any
 from kafka.partitioner import murmur2
 
 from headgate_bus.interface import Message, Record
+from headgate_bus.kafka_batches import UnreadBytes
 
 
 def partition_for(key: str, partitions: int) -> int:
@@ -28,7 +29,9 @@ def as_records(found: Mapping[Any, Iterable[Any]]) -> list[Record]:
 
 def _record(partition: int, record: Any) -> Record:
     headers = {_text(name): _text(value) for name, value in record.headers or ()}
-    return Record(partition, record.offset, record.timestamp, _text(record.key), bytes(record.value or b""), headers)
+    body, key = record.value or b"", _text(record.key)
+    unread = body.unread if isinstance(body, UnreadBytes) else None
+    return Record(partition, record.offset, record.timestamp, key, bytes(body), headers, unread)
 
 
 def _text(value: bytes | str | None) -> str:

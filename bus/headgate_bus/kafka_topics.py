@@ -15,6 +15,8 @@ ENVELOPE_BYTES = 128 << 10
 """What a batch of one message has beside the message, or more by compression that didn't help. Generous."""
 TOPIC_MESSAGE_BYTES = MAX_MESSAGE_BYTES + ENVELOPE_BYTES
 UNLIMITED = "-1"
+CODECS = ("zstd", "gzip", "uncompressed")
+"""By which a broker packs what it is sent. By `producer` it keeps what anybody packed, by codecs that aren't read here, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,11 @@ def faults(found: FoundTopic) -> list[str]:
 
     must_be("cleanup.policy", "delete", "compaction removes all but the last message of a table")
     must_be("message.timestamp.type", "LogAppendTime", "times must be the bus's own, not those of the senders' clocks")
+    if found.settings.get("compression.type") not in CODECS:
+        wrong.append(
+            f"compression.type is {found.settings.get('compression.type')}, but must be one of {', '.join(CODECS)}: else"
+            " anybody's codec is kept, and nothing else is read"
+        )
     if _whole(found.settings.get("max.message.bytes")) < TOPIC_MESSAGE_BYTES:
         wrong.append(
             f"max.message.bytes is {found.settings.get('max.message.bytes')}, but must be at least"

@@ -45,6 +45,9 @@ class Undecidable:
 
 def take_in(record: Record) -> Undecided | Undecidable:
     """What a record asks for."""
+    if record.unread is not None:
+        code = RejectCode.OVER_BOUND if record.unread.is_over_bound else RejectCode.UNREADABLE
+        return _aside(record, record.unread.reason, code)
     kind = kind_of(record.headers)
     if kind not in ("", PROPOSAL):
         return _aside(record, f"a message of the kind {kind[:100]!r}; this release reads {PROPOSAL}")

@@ -54,6 +54,12 @@ def test_partitions_and_replication_come_from_the_address() -> None:
         (Topic.PROPOSALS, "retention_bytes", "1000", "retention.bytes is 1000, but must be -1"),
         (Topic.PROPOSALS, "cleanup_policy", "compact", "cleanup.policy is compact, but must be delete"),
         (Topic.PROPOSALS, "message_timestamp_type", "CreateTime", "message.timestamp.type is CreateTime"),
+        (
+            Topic.PROPOSALS,
+            "compression_type",
+            "producer",
+            "compression.type is producer, but must be one of zstd, gzip",
+        ),
         (Topic.EVENTS, "max_message_bytes", "1048588", "max.message.bytes is 1048588, but must be at least"),
         (Topic.EVENTS, "retention_ms", "1000", "retention.ms is 1000, but must be at least 86400000"),
         (Topic.DEAD_LETTERS, "min_insync_replicas", "1", "min.insync.replicas is 1, but must be at least 2"),

@@ -2,10 +2,12 @@
 
 import pytest
 
-from headgate_bus.interface import Message, Topic
+from headgate_bus.interface import Message, Record, Topic, Unread
+from headgate_committer.intake import Undecidable, take_in
 from headgate_schemas.cloud_events import PROPOSAL, attributes
 from headgate_schemas.events import ReceiptEvent
 from headgate_schemas.operations import Append, Committed, RejectCode, Rejected
+from headgate_schemas.proposals import encode_proposal
 from support.committing.rig import TABLE, Rig
 from support.tables import add_file
 
@@ -36,6 +38,16 @@ def test_rubbish_becomes_a_dead_letter_and_a_receipt_and_the_next_proposal_commi
     assert receipts[good] == Committed(1, good)
 
 
+@pytest.mark.parametrize(("is_over_bound", "code"), [(True, RejectCode.OVER_BOUND), (False, RejectCode.UNREADABLE)])
+def test_what_stands_for_messages_that_can_not_be_read_is_no_proposal_whatever_its_bytes_are(
+    is_over_bound: bool, code: RejectCode
+) -> None:
+    body = encode_proposal(Rig().proposal(Append((add_file("a"),))))
+    taken = take_in(Record(0, 7, 1, TABLE, body, {}, Unread("it goes on and on", is_over_bound)))
+    assert isinstance(taken, Undecidable)
+    assert (taken.code, taken.reason, taken.record.body) == (code, "it goes on and on", body)
+
+
 def test_a_message_without_headers_is_set_aside_without_a_receipt() -> None:
     rig = Rig()
     rig.bus.append(Topic.PROPOSALS, [Message("", {}, b"hello")])
@@ -64,8 +76,6 @@ def test_a_proposal_for_a_table_outside_of_the_roots_is_set_aside() -> None:
 
 def test_a_key_that_is_not_the_table_is_set_aside() -> None:
     rig = Rig()
-    from headgate_schemas.proposals import encode_proposal
-
     proposal = rig.proposal(Append((add_file("a"),)))
     rig.bus.append(Topic.PROPOSALS, [Message("memory://other", {}, encode_proposal(proposal))])
     rig.settle(rig.committer())

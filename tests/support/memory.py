@@ -4,6 +4,8 @@ Arrow and DataFusion allocate natively, so only the operating system can tell: t
 process held once its imports and its preparations were done.
 """
 
+from pathlib import Path
+
 from support.isolated import run_isolated
 
 _PROLOGUE = """
@@ -39,3 +41,11 @@ def rss_growth_of(program: str, *arguments: str) -> int:
     """Run a program that calls `settled()` when it is ready; the bytes by which its peak exceeds that moment."""
     printed = run_isolated(_PROLOGUE + program + _EPILOGUE, *arguments, timeout_s=300)
     return int(printed.rpartition("peak growth: ")[2])
+
+
+def peak_bytes(pid: int) -> int:
+    """The most that a process has held so far."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    raise AssertionError("this system doesn't tell how much memory a process took")

@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from headgate_schemas.operations import Append
 from headgate_schemas.proposals import encode_proposal, new_proposal
 from headgate_table.store.interface import Store
 from headgate_table.store.open import open_store
+from support.memory import peak_bytes
 from support.torture.evidence import everything, receipts_of
 from support.torture.stage import AMBIENT, Stage, a_file, stopped
 
@@ -73,13 +73,6 @@ def rubbish(stage: Stage) -> Iterator[tuple[str, bytes, str]]:
             ("lost", claim_of(store, "lost", None, compressedBytes=10), "unreadable"),
         ):
             yield name, asked(stage, name, claim=claim), code
-
-
-def peak_bytes(pid: int) -> int:
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
-    raise AssertionError("this system doesn't tell how much memory a process took")
 
 
 @pytest.fixture

@@ -61,13 +61,14 @@ def broker_settings(
     data: str,
     login: Login | None = None,
     host: str = "127.0.0.1",
+    advertised_port: int | None = None,
 ) -> dict[str, str]:
-    """`host` is where the listeners are bound; clients are always told 127.0.0.1."""
+    """`host` is where the listeners are bound; clients are always told 127.0.0.1, and another port where a proxy stands there."""
     client = "SASL_SSL" if login else "PLAINTEXT"
     settings = SMALL | {
         "controller.quorum.bootstrap.servers": f"127.0.0.1:{controller_port}",
         "listeners": f"CLIENT://{host}:{port},INTERNAL://127.0.0.1:{internal_port},CONTROLLER://127.0.0.1:{controller_port}",
-        "advertised.listeners": f"CLIENT://127.0.0.1:{port},INTERNAL://127.0.0.1:{internal_port}",
+        "advertised.listeners": f"CLIENT://127.0.0.1:{advertised_port or port},INTERNAL://127.0.0.1:{internal_port}",
         "listener.security.protocol.map": f"CLIENT:{client},INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT",
         "log.dirs": data,
     }

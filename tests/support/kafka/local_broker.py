@@ -29,9 +29,11 @@ GENTLE_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simple
 class LocalBroker:
     """Keeps its port and its data from start to start."""
 
-    def __init__(self, folder: Path, login: Login | None = None) -> None:
+    def __init__(self, folder: Path, login: Login | None = None, *, through: int | None = None) -> None:
+        """`through` is the port of a proxy before it, which clients are told instead of its own."""
         self._folder = folder
         self._login = login
+        self._through = through
         self._java = provide_java()
         self._classpath = f"{provide_jars()}/*"
         self._log = folder / "log"
@@ -39,10 +41,15 @@ class LocalBroker:
         self._port = 0
 
     @property
+    def port(self) -> int:
+        """Its own, also where a proxy stands before it."""
+        return self._port
+
+    @property
     def address(self) -> str:
-        """Without a prefix."""
+        """Without a prefix; through the proxy, where one stands before it."""
         query = f"?{urlencode(self._login.settings(), quote_via=quote)}" if self._login else ""
-        return f"kafka://127.0.0.1:{self._port}{query}"
+        return f"kafka://127.0.0.1:{self._through or self._port}{query}"
 
     def start(self) -> None:
         """The first time, another process may take a port between our look and the start: then others are tried."""
@@ -90,6 +97,7 @@ class LocalBroker:
         self._port = port or free_port()
         settings = broker_settings(
             port=self._port,
+            advertised_port=self._through,
             internal_port=free_port(),
             controller_port=free_port(),
             data=str(self._folder / "data"),

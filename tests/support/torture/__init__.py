@@ -1,1 +1,1 @@
-"""kill -9 at random moments: real processes of the whole system, faults by a seed, and a judgement that owes nothing to our code."""
+"""Real processes of the whole system, faults by a seed, and a judgement that owes nothing to our code."""

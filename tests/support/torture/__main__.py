@@ -21,6 +21,7 @@ from support.torture.proposals_play import ProposalsPlay
 from support.torture.report import report
 from support.torture.run import torture
 from support.torture.scenes import kafka_and_s3, one_machine
+from support.torture.small_disk import as_root_of_a_namespace
 
 PRODUCERS = 4
 SHORT_KILLS = 50
@@ -29,7 +30,7 @@ PLAYS: dict[str, NewPlay] = {"proposals": partial(ProposalsPlay, producers=PRODU
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
-        prog="support.torture", description="kill -9 at random moments, over real processes"
+        prog="support.torture", description="faults at random moments, over real processes"
     )
     parser.add_argument("--minutes", type=float, help="how long blows fall")
     parser.add_argument("--kills", type=int, help=f"how many blows fall; {SHORT_KILLS} where nothing is said")
@@ -38,6 +39,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--on", choices=("kafka", "sqlite"), default="kafka", help="Kafka and S3, or one machine")
     parser.add_argument("--keep", type=Path, help="a folder that is made for logs, journals and tables of a bad run")
     given = parser.parse_args(arguments)
+    if given.on == "sqlite":
+        as_root_of_a_namespace("support.torture", arguments)
     kills = given.kills if given.kills is not None or given.minutes is not None else SHORT_KILLS
     limit = Limit(kills, None if given.minutes is None else given.minutes * 60)
     console = Console(highlight=False)

@@ -13,6 +13,7 @@ from typing import Any
 
 STOP_LIMIT_S = 60.0
 LAST_BYTES = 8192
+SKEW = "TORTURE_SKEW_S"
 TESTS = Path(__file__).resolve().parents[2]
 
 
@@ -24,6 +25,8 @@ class Child:
         self.log = folder / f"{name}.log"
         self.codes: list[int] = []
         """How its earlier runs ended; negative where a signal did it."""
+        self.skew_s = 0
+        """How far its clock is off, from its next start on."""
         self._command = list(command)
         self._environment = clean_environment() | dict(environment or {})
         self._folder = folder
@@ -58,7 +61,7 @@ class Child:
                 stdout=output,
                 stderr=output,
                 cwd=self._folder,
-                env=self._environment,
+                env=self._environment | {SKEW: str(self.skew_s)},
             )
 
     def kill(self) -> None:
@@ -85,8 +88,16 @@ class Child:
         """The exit code of the last run; None while it runs, or before it ran."""
         return None if self._process is None else self._process.poll()
 
-    def said(self) -> str:
-        return self.log.read_text(errors="replace") if self.log.exists() else ""
+    def said(self, since: int = 0) -> str:
+        """All that its log holds, or what came after so many bytes."""
+        if not self.log.exists():
+            return ""
+        with self.log.open("rb") as file:
+            file.seek(since)
+            return file.read().decode(errors="replace")
+
+    def said_bytes(self) -> int:
+        return self.log.stat().st_size if self.log.exists() else 0
 
     def last_line(self) -> str:
         """The error that it ended with, if it told of one in this run; a thread may say something more behind that."""
@@ -134,9 +145,15 @@ class Child:
 
 @contextlib.contextmanager
 def running_child(
-    name: str, command: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None
+    name: str,
+    command: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    *,
+    skew_s: int = 0,
 ) -> Iterator[Child]:
     child = Child(name, command, folder, environment)
+    child.skew_s = skew_s
     try:
         child.start()
         yield child
@@ -163,4 +180,4 @@ def worker_command(bus: str, root: str, name: str, limits: Mapping[str, int]) ->
 
 def _command(kind: str, bus: str, root: str, name: str) -> list[str]:
     where = ["--bus", bus, "--root", root]
-    return [sys.executable, "-m", "headgate", kind, *where, "--id", name, "--log", "json"]
+    return [sys.executable, "-m", "support.torture.skewed", kind, *where, "--id", name, "--log", "json"]

@@ -14,6 +14,12 @@ class Fault(Enum):
     ZOMBIE = "committer frozen until another took over"
     RIVAL = "committer of another group at the same time"
     WORKER = "worker killed"
+    RESTART = "told to stop, and started again"
+    CUT = "connections to a server cut for a while"
+    SLOW = "connections to a server slow for a while"
+    TORN = "answers of a server torn for a while"
+    FULL = "disk full for a while"
+    CLOCK = "killed, and started again with another clock"
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,18 @@ WRITING = frozenset({"writer", "overwriter"})
 WORKERS = 2
 WRITER_PACE_S = 0.25
 OVERWRITER_PACE_S = 1.5
-WEIGHTS = {Fault.WORKER: 14, Fault.COMMITTER: 2, Fault.PRODUCER: 1, Fault.STORE: 1}
+WEIGHTS = {
+    Fault.WORKER: 14,
+    Fault.COMMITTER: 2,
+    Fault.PRODUCER: 1,
+    Fault.STORE: 1,
+    Fault.RESTART: 2,
+    Fault.CUT: 1,
+    Fault.SLOW: 1,
+    Fault.TORN: 1,
+    Fault.FULL: 1,
+    Fault.CLOCK: 2,
+}
 LIMITS = {
     "compact-after-commits": 5,
     "compact-delay-ms": 300,
@@ -82,7 +93,16 @@ AMBIENT = SystemAmbient()
 
 
 class MaintenancePlay:
-    def __init__(self, scene: Scene, seed: int, stack: ExitStack) -> None:
+    def __init__(
+        self,
+        scene: Scene,
+        seed: int,
+        stack: ExitStack,
+        *,
+        committers: int = 1,
+        spared: frozenset[str] = frozenset(),
+        hour_lasts_s: float = HOUR_LASTS_S,
+    ) -> None:
         self._scene = scene
         self._seed = seed
         with closing(open_bus(scene.bus, AMBIENT)) as bus:
@@ -90,7 +110,7 @@ class MaintenancePlay:
         self._uri, self._folder = new_table(scene)
         self._planted = plant(self._folder)
         self._watch = VersionWatch({self._uri: self._folder})
-        self._ageing = Ageing(self._folder, HOUR_LASTS_S)
+        self._ageing = Ageing(self._folder, hour_lasts_s)
         self._keeping = Keeping(self._folder)
         self._looked_s = 0.0
         self._newest = -1
@@ -101,7 +121,13 @@ class MaintenancePlay:
         self._cast = Cast(
             tables={self._uri: self._folder},
             committers=[
-                new_child(scene, "committer-0", committer_command(scene.bus, scene.root, name="committer-0"), stack)
+                new_child(
+                    scene,
+                    f"committer-{each}",
+                    committer_command(scene.bus, scene.root, name=f"committer-{each}"),
+                    stack,
+                )
+                for each in range(committers)
             ],
             producers=[self._writer(name, stack) for name in self._names],
             workers=[
@@ -110,6 +136,7 @@ class MaintenancePlay:
                 )
                 for each in range(WORKERS)
             ],
+            spared=spared,
         )
 
     @property
@@ -124,6 +151,11 @@ class MaintenancePlay:
     def pause_s(self) -> tuple[float, float]:
         """A worker that is killed before it has begun shows little."""
         return (0.5, 2.5)
+
+    @property
+    def clocks_apart_s(self) -> int:
+        """Less than the age below which nothing is cleaned: a file that is on its way must not look as old as that."""
+        return 600
 
     def look(self) -> None:
         self._watch.look()

@@ -18,6 +18,8 @@ class Limit:
 class Outcome:
     """What a run did, and what it broke."""
 
+    possible: frozenset[Fault] = frozenset()
+    """What could have befallen it."""
     blows: Counter[Fault] = field(default_factory=Counter)
     ended_by_themselves: Counter[str] = field(default_factory=Counter)
     """By the first words of what they said."""

@@ -26,6 +26,8 @@ class Cast:
     """These end with 0 when they are told to stop and all that they proposed is answered."""
     workers: list[Child] = field(default_factory=list)
     rival: Child | None = None
+    spared: frozenset[str] = frozenset()
+    """Names of those that no blow hits, so that something is seen to work all the time."""
 
     @property
     def children(self) -> list[Child]:
@@ -44,6 +46,11 @@ class Play(Protocol):
     @property
     def pause_s(self) -> tuple[float, float]:
         """How long the system is left alone between two blows, at least and at most."""
+        ...
+
+    @property
+    def clocks_apart_s(self) -> int:
+        """How far the clock of a process may be off."""
         ...
 
     def look(self) -> None:
@@ -79,5 +86,12 @@ def new_child(scene: Scene, name: str, command: list[str], stack: ExitStack) -> 
 
 def weights_on(scene: Scene, weights: Mapping[Fault, int]) -> Mapping[Fault, int]:
     """Without the faults that hit what the scene doesn't have."""
-    hit = {Fault.BROKER: "broker", Fault.STORE: "store"}
-    return {fault: weight for fault, weight in weights.items() if fault not in hit or hit[fault] in scene.servers}
+    there = {
+        Fault.BROKER: "broker" in scene.servers,
+        Fault.STORE: "store" in scene.servers,
+        Fault.CUT: bool(scene.lines),
+        Fault.SLOW: bool(scene.lines),
+        Fault.TORN: bool(scene.lines),
+        Fault.FULL: scene.disk is not None,
+    }
+    return {fault: weight for fault, weight in weights.items() if there.get(fault, True)}

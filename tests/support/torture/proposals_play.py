@@ -39,6 +39,12 @@ WEIGHTS = {
     Fault.BROKER: 2,
     Fault.ZOMBIE: 3,
     Fault.RIVAL: 1,
+    Fault.RESTART: 2,
+    Fault.CUT: 2,
+    Fault.SLOW: 1,
+    Fault.TORN: 2,
+    Fault.FULL: 2,
+    Fault.CLOCK: 2,
 }
 """A broker takes seconds to come back, and a rival costs every other committer its place."""
 AMBIENT = SystemAmbient()
@@ -76,6 +82,11 @@ class ProposalsPlay:
     @property
     def pause_s(self) -> tuple[float, float]:
         return (0, 0.8)
+
+    @property
+    def clocks_apart_s(self) -> int:
+        """No clock decides anything that is proposed here."""
+        return 6 * 3600
 
     def look(self) -> None:
         self._watch.look()

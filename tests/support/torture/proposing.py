@@ -18,6 +18,7 @@ from headgate_producer.ticket import Ticket
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.operations import Committed, Duplicate, Receipt, Rejected
 from headgate_table.errors import OutcomeUnknown
+from support.torture.clocks import skewed_ambient
 from support.torture.journal import Journal, Told, read_journal
 from support.torture.workload import Names, Work
 
@@ -182,7 +183,9 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     journal = Journal(Path(told.journal))
     try:
-        with Producer(told.bus, told.table, author=told.name, storage=told.storage) as producer:
+        with Producer(
+            told.bus, told.table, author=told.name, storage=told.storage, ambient=skewed_ambient()
+        ) as producer:
             has_all = Proposer(told, _work(told, producer), producer, journal).run(stopping)
     except HeadgateError as error:
         sys.stderr.write(f"Error: {error}\n")

@@ -1,9 +1,10 @@
-"""What a run tells in the end: kills by kind, what was proposed, and the verdict."""
+"""What a run tells in the end: faults by kind, what was proposed, and the verdict."""
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from support.torture.faults import Fault
 from support.torture.outcome import Outcome
 
 SHOWN = 30
@@ -14,6 +15,11 @@ def report(outcome: Outcome, repeat: str) -> RenderableType:
     for fault, count in outcome.blows.most_common():
         slowest = outcome.slowest_recovery_s.get(fault)
         faults.add_row(fault.value, str(count), "" if slowest is None else f"{slowest:.1f} s")
+    for fault in Fault:
+        if fault in outcome.possible and not outcome.blows[fault]:
+            faults.add_row(fault.value, "0", style="red")
+        elif fault not in outcome.possible:
+            faults.add_row(fault.value, "not on this scene", style="dim")
     faults.add_row("together", str(sum(outcome.blows.values())), style="bold")
     for what, count in outcome.ended_by_themselves.most_common():
         faults.add_row(f"ended by itself: {what}", str(count), style="dim")

@@ -4,9 +4,12 @@ import contextlib
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import assert_never
 
 from support.torture.children import Child
+from support.torture.damage import Damage
 from support.torture.faults import Blow, Fault, blows
+from support.torture.line import Weather
 from support.torture.outcome import Limit, Outcome
 from support.torture.play import NewPlay, Play
 from support.torture.scenes import Scene
@@ -22,6 +25,8 @@ QUIET_LIMIT_S = 180.0
 OVERTIME_LIMIT_S = 240.0
 RESTART_PAUSE_S = 0.3
 WATCH_EVERY_S = 0.25
+CLOCKS = (-1.0, -0.1, 0.1, 1.0)
+"""How far a clock is off, as a part of what a play allows."""
 _READY = {
     "committer": "committer_started",
     "producer": "proposing",
@@ -56,6 +61,8 @@ class Run:
         self._scene = scene
         self._outcome = outcome
         self._tell = tell
+        outcome.possible = frozenset(play.weights)
+        self._damage = Damage(scene, play.cast.children, self._wait)
         self._watched_s = 0.0
         self._down: dict[Child, float] = {}
         """Until when a child that was killed, or ended, stays away."""
@@ -104,13 +111,27 @@ class Run:
             case Fault.WORKER:
                 self._kill_child(self._cast.workers, blow)
             case Fault.BROKER:
-                self._kill_server("broker", blow)
+                self._damage.kill_server("broker", blow)
             case Fault.STORE:
-                self._kill_server("store", blow)
+                self._damage.kill_server("store", blow)
             case Fault.ZOMBIE:
                 self._freeze(blow)
             case Fault.RIVAL:
                 self._let_rival_work()
+            case Fault.RESTART:
+                self._restart(blow)
+            case Fault.CLOCK:
+                self._set_clock(blow)
+            case Fault.CUT:
+                self._damage.spoil_line(Weather.CUT, blow)
+            case Fault.SLOW:
+                self._damage.spoil_line(Weather.SLOW, blow)
+            case Fault.TORN:
+                self._damage.spoil_line(Weather.TORN, blow)
+            case Fault.FULL:
+                self._damage.fill_disk()
+            case _:
+                assert_never(blow.fault)
         if blow.waits_for_recovery:
             if blow.fault is Fault.WORKER:
                 self._wait(lambda: self._tasks_done > tasks_before, "a worker has done a task again")
@@ -119,18 +140,37 @@ class Run:
             slowest = self._outcome.slowest_recovery_s
             slowest[blow.fault] = max(slowest.get(blow.fault, 0.0), time.monotonic() - struck_s)
 
-    def _kill_child(self, children: list[Child], blow: Blow) -> None:
-        running = [child for child in children if child.is_running] or children
+    def _kill_child(self, children: list[Child], blow: Blow) -> Child:
+        possible = [child for child in children if child.name not in self._cast.spared]
+        running = [child for child in possible if child.is_running] or possible
         victim = running[int(blow.victim * len(running))]
         victim.kill()
         self._down[victim] = time.monotonic() + blow.down_s
+        return victim
 
-    def _kill_server(self, name: str, blow: Blow) -> None:
-        server = self._scene.servers[name]
-        server.kill()
-        until_s = time.monotonic() + blow.down_s
-        self._wait(lambda: time.monotonic() >= until_s, f"the {name} stays away")
-        server.start()
+    def _set_clock(self, blow: Blow) -> None:
+        """It begins again on a machine whose clock is off, and stays there until a later blow of this kind hits it."""
+        victim = self._kill_child(self._cast.children, blow)
+        victim.skew_s = int(CLOCKS[int(blow.after_s * 1000) % len(CLOCKS)] * self._play.clocks_apart_s)
+
+    def _restart(self, blow: Blow) -> None:
+        """As a deployment does it: it gives up its place by itself, with 0, and comes back."""
+
+        def possible() -> list[Child]:
+            return [
+                child for child in self._cast.children if child.name not in self._cast.spared and self._begun(child)
+            ]
+
+        self._wait(lambda: bool(possible()), "somebody is at work who can be told to stop")
+        victims = possible()
+        victim = victims[int(blow.victim * len(victims))]
+        self._left.append(victim)
+        victim.tell_to_stop()
+        self._wait(lambda: not victim.is_running, f"{victim.name} leaves", QUIET_LIMIT_S)
+        self._left.remove(victim)
+        if victim.code() != 0:
+            self._note_end(victim)  # an earlier blow may have cost it its place, or its bus, meanwhile
+        self._down[victim] = time.monotonic() + blow.down_s
 
     def _freeze(self, blow: Blow) -> None:
         """Long enough that another takes over what the frozen one held, so that it wakes up as a zombie."""
@@ -259,11 +299,13 @@ class Run:
     def _wait_until_at_work(self, children: Sequence[Child]) -> None:
         """From then on each knows what to do when it is told to stop."""
         self._wait(
-            lambda: all(
-                child.is_running and child.has_said(_READY[child.name.partition("-")[0]]) for child in children
-            ),
+            lambda: all(self._begun(child) for child in children),
             "everybody is at work",
         )
+
+    @staticmethod
+    def _begun(child: Child) -> bool:
+        return child.is_running and child.has_said(_READY[child.name.partition("-")[0]])
 
     def judge(self) -> None:
         self._play.look()

@@ -10,6 +10,8 @@ from support.kafka.fixtures import new_bus_address
 from support.kafka.local_broker import LocalBroker
 from support.servers.processes import scratch_folder
 from support.servers.versitygw import S3Server
+from support.torture.line import Line, line_to
+from support.torture.small_disk import SmallDisk, small_disk
 from support.torture.store_server import BUCKET, StoreServer
 
 
@@ -31,6 +33,10 @@ class Scene:
     """The same, as a folder of this machine."""
     storage: Mapping[str, str] = field(default_factory=dict)
     servers: Mapping[str, Server] = field(default_factory=dict)
+    lines: Mapping[str, Line] = field(default_factory=dict)
+    """What lies between processes and each server."""
+    disk: SmallDisk | None = None
+    """Where table and bus lie, if it can be full."""
     frozen_lose_their_place: bool = True
     """Whether others take over from a committer that is frozen, and not dead."""
 
@@ -51,19 +57,23 @@ def kafka_and_s3(*, partitions: int = 2, secured: bool = False, **settings: obje
     with scratch_folder("torture") as folder, contextlib.ExitStack() as stack:
         broker_folder = folder / "broker"
         broker_folder.mkdir()
-        broker = LocalBroker(broker_folder, new_login(broker_folder) if secured else None)
+        to_broker = stack.enter_context(line_to(lambda: broker.port))
+        # What it advertises leads through the line, so all that clients learn of it does.
+        broker = LocalBroker(broker_folder, new_login(broker_folder) if secured else None, through=to_broker.port)
         stack.callback(broker.stop)
         broker.start()
         store = StoreServer(folder)
         stack.callback(store.kill)
         store.start()
+        to_store = stack.enter_context(line_to(lambda: store.port))
         yield Scene(
             folder,
             new_bus_address(broker.address, partitions=partitions, **settings),
             f"s3://{BUCKET}",
             store.bucket,
-            _s3_settings(store.server),
+            _s3_settings(store.server) | {"s3_endpoint": f"http://127.0.0.1:{to_store.port}"},
             {"broker": Server(broker.kill, broker.start), "store": Server(store.kill, store.start)},
+            {"broker": to_broker, "store": to_store},
         )
 
 
@@ -78,12 +88,17 @@ def shared_servers(address: str, server: S3Server, bucket: str, **settings: obje
 
 @contextlib.contextmanager
 def one_machine(*, partitions: int = 2) -> Iterator[Scene]:
-    with scratch_folder("torture") as folder:
-        lake = folder / "lake"
+    with scratch_folder("torture") as folder, small_disk(folder / "disk") as disk:
+        lake = folder / "disk/lake"
         lake.mkdir()
         # A file's lock frees the place when its holder dies, and not before.
         yield Scene(
-            folder, f"sqlite://{folder}/bus.db?partitions={partitions}", str(lake), lake, frozen_lose_their_place=False
+            folder,
+            f"sqlite://{folder}/disk/bus.db?partitions={partitions}",
+            str(lake),
+            lake,
+            disk=disk,
+            frozen_lose_their_place=False,
         )
 
 

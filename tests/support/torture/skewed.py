@@ -1,0 +1,17 @@
+"""`python -m support.torture.skewed ARGUMENTS`: the `headgate` command on a machine whose clock is off by TORTURE_SKEW_S."""
+
+import sys
+
+from headgate import __main__ as headgate
+from headgate.cli.session import Session
+from support.torture.clocks import skewed_ambient
+
+
+def main() -> int:
+    # A command gets its clock from there and from nowhere else; nothing that is shipped knows of this.
+    Session.ambient = property(lambda session: skewed_ambient())  # type: ignore[assignment]
+    return headgate.main()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -15,7 +15,7 @@ PIP := $(PY) -m pip --disable-pip-version-check install --quiet
 LIBRARIES := $(VENV)/.libraries
 READY := $(VENV)/.ready
 RUNNING := $(VENV)/.running
-BENCHMARKS := $(filter-out _%,$(notdir $(basename $(wildcard benchmarks/*.py))))
+BENCHMARKS := $(filter-out _% soak,$(notdir $(basename $(wildcard benchmarks/*.py))))
 
 # Three attempts, since networks fail; pip itself checks the hashes and keeps its cache.
 define retry
@@ -72,10 +72,15 @@ fuzz: $(READY) ## mutated Milvus manifests, or messages (KIND=messages): read or
 	@$(PY) tests/tooling/fuzz.py $(addprefix --kind=,$(KIND)) $(addprefix --files=,$(FILES)) $(addprefix --seed=,$(SEED))
 
 .PHONY: torture
-torture: $(READY) ## kill -9 of every part at random moments, over real processes (PLAY=maintenance, MINUTES=n or KILLS=n, SEED=n, ON=sqlite, KEEP=DIR)
+torture: $(READY) ## kills, freezes, bad lines, full disks and wrong clocks at random moments, over real processes (PLAY=maintenance, MINUTES=n or KILLS=n, SEED=n, ON=sqlite, KEEP=DIR)
 	@PYTHONPATH="tests$${PYTHONPATH:+:$$PYTHONPATH}" $(PY) -m support.torture $(addprefix --play=,$(PLAY)) \
 	  $(addprefix --minutes=,$(MINUTES)) $(addprefix --kills=,$(KILLS)) $(addprefix --seed=,$(SEED)) \
 	  $(addprefix --on=,$(ON)) $(addprefix --keep=,$(KEEP))
+
+.PHONY: soak
+soak: $(VENV)/.bench ## steady work with restarts now and then: do memory, files, threads, lag and log stay flat? (MINUTES=30, ON=kafka, SEED=n, INTO=DIR)
+	@$(PY) benchmarks/soak.py $(addprefix --minutes=,$(MINUTES)) \
+	  $(addprefix --seed=,$(SEED)) $(addprefix --on=,$(ON)) $(addprefix --into=,$(INTO))
 
 .PHONY: page-pictures
 page-pictures: $(READY) ## the pictures of the live page in docs/images, made anew by a browser

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from _measuring import Measured, repeat_counted
+from _measuring import Measured, repeat
 from _tables import COLUMNS, PARTITION, headgate_entries, make_delta, path_of
 
 PATHS = {
@@ -94,7 +94,7 @@ def _compact_headgate(folder: str, runs: int, *, full: bool) -> Measured:
     from headgate_table.table import Table
 
     _import_what_is_used()
-    with _copies(folder) as (place, prepare):
+    with copies(folder) as (place, prepare):
 
         def work() -> str:
             table = Table.open(place(), resources=_fresh_resources())
@@ -102,7 +102,7 @@ def _compact_headgate(folder: str, runs: int, *, full: bool) -> Measured:
             assert isinstance(receipt, Committed), receipt
             return _result(table)
 
-        return repeat_counted(runs, prepare, work)
+        return repeat(runs, prepare, work)
 
 
 def compact_by_worker(folder: str, runs: int) -> Measured:
@@ -119,7 +119,7 @@ def compact_by_worker(folder: str, runs: int) -> Measured:
 
     _import_what_is_used()
     ambient = SystemAmbient()
-    with _copies(folder) as (place, prepare), tempfile.TemporaryDirectory(prefix="headgate-bus-") as bus_folder:
+    with copies(folder) as (place, prepare), tempfile.TemporaryDirectory(prefix="headgate-bus-") as bus_folder:
         address = f"sqlite:///{bus_folder}/bus.db"
         bus = open_bus(address, ambient)
         bus.prepare()
@@ -138,7 +138,7 @@ def compact_by_worker(folder: str, runs: int) -> Measured:
             return _result(table)
 
         with committing(address):
-            measured = repeat_counted(runs, prepare, work)
+            measured = repeat(runs, prepare, work)
         tables.close()
         bus.close()
         return measured
@@ -147,14 +147,14 @@ def compact_by_worker(folder: str, runs: int) -> Measured:
 def checkpoint_delta(folder: str, runs: int) -> Measured:
     from deltalake import DeltaTable
 
-    with _copies(folder) as (place, prepare):
+    with copies(folder) as (place, prepare):
 
         def work() -> str:
             table = DeltaTable(place())
             table.create_checkpoint()
             return f"checkpoint at {table.version()}"
 
-        return repeat_counted(runs, prepare, work)
+        return repeat(runs, prepare, work)
 
 
 def _import_what_is_used() -> None:
@@ -179,7 +179,7 @@ def _result(table: Any) -> str:
 
 
 @contextmanager
-def _copies(folder: str) -> Iterator[tuple[Callable[[], str], Callable[[], None]]]:
+def copies(folder: str) -> Iterator[tuple[Callable[[], str], Callable[[], None]]]:
     """Where the newest copy of the table is, and what makes one: of links, since nothing is ever written in place."""
     scratch = tempfile.mkdtemp(prefix="copies-", dir=Path(folder).parent)
     places: list[str] = []

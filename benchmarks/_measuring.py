@@ -8,12 +8,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import psutil
 
 SAMPLE_EVERY_S = 0.002
+LIMIT_S = 60.0
+"""A figure takes no further runs after so much time."""
 
 
 @dataclass(frozen=True)
@@ -23,10 +25,16 @@ class Measured:
     seconds: tuple[float, ...]
     peak_bytes: int
     result: str
+    processor_seconds: tuple[float, ...]
+    """Of all threads of the process. On a busy machine they say more than the clock."""
 
     @property
     def median_s(self) -> float:
         return statistics.median(self.seconds)
+
+    @property
+    def processor_median_s(self) -> float:
+        return statistics.median(self.processor_seconds)
 
 
 class _Peak(threading.Thread):
@@ -65,27 +73,15 @@ def repeat(runs: int, prepare: Callable[[], object], work: Callable[[], str]) ->
     peak.start()
     result = work()
     peak_bytes = peak.stop()
-    seconds = []
-    for _ in range(runs):
+    seconds: list[float] = []
+    processor_seconds: list[float] = []
+    while len(seconds) < runs and sum(seconds) < LIMIT_S:
         prepare()
-        start = time.perf_counter()
+        start, processor_start = time.perf_counter(), time.process_time()
         result = work()
         seconds.append(time.perf_counter() - start)
-    return Measured(tuple(seconds), peak_bytes, result)
-
-
-def repeat_counted(runs: int, prepare: Callable[[], object], work: Callable[[], str]) -> Measured:
-    """The result also tells the processor time of the last run: on a busy machine it says more than the clock."""
-    spent = 0.0
-
-    def counted() -> str:
-        nonlocal spent
-        before = time.process_time()
-        result = work()
-        spent = time.process_time() - before
-        return f"{result}, {spent:.2f} s of processor"
-
-    return repeat(runs, prepare, counted)
+        processor_seconds.append(time.process_time() - processor_start)
+    return Measured(tuple(seconds), peak_bytes, result, tuple(processor_seconds))
 
 
 def in_own_process(program: Path, *arguments: str, limit_s: int = 1800) -> Measured | str:
@@ -101,8 +97,8 @@ def in_own_process(program: Path, *arguments: str, limit_s: int = 1800) -> Measu
     if done.returncode != 0:
         return (done.stderr.strip().splitlines() or ["failed without a word"])[-1][:200]
     body = json.loads(done.stdout.strip().splitlines()[-1])
-    return Measured(tuple(body["seconds"]), body["peak_bytes"], body["result"])
+    return Measured(tuple(body["seconds"]), body["peak_bytes"], body["result"], tuple(body["processor_seconds"]))
 
 
 def report(measured: Measured) -> None:
-    print(json.dumps({"seconds": measured.seconds, "peak_bytes": measured.peak_bytes, "result": measured.result}))
+    print(json.dumps(asdict(measured)))

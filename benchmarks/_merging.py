@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from _measuring import Measured, repeat_counted
+from _measuring import Measured, repeat
 
 PATHS = {
     "headgate": "Merging(table, ArrowEngine(...), ambient).merge(MergeLimits(target), ThreadPoolExecutor(2))",
@@ -70,7 +70,7 @@ def merge_headgate(sources: str, target_bytes: int, runs: int) -> Measured:
         assert report.merged_files == len(names), report.message
         return f"{report.merge_groups} outputs, {report.merged_size_bytes / 1e6:,.0f} MB"
 
-    return repeat_counted(runs, prepare, work)
+    return repeat(runs, prepare, work)
 
 
 def merge_delta(sources: str, target_bytes: int, runs: int) -> Measured:
@@ -91,7 +91,7 @@ def merge_delta(sources: str, target_bytes: int, runs: int) -> Measured:
         size = sum(path.stat().st_size for path in Path(folder).glob("part-*"))
         return f"{metrics['numFilesAdded']} outputs, {size / 1e6:,.0f} MB"
 
-    return repeat_counted(runs, prepare, work)
+    return repeat(runs, prepare, work)
 
 
 MERGES: dict[str, Callable[[str, int, int], Measured]] = {"headgate": merge_headgate, "delta-rs": merge_delta}

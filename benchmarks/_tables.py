@@ -156,6 +156,16 @@ def make_iceberg(folder: str, files: int) -> None:
     (Path(folder) / "metadata_location").write_text(table.metadata_location)
 
 
+def iceberg_table(folder: str) -> Any:
+    """The table as it was made, for writing: new files lie beside those that there are, which stay as they are."""
+    from pyiceberg.catalog.memory import InMemoryCatalog
+
+    location = (Path(folder) / "metadata_location").read_text()
+    catalog = InMemoryCatalog("append", warehouse=f"file://{folder}")
+    catalog.create_namespace("lake")
+    return catalog.register_table("lake.events", location)
+
+
 def iceberg_append(table: Any, folder: str, numbers: Sequence[int], salt: str = "part") -> None:
     with table.transaction() as transaction, transaction.update_snapshot().fast_append() as append:
         for number in numbers:

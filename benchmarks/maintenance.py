@@ -50,7 +50,7 @@ def _compact(options: argparse.Namespace, scratch: Path) -> None:
     for name, path in COMPACTION_PATHS.items():
         print(f"  {name}: {path}")
     print()
-    _print_row(("files", "engine", "median s", "fastest", "ratio", "peak MB", "result"))
+    _print_row(("files", "engine", "median s", "fastest", "ratio", "processor s", "peak MB", "result"))
     for files in _numbers(options.compact_files):
         first: Measured | None = None
         for engine, (make, _) in COMPACTIONS.items():
@@ -59,7 +59,7 @@ def _compact(options: argparse.Namespace, scratch: Path) -> None:
                 make(str(table), files)
             measured = in_own_process(Path(__file__), "compact", engine, str(table), "0", str(options.runs))
             if isinstance(measured, str):
-                _print_row((f"{files:,}", engine, "failed", "-", "-", "-", measured))
+                _print_row((f"{files:,}", engine, "failed", "-", "-", "-", "-", measured))
                 continue
             first = first or measured
             _print_row(
@@ -69,6 +69,7 @@ def _compact(options: argparse.Namespace, scratch: Path) -> None:
                     f"{measured.median_s:,.2f}",
                     f"{min(measured.seconds):,.2f}",
                     f"{measured.median_s / first.median_s:.2f}x",
+                    f"{measured.processor_median_s:,.2f}",
                     f"{measured.peak_bytes / 1e6:,.0f}",
                     measured.result,
                 )
@@ -79,7 +80,21 @@ def _merge(options: argparse.Namespace, scratch: Path) -> None:
     for name, path in PATHS.items():
         print(f"  {name}: {path}")
     print()
-    _print_row(("files", "MB", "target MiB", "engine", "median s", "fastest", "MB/s", "ratio", "peak MB", "result"))
+    _print_row(
+        (
+            "files",
+            "MB",
+            "target MiB",
+            "engine",
+            "median s",
+            "fastest",
+            "MB/s",
+            "ratio",
+            "processor s",
+            "peak MB",
+            "result",
+        )
+    )
     for files in _numbers(options.merge_files):
         sources = str(scratch / f"sources-{files}")
         make_sources(sources, files)
@@ -91,7 +106,7 @@ def _merge(options: argparse.Namespace, scratch: Path) -> None:
                 measured = in_own_process(Path(__file__), "merge", *asked)
                 cells = (f"{files:,}", f"{size / 1e6:,.0f}", f"{target:,}", engine)
                 if isinstance(measured, str):
-                    _print_row((*cells, "failed", "-", "-", "-", "-", measured))
+                    _print_row((*cells, "failed", "-", "-", "-", "-", "-", measured))
                     continue
                 first = first or measured
                 _print_row(
@@ -101,6 +116,7 @@ def _merge(options: argparse.Namespace, scratch: Path) -> None:
                         f"{min(measured.seconds):,.2f}",
                         f"{size / 1e6 / measured.median_s:,.0f}",
                         f"{measured.median_s / first.median_s:.2f}x",
+                        f"{measured.processor_median_s:,.2f}",
                         f"{measured.peak_bytes / 1e6:,.0f}",
                         measured.result,
                     )

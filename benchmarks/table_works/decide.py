@@ -1,0 +1,79 @@
+"""Deciding: what a committer does with a hundred proposals in memory, for a table that it holds.
+
+From proposals to the version's actions, with what has to be looked up for them; nothing is written. Time and memory are
+what a committer promises of a table with a million live files.
+"""
+
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from _measuring import Measured, repeat
+from _tables import PARTITION, partition_of, path_of
+from table_works.work import DELTA, HEADGATE, ICEBERG, HasNone, Task, Work, large_sizes
+
+if TYPE_CHECKING:
+    from headgate_committer.grouping import Item
+
+PROPOSALS = 100
+_NO_COMMITTER = HasNone("no committer: every writer decides by itself, which the work append measures")
+
+
+def _headgate(task: Task) -> Measured:
+    from headgate_committer.version_log import VersionLog
+    from headgate_schemas.ambient import SystemAmbient
+    from headgate_schemas.sources import Source
+    from headgate_table.avro import decode  # noqa: F401  # imports are not part of the work
+    from headgate_table.indextables.commit_info import Settled
+    from headgate_table.indextables.log_reader import LogReader
+    from headgate_table.indextables.options import table_options
+    from headgate_table.indextables.resources import lean_resources
+    from headgate_table.store.open import StoreSettings, open_store
+
+    ambient = SystemAmbient()
+    groups = itertools.count()
+    settled = Settled(Source("benchmark", "proposals", 0), 0, PROPOSALS, ambient.now_ms())
+    waiting: list[Item] = []
+    with ThreadPoolExecutor(1) as background:
+        store = open_store(task.folder, StoreSettings(), ambient)
+        reader = LogReader(store, lean_resources(ambient.monotonic_s))
+        log = VersionLog(reader, ambient, "benchmark", table_options, background)
+
+        def prepare() -> None:
+            waiting[:] = _proposals(task.folder, next(groups), ambient.now_ms())
+
+        def work() -> str:
+            if not log.is_loaded:  # in the first run, whose memory counts and whose time doesn't
+                log.load()
+            draft = log.plan(waiting, lambda _: settled)
+            assert not isinstance(draft, tuple), draft
+            return f"version {draft.version} of {len(draft.answers)} proposals"
+
+        return repeat(task.runs, prepare, work)
+
+
+def _proposals(table: str, group: int, now_ms: int) -> "list[Item]":
+    from headgate_bus.interface import Record
+    from headgate_committer.grouping import Asked
+    from headgate_committer.intake import Undecided
+    from headgate_schemas.actions import AddFile
+    from headgate_schemas.operations import Append
+    from headgate_schemas.proposals import encode_proposal, new_proposal
+
+    items: list[Item] = []
+    for number in range(PROPOSALS):
+        path, values = path_of(number, f"decide{group}"), {PARTITION: partition_of(number)}
+        operation = Append((AddFile(path=path, partition_values=values, size=1000, modification_time=1),))
+        proposal = new_proposal(
+            operation, proposal_id=f"{group}-{number}", table=table, created_ms=now_ms, author="benchmark"
+        )
+        record = Record(0, number, now_ms, table, encode_proposal(proposal))
+        items.append(Asked(Undecided(record, proposal), operation))
+    return items
+
+
+DECIDE = Work(
+    "decide on 100 appends of one file each, in a committer that holds the table; memory: of holding it",
+    {HEADGATE: _headgate, DELTA: _NO_COMMITTER, ICEBERG: _NO_COMMITTER},
+    large_sizes,
+)

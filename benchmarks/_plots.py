@@ -1,5 +1,6 @@
 """Growth curves of what was measured, as small pictures."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,8 +28,20 @@ TABLE_CURVES = (
     Curve("partition-time", "partition", "Listing the files of one partition", "files in the table", "ms"),
     Curve("append-time", "append", "Adding 100 files", "files in the table", "ms"),
 )
-COMMIT_CURVES = (Curve("commit-rate", "writers", "Commits of one file, all writers together", "writers", "commits/s"),)
 _SIZE_IN = (5.2, 3.4)
+
+
+def commit_curves(places: Sequence[str]) -> tuple[Curve, ...]:
+    return tuple(
+        Curve(
+            f"commits-{place.replace('+', '-')}",
+            f"writers, {place}",
+            f"Commits of one file, {place}",
+            "writers",
+            "commits/s",
+        )
+        for place in places
+    )
 
 
 def draw(curves: tuple[Curve, ...], figures: Figures, folder: Path) -> list[Path]:

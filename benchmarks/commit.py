@@ -1,7 +1,7 @@
 """Many writers of one table: committed proposals a second and waits for the answer, beside delta-rs and pyiceberg.
 
     python benchmarks/commit.py [--only writers,stream] [--proposers 1,10,100,200] [--files 1,100] [--places disk,s3,s3+60ms]
-        [--engines …] [--seconds 10] [--runs 3]
+        [--engines …] [--seconds 10] [--runs 3] [--figures FILE] [--plots DIR]
 
 writers: each proposer commits, waits for the answer, and commits again. Proposers are threads of several processes. Every
 engine starts from a new empty table in the same kind of place, with the same proposers, and after a warm-up that doesn't
@@ -40,6 +40,7 @@ from _commit_engines import (
     round_trip_ms,
 )
 from _commit_services import Services
+from _figures import Figure, Figures
 from _proposers import Load, Tally, percentile
 
 PACKAGES = {HEADGATE_KAFKA: "kafka-python", DELTA: "deltalake", ICEBERG: "pyiceberg"}
@@ -64,17 +65,23 @@ class Case:
 def main() -> int:
     options = _arguments()
     _print_head(options)
+    figures = Figures(options.figures)
     with Services(options.folder) as services:
         for work in options.only:
             print(f"\n## {work}\n")
             if work == "writers":
-                _writers(services, options)
+                _writers(services, options, figures)
             else:
                 _stream(services, options)
+    if options.plots:
+        from _plots import commit_curves, draw  # matplotlib, which only plots need
+
+        for path in draw(commit_curves(PLACES), figures, options.plots):
+            print(f"drew {path}")
     return 0
 
 
-def _writers(services: Services, options: argparse.Namespace) -> None:
+def _writers(services: Services, options: argparse.Namespace, figures: Figures) -> None:
     _print_row(WRITER_COLUMNS)
     for place in options.places:
         _print_round_trip(services, place)
@@ -84,6 +91,8 @@ def _writers(services: Services, options: argparse.Namespace) -> None:
                 for engine in options.engines:
                     tally = _median(services, Case(engine, place, proposers, files), options)
                     rates[engine] = tally.committed / tally.seconds
+                    if files == 1:
+                        figures.add(Figure(f"writers, {place}", engine, proposers, rates[engine]))
                     peers = [rates[peer] for peer in (DELTA, ICEBERG) if peer in rates]
                     _print_row(_writer_cells(Case(engine, place, proposers, files), tally, peers))
                 _print_verdict(rates)
@@ -289,6 +298,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--folder", type=Path, default=None, help="a folder on the disk to measure (else a temporary one)"
     )
+    parser.add_argument(
+        "--figures", type=Path, help="a file that commits/s of one file are added to, for a run in pieces"
+    )
+    parser.add_argument("--plots", type=Path, help="a folder for plots of growth")
     return parser.parse_args()
 
 

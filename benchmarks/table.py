@@ -53,7 +53,7 @@ def main() -> int:
             _print_row(("files", "engine", "median ms", "fastest", "ratio", "processor", "peak MB", "runs", "result"))
             with work.server() as server:
                 for files in work.sizes(options.sizes):
-                    _compare(name, files, options.runs, scratch, server, figures)
+                    _compare(name, files, options, scratch, server, figures)
     print("\n## targets\n")
     for row in (HEAD, *measured_targets(figures)):
         print(f"| {' | '.join(row)} |")
@@ -72,15 +72,20 @@ def _measure_one(name: str, engine: str, folder: str, files: str, runs: str, ser
     return 0
 
 
-def _compare(name: str, files: int, runs: int, scratch: Path, server: Mapping[str, str], figures: Figures) -> None:
+def _compare(
+    name: str, files: int, options: argparse.Namespace, scratch: Path, server: Mapping[str, str], figures: Figures
+) -> None:
     work = WORKS[name]
     first: Measured | None = None
     for engine, measure in work.engines.items():
         if isinstance(measure, HasNone):
             _print_row((f"{files:,}", engine, "-", "-", "-", "-", "-", "-", f"has none: {measure.reason}"))
             continue
+        if engine == ICEBERG and files > options.pyiceberg_files:
+            _print_row((f"{files:,}", engine, "-", "-", "-", "-", "-", "-", "not run: --pyiceberg-files"))
+            continue
         folder = _made(work, engine, files, scratch)
-        asked = (name, engine, str(folder), str(files), str(runs), json.dumps(dict(server)))
+        asked = (name, engine, str(folder), str(files), str(options.runs), json.dumps(dict(server)))
         measured = in_own_process(Path(__file__), *asked)
         if isinstance(measured, str):
             _print_row((f"{files:,}", engine, "failed", "-", "-", "-", "-", "-", measured))
@@ -167,6 +172,12 @@ def _arguments() -> argparse.Namespace:
         "--figures", type=Path, help="a file that figures are added to, and those of earlier pieces read from"
     )
     parser.add_argument("--plots", type=Path, help="a folder for plots of growth")
+    parser.add_argument(
+        "--pyiceberg-files",
+        type=int,
+        default=1_000_000,
+        help="the largest table that pyiceberg is measured with: to make one of a million takes it many minutes",
+    )
     parser.add_argument("--one", nargs=6, metavar="X", help=argparse.SUPPRESS)
     return parser.parse_args()
 

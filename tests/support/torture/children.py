@@ -117,7 +117,7 @@ class Child:
             data = file.read()
         self._read_from += len(data)
         *lines, self._rest = (self._rest + data).split(b"\n")
-        events = [json.loads(line) for line in lines if line.startswith(b"{") and line.endswith(b"}")]
+        events = [event for line in lines for event in logged_events(line.decode(errors="replace"))]
         names = [event["event"] for event in events]
         self.heard.update(names)
         self.this_run.update(names)
@@ -141,6 +141,17 @@ class Child:
     def _signal(self, number: signal.Signals) -> None:
         assert self._process is not None, f"{self.name} was never started"
         self._process.send_signal(number)
+
+
+def logged_events(line: str) -> Iterator[dict[str, Any]]:
+    """What a line of a log tells; two where a process was killed before it had ended the first, nothing of a torn one."""
+    decoder, at = json.JSONDecoder(), 0
+    while line.startswith("{", at):
+        try:
+            event, at = decoder.raw_decode(line, at)
+        except ValueError:
+            return
+        yield event
 
 
 @contextlib.contextmanager

@@ -1,6 +1,5 @@
 """The play of maintenance: writers and an overwriter on one table that workers compact, merge and clean, all the time."""
 
-import json
 import sys
 import time
 from collections import Counter
@@ -16,7 +15,7 @@ from headgate_schemas.ambient import SystemAmbient
 from headgate_table.table import Table
 from support.raw_log import LOG
 from support.torture.ageing import Ageing
-from support.torture.children import Child, committer_command, worker_command
+from support.torture.children import Child, committer_command, logged_events, worker_command
 from support.torture.evidence import (
     VersionWatch,
     asked_by_table,
@@ -317,10 +316,7 @@ def _logged(workers: Sequence[Child]) -> Counter[str]:
     """What workers say that they did, over all their runs."""
     deeds: Counter[str] = Counter()
     for worker in workers:
-        for line in worker.said().splitlines():
-            if not (line.startswith("{") and line.endswith("}")):
-                continue  # torn by a kill
-            event = json.loads(line)
+        for event in (event for line in worker.said().splitlines() for event in logged_events(line)):
             match event["event"]:
                 case "task_started":
                     deeds[f"{event['role']} begun"] += 1

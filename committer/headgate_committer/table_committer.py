@@ -22,6 +22,7 @@ from headgate_committer.manifest_log import ManifestLog
 from headgate_committer.sorting import sort_out
 from headgate_committer.version_log import FirstVersionDraft, VersionLog
 from headgate_schemas.ambient import Ambient
+from headgate_schemas.errors import HeadgateError
 from headgate_schemas.events import CommitEvent
 from headgate_schemas.logs import get_logger
 from headgate_schemas.measures import Measures
@@ -175,7 +176,12 @@ class TableCommitter:
         if reason is not None:
             self._log.forget()
             raise TableHeld(f"{reason}. {way_on(self.uri)}")
-        earlier = self._log.announced_since(feed.source, feed.announced)
+        try:
+            earlier = self._log.announced_since(feed.source, feed.announced)
+        except HeadgateError:
+            # Loaded is what was asked this, too: a log that is loaded is never asked again.
+            self._log.forget()
+            raise
         self._told = earlier.told
         self._commits += earlier.commits
 

@@ -30,6 +30,20 @@ MAX_TOLD = 1_000_000
 """Earlier decisions that are announced again with what their versions say; those beyond, from what is remembered."""
 
 
+@dataclass(frozen=True, slots=True)
+class ToldVersion:
+    """What the file of a version says of it."""
+
+    number: int
+    record: CommitRecord
+    event: CommitEvent
+
+    def receipts(self, source: Source) -> dict[int, Receipt]:
+        """Of proposals of the source, by offset."""
+        settled = self.record.settled
+        return receipts_of(self.number, self.record) if settled is not None and settled.source == source else {}
+
+
 @dataclass(slots=True)
 class Held:
     """What is known of the table. `log` is replaced, never changed, except for its delta, which grows with `applied`."""
@@ -101,8 +115,8 @@ class TableLog:
         held.memory.apply(body.version, body.actions, record)
         return held
 
-    def follow(self) -> list[CommitEvent]:
-        """Take in what others have written since. Raises `Overtaken` when one of them has a later term."""
+    def follow(self) -> list[ToldVersion]:
+        """Take in what others have written since, and what it says. Raises `Overtaken` when one of them has a later term."""
         held = self._known()
         before = held.log.version
         log = self.reader.advance(held.log)
@@ -112,10 +126,12 @@ class TableLog:
         if self.reader.metadata(log).id != held.metadata.id:
             self.load()  # another table took the place of the one we knew
             return []
+        # Before anything moves: where it can't be read now, the next look begins at the same version.
+        told = self._told(range(before + 1, log.version + 1))
         advance(held.memory, self.reader, log)
         self._check_term(held.memory)
         self._move(replace(log, delta=log.delta.copy()))
-        return [event for _, _, event in self._told(range(before + 1, log.version + 1))]
+        return told
 
     def is_shared_with_states(self) -> bool:
         """Whether somebody may number versions by states alone: then a number is free only if it has no state either."""
@@ -145,35 +161,26 @@ class TableLog:
         while last >= 0 and len(told) < MAX_TOLD:
             first = max(0, last - _BATCH + 1)
             found = self._told(range(first, last + 1))
-            for version, record, event in reversed(found):
-                settled = record.settled
+            for version in reversed(found):
+                settled = version.record.settled
                 if settled is not None and settled.source == source and settled.next_offset <= committed:
                     return told, commits[::-1]
-                if settled is not None and settled.source == source:
-                    commits.append(event)
-                    told |= receipts_of(version, record)
+                commits += [version.event] if settled is not None and settled.source == source else []
+                told |= version.receipts(source)
             if len(found) < last - first + 1:
                 break  # earlier versions were cleaned up
             last = first - 1
         return told, commits[::-1]
 
-    def told_by(self, versions: Sequence[int], source: Source) -> dict[int, Receipt]:
-        """What these versions say about proposals of the source, by offset."""
-        told: dict[int, Receipt] = {}
-        for version, record, _ in self._told(versions):
-            if record.settled is not None and record.settled.source == source:
-                told |= receipts_of(version, record)
-        return told
-
-    def _told(self, versions: Sequence[int]) -> list[tuple[int, CommitRecord, CommitEvent]]:
+    def _told(self, versions: Sequence[int]) -> list[ToldVersion]:
         """What these versions say of themselves, as far as they have a file; from the newest hole on."""
-        found: list[tuple[int, CommitRecord, CommitEvent]] = []
+        found: list[ToldVersion] = []
         for version, actions in zip(versions, self.reader.resources.each(self._actions, versions), strict=True):
             if actions is None:
                 found = []
                 continue
             record = commit_record(actions) or CommitRecord()
-            found.append((version, record, commit_event(self.uri, version, actions, record)))
+            found.append(ToldVersion(version, record, commit_event(self.uri, version, actions, record)))
         return found
 
     def _actions(self, version: int) -> list[Action] | None:

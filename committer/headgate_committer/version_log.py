@@ -80,11 +80,11 @@ class VersionLog:
 
     def follow(self, source: Source) -> Earlier:
         held = self._held()
-        before = held.log.version
-        commits = self.table.follow()
+        versions = self.table.follow()
         if self.table.held is not held:
             return Earlier({}, [], is_same_table=False)
-        return Earlier(self.table.told_by(range(before + 1, held.log.version + 1), source), commits)
+        told = {offset: receipt for version in versions for offset, receipt in version.receipts(source).items()}
+        return Earlier(told, [version.event for version in versions])
 
     def before_deciding(self) -> bool:
         held = self._held()

@@ -3,13 +3,15 @@
 import pytest
 
 from headgate_bus.interface import Topic
+from headgate_committer.committer import Committer
 from headgate_committer.errors import Overtaken
 from headgate_committer.limits import CommitterLimits
+from headgate_schemas.events import CommitEvent, ReceiptEvent
 from headgate_schemas.operations import Append, Committed, Delete, Duplicate, Rejected, Writer
 from headgate_table.errors import StoreError
 from headgate_table.store.interface import ObjectInfo
 from support.committing.rig import TABLE, Rig
-from support.stores.faulty import Fault, FaultyStore, on
+from support.stores.faulty import Fault, FaultyStore, at, on
 from support.tables import add_file
 
 
@@ -231,3 +233,61 @@ def test_the_unknown_outcome_of_a_version_is_asked_about_with_the_same_body() ->
         rig.ambient.advance(seconds=20)
     assert rig.receipts()[proposal] == Committed(1, proposal)
     assert rig.table().version == 1
+
+
+def _settled_though_refused(rig: Rig, committer: Committer, store: FaultyStore, refused: int) -> bool:
+    """The store refuses the committer one call, and then no more; whether there was such a call."""
+    call = len(store.steps) + refused
+    store.plan = at(call, Fault.REFUSED)
+    for _ in range(8):
+        committer.step(0.0)
+        rig.ambient.advance(seconds=20)
+    return len(store.steps) >= call
+
+
+def _announced(rig: Rig) -> tuple[set[int], set[str]]:
+    """Versions, and proposals with a receipt."""
+    events = rig.events()
+    return (
+        {event.version for event in events if isinstance(event, CommitEvent)},
+        {event.proposal for event in events if isinstance(event, ReceiptEvent)},
+    )
+
+
+def test_a_read_that_fails_once_hides_no_version_that_a_predecessor_left_unannounced() -> None:
+    """Break: take a log for loaded although what it has to announce again could not be read."""
+    refused = 1
+    while True:
+        rig = Rig(interval=1)  # so that loading needs no version's own file
+        proposals = [rig.append("a"), rig.append("b"), rig.append("c")]
+        _dies_before_publishing(rig)
+        newest = rig.table().version
+        another = rig.append("d")
+        store = FaultyStore(rig.stores[TABLE])
+        if not _settled_though_refused(rig, rig.committer("second", stores={TABLE: store}), store, refused):
+            break
+        versions, answered = _announced(rig)
+        assert versions == set(range(newest + 2)), f"call {refused} was refused"
+        assert answered == {f"create-{TABLE}", *proposals, another}
+        refused += 1
+    assert refused > 5
+
+
+def test_a_read_that_fails_once_hides_no_version_of_somebody_else() -> None:
+    """Break: take versions in before what they say could be read."""
+    refused = 1
+    while True:
+        rig = Rig()
+        store = FaultyStore(rig.stores[TABLE])
+        committer = rig.committer("first", stores={TABLE: store}, caches=False)
+        rig.settle(committer)
+        for name in ("theirs", "theirs, too"):
+            rig.table().commit(Append((add_file(name),)))
+        proposal = rig.append("ours")
+        if not _settled_though_refused(rig, committer, store, refused):
+            break
+        versions, answered = _announced(rig)
+        assert versions == {0, 1, 2, 3}, f"call {refused} was refused"
+        assert answered == {f"create-{TABLE}", proposal}
+        refused += 1
+    assert refused > 3

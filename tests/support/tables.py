@@ -73,9 +73,9 @@ class SteadyAmbient:
         pass
 
 
-def fresh_resources(parallelism: int = 8) -> ReadResources:
-    """Threads and an empty cache of their own."""
-    return new_resources(ObjectCache(lambda: 0.0), parallelism)
+def fresh_resources(parallelism: int = 8, *, caches: bool = True) -> ReadResources:
+    """Threads and an empty cache of their own, or a cache that holds nothing."""
+    return new_resources(ObjectCache(lambda: 0.0) if caches else ObjectCache(lambda: 0.0, max_bytes=0), parallelism)
 
 
 def new_table(

@@ -45,14 +45,15 @@ class AtOnce(Executor):
 class Stores:
     """Tables by address, on stores in memory that tests may wrap."""
 
-    def __init__(self, stores: Mapping[str, Store], settings: Mapping[str, str]) -> None:
+    def __init__(self, stores: Mapping[str, Store], settings: Mapping[str, str], *, caches: bool = True) -> None:
         self.stores = dict(stores)
         self._settings = dict(settings)
+        self._caches = caches
 
     def reader(self, uri: str) -> LogReader:
         if uri not in self.stores:
             raise NotServed(f"{uri} lies outside of the roots that this committer serves")
-        return LogReader(self.stores[uri], fresh_resources())
+        return LogReader(self.stores[uri], fresh_resources(caches=self._caches))
 
     def options(self, configuration: Mapping[str, str]) -> TableOptions:
         return table_options(configuration, self._settings)
@@ -85,8 +86,9 @@ class Rig:
         bus: MemoryBus | None = None,
         ambient: Ambient | None = None,
         background: Executor | None = None,
+        caches: bool = True,
     ) -> Committer:
-        tables = Stores({**self.stores, **(stores or {})}, self.settings)
+        tables = Stores({**self.stores, **(stores or {})}, self.settings, caches=caches)
         return Committer(
             bus or self.bus.again(),
             tables,

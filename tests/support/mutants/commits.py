@@ -138,6 +138,15 @@ MUTANTS = (
         (f"{_RULES}02_epochs_and_folding.py", f"{_RULES}10_receipts.py"),
     ),
     Mutant(
+        "half-loaded-log-kept",
+        Rule.FOLDING,
+        "A log is taken for loaded although what it has to announce again could not be read.",
+        _TABLE_COMMITTER,
+        "            self._log.forget()\n            raise\n",
+        "            raise\n",
+        ("tests/committer/test_recovery.py",),
+    ),
+    Mutant(
         "proposal-torn",
         Rule.ORDER,
         "Of an append with several files only the first is in the version.",

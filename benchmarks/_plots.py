@@ -50,6 +50,7 @@ def draw(curves: tuple[Curve, ...], figures: Figures, folder: Path) -> list[Path
 
     matplotlib.use("svg")
     matplotlib.rcParams["svg.hashsalt"] = "headgate"  # equal figures make equal files
+    matplotlib.rcParams["svg.fonttype"] = "none"  # letters as letters, not as drawings of them
     from matplotlib import pyplot
 
     folder.mkdir(parents=True, exist_ok=True)

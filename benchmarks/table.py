@@ -79,7 +79,7 @@ def _compare(
     first: Measured | None = None
     for engine, measure in work.engines.items():
         if isinstance(measure, HasNone):
-            _print_row((f"{files:,}", engine, "-", "-", "-", "-", "-", "-", f"has none: {measure.reason}"))
+            _print_row((f"{files:,}", engine, "-", "-", "-", "-", "-", "-", f"has {measure.reason}"))
             continue
         if engine == ICEBERG and files > options.pyiceberg_files:
             _print_row((f"{files:,}", engine, "-", "-", "-", "-", "-", "-", "not run: --pyiceberg-files"))

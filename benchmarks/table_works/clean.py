@@ -115,7 +115,7 @@ def _headgate(task: Task, *, dry_run: bool) -> Measured:
         count = report.orphaned_files_found if dry_run else report.orphaned_files_deleted
         return f"{count:,} files; requests: {requests}"
 
-    return repeat(task.runs, (lambda: None) if dry_run else _as_it_was(task), work)
+    return repeat(task.runs, _as_it_was(task), work)
 
 
 def _delta(task: Task, *, dry_run: bool) -> Measured:
@@ -124,7 +124,7 @@ def _delta(task: Task, *, dry_run: bool) -> Measured:
     def work() -> str:
         return f"{len(DeltaTable(task.folder).vacuum(KEPT_HOURS, dry_run=dry_run, full=True)):,} files"
 
-    return repeat(task.runs, (lambda: None) if dry_run else _as_it_was(task), work)
+    return repeat(task.runs, _as_it_was(task), work)
 
 
 def _headgate_looking(task: Task) -> Measured:

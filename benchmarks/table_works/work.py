@@ -24,7 +24,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class HasNone:
-    """An engine that has nothing of the kind."""
+    """An engine that has nothing of the kind; the reason says what it lacks: "no …"."""
 
     reason: str
 

@@ -75,6 +75,8 @@ def test_cleaning_finds_the_orphans_deletes_them_and_can_be_run_again(tmp_path: 
     assert result("clean-dry", folder).startswith("200 files; requests: ")
     assert result("clean", folder).startswith("200 files; requests: ")
     assert len(list(Path(folder).glob("date=*/*"))) == FILES - FILES // 10
+    assert result("clean-dry", folder).startswith("200 files; requests: ")
+    assert result("clean", folder).startswith("200 files; requests: ")
 
 
 def test_every_work_says_what_each_peer_does_or_has_none_of() -> None:

@@ -20,6 +20,13 @@ STAY = frozenset({"committer-0", "worker-0", "writer-0", "overwriter-0"})
 WEIGHTS = {Fault.RESTART: 3, Fault.WORKER: 1, Fault.COMMITTER: 1, Fault.PRODUCER: 1}
 PAUSE_S = (20.0, 60.0)
 """Between two restarts."""
+WRITER_PACE_S = 0.5
+"""Of each of four writers: a load that two cores carry with room to spare, for hours."""
+TABLE_SETTINGS = {
+    "headgate.coordinator.dedupe.window": "1",
+    "headgate.coordinator.dedupe.maxIds": "1000",
+}
+"""What a table remembers of its past fills up to bounds, and each state carries it; with the largest, it fills for days."""
 HOUR_LASTS_S = 20.0
 """Of the age that the table's files are given: cleaning works all the time, at the floors that tables have."""
 
@@ -35,7 +42,16 @@ class SoakPlay(MaintenancePlay):
         pause_s: tuple[float, float] = PAUSE_S,
         hour_lasts_s: float = HOUR_LASTS_S,
     ) -> None:
-        super().__init__(scene, seed, stack, committers=COMMITTERS, spared=STAY, hour_lasts_s=hour_lasts_s)
+        super().__init__(
+            scene,
+            seed,
+            stack,
+            committers=COMMITTERS,
+            spared=STAY,
+            hour_lasts_s=hour_lasts_s,
+            writer_pace_s=WRITER_PACE_S,
+            table_settings=TABLE_SETTINGS,
+        )
         self._between_s = pause_s
         self._on = scene
         bus = open_bus(scene.bus, AMBIENT)

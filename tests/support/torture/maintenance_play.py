@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from headgate_bus.interface import Topic
@@ -101,16 +102,19 @@ class MaintenancePlay:
         committers: int = 1,
         spared: frozenset[str] = frozenset(),
         hour_lasts_s: float = HOUR_LASTS_S,
+        writer_pace_s: float = WRITER_PACE_S,
+        table_settings: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._scene = scene
         self._seed = seed
         with closing(open_bus(scene.bus, AMBIENT)) as bus:
             bus.prepare()
-        self._uri, self._folder = new_table(scene)
+        self._uri, self._folder = new_table(scene, table_settings)
         self._planted = plant(self._folder)
         self._watch = VersionWatch({self._uri: self._folder})
         self._ageing = Ageing(self._folder, hour_lasts_s)
         self._keeping = Keeping(self._folder)
+        self._writer_pace_s = writer_pace_s
         self._looked_s = 0.0
         self._newest = -1
         self._committed_s = 0.0
@@ -263,7 +267,7 @@ class MaintenancePlay:
             journal=str(self._journal(name)),
             storage=dict(scene.storage),
             in_flight=4,
-            pace_s=OVERWRITER_PACE_S if name == OVERWRITER else WRITER_PACE_S,
+            pace_s=OVERWRITER_PACE_S if name == OVERWRITER else self._writer_pace_s,
             writes_rows=True,
         )
         config = told.write(scene.folder / f"{name}.json")

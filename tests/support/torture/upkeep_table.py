@@ -1,6 +1,7 @@
 """The table of the maintenance play: its settings, what lies there beforehand, and what must never be touched."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,10 +45,10 @@ class Planted:
         return found
 
 
-def new_table(scene: Scene) -> tuple[str, Path]:
-    """Its address, and its folder on this machine."""
+def new_table(scene: Scene, settings: Mapping[str, str]) -> tuple[str, Path]:
+    """Its address, and its folder on this machine; `settings` are added to those of every such table."""
     uri = f"{scene.root}/{NAME}"
-    Table.create(uri, COLUMNS, ["part"], configuration=SETTINGS, storage=scene.stores)
+    Table.create(uri, COLUMNS, ["part"], configuration={**SETTINGS, **settings}, storage=scene.stores)
     return uri, scene.root_folder / NAME
 
 

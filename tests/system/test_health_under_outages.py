@@ -2,8 +2,9 @@
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from support.health import Asking
 from support.servers.processes import free_port
@@ -80,9 +81,10 @@ def folder_gone(root: Path) -> Iterator[None]:
 
 
 @contextmanager
-def bus_locked(folder: Path) -> Iterator[None]:
+def bus_locked(address: str) -> Iterator[None]:
     """Somebody else writes to the file of the bus, and doesn't come to an end."""
-    with closing(sqlite3.connect(folder / "bus.db", isolation_level=None)) as connection:
+    file = urlsplit(address).path
+    with closing(sqlite3.connect(f"file:{file}?mode=rw", uri=True, isolation_level=None)) as connection:
         connection.execute("BEGIN EXCLUSIVE")
         try:
             yield
@@ -100,13 +102,19 @@ def test_folder_and_file_are_taken_away_and_given_back() -> None:
             wait_until(lambda: "store_silent" in asking.reasons(), "the missing folder shows", SECONDS)
             assert "is no folder any more: is its disk mounted?" in asking.words()
         recovers(asking, stage)
-        with bus_locked(scene.folder):
-            wait_until(
-                lambda: bool({"unannounced", "stuck", "bus_silent"} & asking.reasons().keys()),
-                "the locked bus shows",
-                SECONDS,
-            )
-            assert asking.status("/healthz") == 200
+        without_folder = ExitStack()
+        with without_folder:
+            without_folder.enter_context(folder_gone(scene.root_folder))
+            wait_until(lambda: "store_silent" in asking.reasons(), "the missing folder shows again", SECONDS)
+            with bus_locked(scene.bus):
+                # What was proposed meanwhile is decided now, and can't be announced.
+                without_folder.close()
+                wait_until(
+                    lambda: bool({"unannounced", "stuck", "bus_silent"} & asking.reasons().keys()),
+                    "the locked bus shows",
+                    SECONDS,
+                )
+                assert asking.status("/healthz") == 200
         recovers(asking, stage)
         stopped(producer)
         stopped(committer)

@@ -32,9 +32,9 @@ def page(
         str | None, typer.Option("--log", metavar="FORM", help="How events are written: auto, console or json.")
     ] = None,
 ) -> None:
-    """Show what happens on a bus, live in a browser, until SIGTERM or SIGINT: tables, proposals, dead letters, tasks.
+    """Show a bus and its tables live in a browser.
 
-    It only reads. Without a bus it shows the tables that are named. On an address that others than this machine reach, it
+    Proposals, dead letters, what workers do, and the files of tables at any version, until SIGTERM or SIGINT. It only reads. Without a bus it shows the tables that are named. On an address that others than this machine reach, it
     asks for the token that HEADGATE_PAGE_TOKEN says, or for one that it makes and prints.
     """
     from headgate.page.serving import serving_page

@@ -193,7 +193,8 @@ class Run:
 
     @staticmethod
     def _holds(child: Child) -> bool:
-        return child.is_running and child.this_run["partition_taken"] > child.this_run["partition_lost"]
+        said = child.this_run
+        return child.is_running and said["partition_taken"] > said["partition_lost"] + said["partition_taken_away"]
 
     def _let_rival_work(self) -> None:
         """A committer of another group decides the same proposals: a mistake that must do no harm."""

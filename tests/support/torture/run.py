@@ -182,8 +182,12 @@ class Run:
         began_s = time.monotonic()
         victim.freeze()
         if self._scene.frozen_lose_their_place:
+            # What it held by its own word, the others may have had already: a member hears of its loss when it next polls.
             self._wait(
-                lambda: sum(child.heard["partition_taken"] for child in others) > before,
+                lambda: (
+                    sum(child.heard["partition_taken"] for child in others) > before
+                    or sum(map(self._held_by, others)) >= self._scene.partitions
+                ),
                 f"another committer takes over from {victim.name}, which is frozen",
                 TAKE_OVER_LIMIT_S,
             )
@@ -191,10 +195,16 @@ class Run:
             self._wait(lambda: time.monotonic() - began_s >= FROZEN_S, "it is frozen for a while")
         victim.thaw()
 
+    def _holds(self, child: Child) -> bool:
+        return self._held_by(child) > 0
+
     @staticmethod
-    def _holds(child: Child) -> bool:
+    def _held_by(child: Child) -> int:
+        """How many partitions, by its own word."""
         said = child.this_run
-        return child.is_running and said["partition_taken"] > said["partition_lost"] + said["partition_taken_away"]
+        return (
+            said["partition_taken"] - said["partition_lost"] - said["partition_taken_away"] if child.is_running else 0
+        )
 
     def _let_rival_work(self) -> None:
         """A committer of another group decides the same proposals: a mistake that must do no harm."""

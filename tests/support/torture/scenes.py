@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 from headgate_table.store.settings import StoreSettings
 from support.kafka.fixtures import new_bus_address
@@ -39,6 +40,11 @@ class Scene:
     """Where table and bus lie, if it can be full."""
     frozen_lose_their_place: bool = True
     """Whether others take over from a committer that is frozen, and not dead."""
+
+    @property
+    def partitions(self) -> int:
+        """Of proposals."""
+        return int(parse_qs(urlsplit(self.bus).query)["partitions"][0])
 
     @property
     def environment(self) -> dict[str, str]:

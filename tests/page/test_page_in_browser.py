@@ -65,6 +65,7 @@ def test_tables_are_shown_with_their_numbers_and_nobody_else_is_asked(story: Sto
 
 def test_what_happens_appears_by_itself_with_its_outcome(story: Story, browser: Browser) -> None:
     with a_page(story.bus_address) as served, reading(browser, served.address.url) as seen:
+        expect(seen.cell(events(story), "Version")).to_have_text(re.compile(r"[0-9]"))
         version = int(seen.cell(events(story), "Version").inner_text())
         story.propose(events(story), Append((add_file("new", date="2026-11-19", region="eu"),)), "sink@ingest-9")
         first = seen.flow.filter(has_text="sink@ingest-9")
@@ -89,6 +90,7 @@ def test_the_browser_comes_back_by_itself_after_the_server_was_away(story: Story
         address = stack.enter_context(a_page(story.bus_address)).address
         with reading(browser, address.url, expected=NO_ANSWER) as seen:
             expect(seen.link).to_have_text("Live")
+            expect(seen.cell(events(story), "Version")).to_have_text(re.compile(r"[0-9]"))
             version = int(seen.cell(events(story), "Version").inner_text())
             stack.close()
             expect(seen.link).to_have_text(re.compile("Reconnecting; values as of [0-9:]+"))
@@ -193,6 +195,7 @@ def test_a_table_whose_store_is_away_keeps_its_values_says_why_and_recovers(
     story: Story, browser: Browser, tmp_path: Path
 ) -> None:
     with a_page(story.bus_address) as served, reading(browser, served.address.url) as seen:
+        expect(seen.cell(events(story), "Files")).to_have_text(re.compile(r"[0-9]"))  # it was read once
         files = seen.cell(events(story), "Files").inner_text()
         log = Path(events(story))
         log.rename(tmp_path / "elsewhere")

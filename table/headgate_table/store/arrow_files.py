@@ -20,7 +20,8 @@ def arrow_file_system(store: Store) -> fs.PyFileSystem:
 
 
 class StoreFiles(fs.FileSystemHandler):  # type: ignore[misc]  # pyarrow ships no types
-    """Reads and lists. Whatever would write is refused with `NotImplementedError`."""
+    """Reads and lists. Whatever would write is refused with `NotImplementedError`, as pyarrow's own
+    file systems say that they can't do a thing."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -88,7 +88,8 @@ def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     libraries = [place for place in sys.path if place.endswith(("site-packages", "dist-packages"))]
     (environment.own / "libraries.pth").write_text("\n".join(libraries))
     rooms = tuple(f"{(ROOT / package).parent}{os.sep}" for package in WheelBuilder(str(ROOT)).config.packages)
-    (environment.own / "sitecustomize.py").write_text(WITNESS.format(rooms=rooms, log=str(environment.log)))
+    (environment.own / "witness.py").write_text(WITNESS.format(rooms=rooms, log=str(environment.log)))
+    (environment.own / "witness.pth").write_text("import witness")
     yield environment
     assert not environment.log.exists(), environment.log.read_text()
 

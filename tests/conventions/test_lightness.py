@@ -13,7 +13,6 @@ COMMAND_LINE = {"typer", "annotated_doc", "shellingham", "click"}
 """What reads options and prints help."""
 VALUES = {"annotated_types", "pydantic", "pydantic_core", "typing_extensions", "typing_inspection"}
 """By which typer itself reads the options of a command."""
-OF_THE_ENVIRONMENT = {"_distutils_hack", "__editable___headgate_finder"}
 BEYOND_THE_CORE = {"azure", "boto3", "botocore", "kafka", "py4j", "pyspark"}
 OF_SOME_PROCESSES = {"lark", "prometheus_client", "rich", "starlette", "typer", "uvicorn"}
 
@@ -35,9 +34,12 @@ def command(*words: str) -> str:
 
 def foreign(modules: frozenset[str]) -> set[str]:
     """The libraries among them, by their top names."""
-    tops = {name.partition(".")[0] for name in modules}
-    known = sys.stdlib_module_names | OURS | OF_THE_ENVIRONMENT | {"__main__"}
-    return {top for top in tops if top not in known and not top.startswith("_sysconfigdata")}
+    known = sys.stdlib_module_names | OURS | tops(loaded("pass"))  # the environment itself may load something
+    return {top for top in tops(modules) if top not in known and not top.startswith("_sysconfigdata")}
+
+
+def tops(modules: frozenset[str]) -> set[str]:
+    return {name.partition(".")[0] for name in modules}
 
 
 def test_importing_headgate_loads_itself_alone() -> None:

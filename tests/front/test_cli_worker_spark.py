@@ -1,8 +1,6 @@
 """`headgate worker` with the setting `spark`: the process starts a session of its own, merges there, and ends it."""
 
-import os
 import signal
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,6 +15,7 @@ from headgate_table.indextables.options import TableOptions
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table
 from support.cli_processes import a_process, heard
+from support.isolated import module_path
 from support.spark.session import LOOPBACK, spark_settings
 
 STORES = StoreSettings(local_durable=False)
@@ -36,7 +35,7 @@ def session_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, text in local_environment().items():
         monkeypatch.setenv(name, text)
     monkeypatch.setenv("SPARK_LOCAL_IP", LOOPBACK)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(place for place in sys.path if place))
+    monkeypatch.setenv("PYTHONPATH", module_path())
     monkeypatch.setenv("HEADGATE_WORKER_SPARK", "local[1]")
     monkeypatch.setenv("HEADGATE_WORKER_SPARK_SETTINGS", ",".join(f"{key}={text}" for key, text in settings.items()))
     return place

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from headgate_table.errors import OutcomeUnknown
-from support.producer.batch_world import BatchWorld, Fuse
+from support.fuse import Fuse
+from support.producer.batch_world import BatchWorld
 from support.stores.faulty import StepKill
 
 

@@ -11,7 +11,7 @@ from headgate_schemas.operations import Duplicate
 from headgate_schemas.proposals import decode_proposal
 from headgate_table.errors import OutcomeUnknown
 from headgate_table.table import Table
-from support.producer.batch_world import Fuse
+from support.fuse import Fuse
 from support.producer.failing_bus import FailingBus, Trouble, always, first
 from support.spark.sink_world import SinkWorld
 from support.stores.faulty import StepKill

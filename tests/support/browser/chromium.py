@@ -82,7 +82,9 @@ def _install(folder: Path, cache: Path | None) -> None:
     with tarfile.open(fileobj=io.BytesIO(packed)) as package:
         for name in ("al2023.tar.br", "fonts.tar.br"):
             with tarfile.open(fileobj=io.BytesIO(_unpacked(package, name))) as inner:
-                inner.extractall(folder, filter="data")
+                # The first 3.11 don't have it, and what was checked above doesn't need it.
+                inner.extraction_filter = getattr(tarfile, "data_filter", None)
+                inner.extractall(folder)
         program = folder / "chromium"
         program.write_bytes(_unpacked(package, "chromium.br"))
         program.chmod(0o755)

@@ -1,9 +1,9 @@
 """Processes of their own on a bus file, to be killed."""
 
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+
+from support.isolated import a_program
 
 _PROLOGUE = """
 import sys
@@ -40,18 +40,6 @@ sys.stdin.read()
 """
 
 
-@contextmanager
-def running(program: str, path: str) -> Iterator["subprocess.Popen[str]"]:
+def running(program: str, path: str) -> AbstractContextManager["subprocess.Popen[str]"]:
     """The program on the bus file at `path`; killed at the end, where it still runs."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", _PROLOGUE + program, path],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={"PYTHONPATH": ":".join(place for place in sys.path if place)},
-    )
-    with process:
-        try:
-            yield process
-        finally:
-            process.kill()
+    return a_program(_PROLOGUE + program, path)

@@ -23,6 +23,7 @@ from headgate_table.milvus.transaction import Transaction
 from headgate_table.store.open import open_store
 from headgate_table.store.settings import StoreSettings
 from support.committing.transactions import deleting
+from support.isolated import a_program
 
 WAIT_S = 120.0
 _PROGRAM = "from support.committing.many_proposers import main; main()"
@@ -74,18 +75,8 @@ class Proposing:
 @contextmanager
 def proposing(plan: Proposers) -> Iterator[Proposing]:
     """They are at work during the block."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", _PROGRAM, json.dumps(asdict(plan))],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env={"PYTHONPATH": ":".join(place for place in sys.path if place)},
-    )
-    with process:
-        try:
-            yield Proposing(process)
-        finally:
-            process.kill()
+    with a_program(_PROGRAM, json.dumps(asdict(plan)), stderr=subprocess.STDOUT) as process:
+        yield Proposing(process)
 
 
 def main() -> None:

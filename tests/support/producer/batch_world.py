@@ -1,7 +1,6 @@
 """A table, a bus, a committer that is another process, and runs of a batch job that may be killed at any step."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
@@ -17,45 +16,13 @@ from headgate_table.table import Table
 from support.ambient import FakeAmbient
 from support.bus.memory import MemoryBus
 from support.committing.rig import NO_LINGER, AtOnce, Stores
-from support.stores.faulty import Fault, FaultyStore, Step, StepKill
+from support.fuse import Fuse
+from support.stores.faulty import FaultyStore
 from support.stores.memory import MemoryStore
 from support.tables import fresh_resources
 
 TABLE = "memory://lake/clicks"
 LIMITS = BatchLimits(max_records=4, linger_s=0.0, receipt_within_s=5.0, asks=3, stalled_after_s=5.0)
-
-T = TypeVar("T")
-
-
-class Fuse:
-    """Counts the steps of a process, over all it speaks to, and ends it before or after the effect of one of them."""
-
-    def __init__(self, at: int | None = None, *, after: bool = False) -> None:
-        self.steps: list[str] = []
-        self._at = at
-        self._after = after
-        self._dead = False
-
-    def run(self, what: str, effect: Callable[[], T]) -> T:
-        if self._dead:
-            raise StepKill(Step(len(self.steps), what, "after its end"))
-        self.steps.append(what)
-        if len(self.steps) != self._at:
-            return effect()
-        self._dead = True
-        if self._after:
-            effect()
-        raise StepKill(Step(len(self.steps), what, ""))
-
-    def plan(self, step: Step) -> Fault | None:
-        """The same for a store."""
-        if self._dead:
-            return Fault.KILL_BEFORE
-        self.steps.append(f"store {step.operation} {step.key}")
-        if len(self.steps) != self._at:
-            return None
-        self._dead = True
-        return Fault.KILL_AFTER if self._after else Fault.KILL_BEFORE
 
 
 class FusedBus:

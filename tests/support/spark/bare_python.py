@@ -10,6 +10,8 @@ import sys
 import sysconfig
 from pathlib import Path
 
+from support.isolated import module_path
+
 NEEDED = ("pyspark", "py4j", "pyarrow", "numpy", "pandas", "dateutil", "six.py", "pytz", "tzdata")
 """PySpark and PyArrow with what their distributions ask for; `pyarrow.libs` and the like belong to them."""
 
@@ -56,6 +58,6 @@ def bare_environment(folder: Path, python_files: Path) -> dict[str, str]:
         "PATH": str(path),
         "PYSPARK_PYTHON": str(bare_python(folder)),
         "PYSPARK_SUBMIT_ARGS": f"--py-files {python_files} pyspark-shell",
-        "PYTHONPATH": os.pathsep.join(place for place in sys.path if place),
+        "PYTHONPATH": module_path(),
         "SPARK_LOCAL_IP": "127.0.0.1",
     }

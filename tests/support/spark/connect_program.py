@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import headgate.spark
 from headgate.spark import HeadgateTable
 from headgate_schemas.errors import InvalidInput
+from support.isolated import module_path
 from support.spark.local_lake import LocalLake
 from support.spark.session import LOOPBACK, spark_settings
 
@@ -26,7 +27,7 @@ def connected(folder: Path) -> "SparkSession":
     from pyspark.sql import SparkSession
 
     os.environ |= headgate.spark.local_environment() | {
-        "PYTHONPATH": os.pathsep.join(place for place in sys.path if place),
+        "PYTHONPATH": module_path(),
         "SPARK_LOCAL_IP": LOOPBACK,
         # Without it the port is a fixed one.
         "SPARK_TESTING": "1",

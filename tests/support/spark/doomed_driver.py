@@ -21,7 +21,9 @@ from headgate_bus.interface import Bus
 from headgate_schemas.ambient import Ambient
 from pyspark_headgate.source import HeadgateSource
 from pyspark_headgate.stream_sink import StreamWriter, stream_writer
-from support.producer.batch_world import Fuse, FusedBus
+from support.fuse import Fuse
+from support.isolated import module_path
+from support.producer.batch_world import FusedBus
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -144,7 +146,7 @@ def doomed_sink(table: str, bus: str, step: str) -> "Callable[[DataFrame, int], 
 def drive(way: str, folder: Path, table: str, bus: str, step: str) -> int:
     """Run a driver to its end, or to its death; returns how it ended."""
     command = [sys.executable, "-m", "support.spark.doomed_driver", way, str(folder), table, bus, step]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(place for place in sys.path if place)}
+    environment = os.environ | {"PYTHONPATH": module_path()}
     with subprocess.Popen(command, env=environment, start_new_session=True, stderr=subprocess.PIPE) as driver:
         try:
             _, said = driver.communicate(timeout=DRIVER_LIMIT_S)

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from unittest import mock
 
 from headgate.spark.java_home import local_environment
 from headgate_worker.merge.spark_session import spark_session
+from support.isolated import module_path
 from support.servers.processes import STOP_LIMIT_S, scratch_folder
 from support.spark.kafka_connector import connector_jars
 
@@ -49,7 +49,7 @@ def local_spark() -> "Iterator[SparkSession]":
     """Its Python processes find the modules that this one finds."""
     with scratch_folder("spark") as folder, ExitStack() as stack:
         environment = local_environment() | {
-            "PYTHONPATH": os.pathsep.join(place for place in sys.path if place),
+            "PYTHONPATH": module_path(),
             "SPARK_LOCAL_IP": LOOPBACK,
         }
         with mock.patch.dict(os.environ, environment):

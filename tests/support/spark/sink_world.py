@@ -24,7 +24,8 @@ from pyspark_headgate.write_plan import plan_write
 from support.ambient import FakeAmbient
 from support.bus.memory import MemoryBus
 from support.committing.rig import NO_LINGER, AtOnce, Stores
-from support.producer.batch_world import Fuse, FusedBus
+from support.fuse import Fuse
+from support.producer.batch_world import FusedBus
 
 QUERY = "a0b1c2d3"
 ROWS = StructType([StructField("id", LongType()), StructField("k", StringType())])

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from support.isolated import module_path
+
 T = TypeVar("T")
 
 LIMIT_S = 120
@@ -30,7 +32,7 @@ def race_processes(count: int, program: str, arguments: Sequence[str]) -> list[s
 
     It must print a line when it is ready and wait for one on its input, so that all begin together.
     """
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    environment = os.environ | {"PYTHONPATH": module_path()}
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", program, str(number), *arguments],

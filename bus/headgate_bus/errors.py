@@ -24,6 +24,17 @@ class OffsetGone(BusError):
         super().__init__(message)
 
 
+class BatchUnread(BusError):
+    """Records that can't be read, since their batch can't be. It comes again whenever they are read."""
+
+    def __init__(self, message: str, partition: int, first: int, last: int) -> None:
+        self.partition = partition
+        self.first = first
+        """Of the offsets where they lie."""
+        self.last = last
+        super().__init__(message)
+
+
 class Fenced(BusError):
     """Another process has taken this one's place. Whatever was being done must not be done again from here."""
 

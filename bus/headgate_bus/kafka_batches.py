@@ -4,42 +4,31 @@ Anybody who may write to a topic chooses the bytes of a batch. So they are unpac
 error: it would come again whenever the batch is read, and nothing behind it would ever be reached.
 """
 
-import gzip
-import zlib
 from collections.abc import Callable, Iterator
-from io import BytesIO
-from typing import Any, Protocol
+from typing import Any
 
-import zstandard
 from kafka.record.default_records import DefaultRecord, DefaultRecordBatch
 from kafka.record.util import decode_varint
 
 from headgate_bus.interface import Unread
+from headgate_bus.kafka_unpacking import MESSAGES, Unpacking, unpacked
 
-MAX_BATCH_BYTES = 16 << 20
-"""Of a batch that was unpacked. Our producers pack 256 KiB, or one message of a mebibyte at the most; other clients pack what
-shrinks into a mebibyte. A hostile batch of that size unpacks to tens of gigabytes."""
-MAX_WINDOW_BYTES = 8 << 20
-"""What a decompressor may need to look back. Levels up to 19 need no more; a hostile frame may ask for gigabytes."""
 MAX_HEADERS = 1_000
 """Those of a record that are read. Ours have nine; in a batch there is room for millions, each a hundred times its size in memory."""
-CHUNK_BYTES = 128 << 10
 CURRENT_FORMAT = 2
 """Of batches, since Kafka 0.11."""
-NOT_PACKED, GZIP, ZSTD = DefaultRecordBatch.CODEC_NONE, DefaultRecordBatch.CODEC_GZIP, DefaultRecordBatch.CODEC_ZSTD
 
 
 class UnreadBytes(bytes):
     """In the place of a record's value: a batch as it came, because of records in it that can't be read."""
 
-    unread: Unread
+    fault: Unread
+    first: int
+    """Of the offsets where they lie."""
+    last: int
 
 
-class _Stream(Protocol):
-    def read(self, size: int) -> bytes: ...
-
-
-def records_of(batch: Any, weigh: Callable[[int], None]) -> Iterator[Any]:
+def records_of(batch: Any, weigh: Callable[[int], None], allowed: Unpacking = MESSAGES) -> Iterator[Any]:
     """The records of one of the client's batches, in the client's own form. The last may stand for all that are left.
 
     `weigh` is told how many bytes were unpacked for it.
@@ -48,7 +37,7 @@ def records_of(batch: Any, weigh: Callable[[int], None]) -> Iterator[Any]:
         yield _rest(batch, batch.base_offset, Unread("its format is from before Kafka 0.11"))
         return
     packed = memoryview(batch._buffer)[DefaultRecordBatch.HEADER_STRUCT.size :]
-    data, fault = unpacked(batch.compression_type, packed)
+    data, fault = unpacked(batch.compression_type, packed, allowed)
     weigh(len(data))
     offset, at = batch.base_offset, 0
     for _ in range(batch.records_count):
@@ -62,34 +51,6 @@ def records_of(batch: Any, weigh: Callable[[int], None]) -> Iterator[Any]:
             return
         yield record
         offset = record.offset + 1
-
-
-def unpacked(codec: int, packed: memoryview) -> tuple[bytes, Unread | None]:
-    """The bytes up to the bound or to where they can't be unpacked any more, and why there are no more of them."""
-    if codec == NOT_PACKED:
-        return bytes(packed), None
-    if codec == ZSTD:
-        frames = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES)
-        return _read_bounded(frames.stream_reader(packed, read_across_frames=True))
-    if codec == GZIP:
-        return _read_bounded(gzip.GzipFile(fileobj=BytesIO(packed)))
-    return b"", Unread(f"it is packed by a codec that isn't read here (number {codec}); read are zstd and gzip")
-
-
-def _read_bounded(stream: _Stream) -> tuple[bytes, Unread | None]:
-    data = bytearray()
-    try:
-        while len(data) <= MAX_BATCH_BYTES and (chunk := stream.read(CHUNK_BYTES)):
-            data += chunk
-    except (zstandard.ZstdError, zlib.error, OSError, EOFError) as error:
-        return bytes(data), Unread(f"it can't be unpacked ({str(error)[:200]})")
-    if len(data) <= MAX_BATCH_BYTES:
-        return bytes(data), None
-    reason = (
-        f"it unpacks to more than the {MAX_BATCH_BYTES} bytes that are read (MAX_BATCH_BYTES): send smaller batches"
-    )
-    del data[MAX_BATCH_BYTES:]
-    return bytes(data), Unread(reason, is_over_bound=True)
 
 
 def _record(batch: Any, data: bytes, at: int) -> tuple[Any, int]:
@@ -131,9 +92,5 @@ def _rest(batch: Any, offset: int, fault: Unread) -> Any:
     last = batch.last_offset if is_current else batch.base_offset
     time_ms, time_type = (batch.max_timestamp, batch.timestamp_type) if is_current else (0, None)
     value = UnreadBytes(batch._buffer)
-    value.unread = Unread(
-        f"what lies at the offsets {offset} to {last} is in a batch that can't be read whole: {fault.reason}. Its authors have to"
-        f" propose it again. The bytes are those of the batch",
-        fault.is_over_bound,
-    )
+    value.fault, value.first, value.last = fault, offset, last
     return DefaultRecord(len(value), offset, time_ms, time_type, None, value, [])

@@ -6,6 +6,7 @@ consumers of the process are as they were. What is relied on of the client is pr
 
 import inspect
 import itertools
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -13,8 +14,9 @@ import kafka
 from kafka.consumer.fetcher import Fetcher
 from kafka.errors import KafkaError
 
-from headgate_bus.errors import BusError
-from headgate_bus.kafka_batches import records_of
+from headgate_bus.errors import BatchUnread, BusError
+from headgate_bus.kafka_batches import UnreadBytes, records_of
+from headgate_bus.kafka_unpacking import MESSAGES, Unpacking
 
 POLL_BYTES = 32 << 20
 """Unpacked bytes after which a poll ends, however many records were asked for. Of a fetch all could be bombs, and each of them
@@ -40,8 +42,12 @@ def check_client() -> None:
             )
 
 
-def take_apart_within_bounds(consumer: Any) -> None:
-    """For this consumer from now on. `check_client` has been called."""
+def take_apart_within_bounds(consumer: Any, allowed: Unpacking = MESSAGES, *, needs_all: bool = False) -> None:
+    """For this consumer from now on. `check_client` has been called.
+
+    With `needs_all`, records that can't be read are no record that stands for them: once all before them were handed over, to poll
+    raises `BatchUnread`, and does again until it is told to go elsewhere.
+    """
     fetcher, meter = consumer._fetcher, _Meter()
     append = fetcher._append
 
@@ -52,7 +58,7 @@ def take_apart_within_bounds(consumer: Any) -> None:
         # The client goes on until it has all that were asked for.
         return max_records if meter.is_full else int(taken)
 
-    fetcher.PartitionRecords = partial(_PartitionRecords, meter)
+    fetcher.PartitionRecords = partial(_PartitionRecords, meter, allowed, needs_all)
     fetcher._append = append_within_bounds
 
 
@@ -69,8 +75,10 @@ class _Meter:
 
 
 class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]  # the client has no types
-    def __init__(self, meter: _Meter, *args: Any, **settings: Any) -> None:
+    def __init__(self, meter: _Meter, allowed: Unpacking, needs_all: bool, *args: Any, **settings: Any) -> None:
         self._meter = meter
+        self._allowed = allowed
+        self._needs_all = needs_all
         super().__init__(*args, **settings)
 
     def take(self, n: int | None = None) -> list[Any]:
@@ -81,7 +89,7 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]  # the 
                 taken.append(record)
                 if self._meter.is_full:
                     break
-        except KafkaError as error:
+        except (KafkaError, BatchUnread) as error:
             if not taken:
                 self.drain()  # else the client would ask these for more for ever
                 raise
@@ -89,25 +97,44 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]  # the 
         return taken
 
     def _unpack_records(self, tp: Any, records: Any, *deserializers: Any) -> Any:
-        return super()._unpack_records(tp, _Batches(records, self._meter), *deserializers)
+        return super()._unpack_records(tp, _Batches(records, self._records_of), *deserializers)
+
+    def _records_of(self, batch: Any) -> Iterator[Any]:
+        for record in records_of(batch, self._meter.add, self._allowed):
+            if self._needs_all and isinstance(record.value, UnreadBytes):
+                self._refuse(record.value)
+            yield record
+
+    def _refuse(self, rest: UnreadBytes) -> None:
+        """Where it lies, before the client passes it over: who begins within it needs what is left of it."""
+        if rest.last < self.fetch_offset:
+            return
+        partition, first = self.topic_partition.partition, max(rest.first, self.fetch_offset)
+        raise BatchUnread(
+            f"what lies at the offsets {first} to {rest.last} of partition {partition} of topic {self.topic_partition.topic} is in a"
+            f" batch that can't be read whole: {rest.fault.reason}",
+            partition,
+            first,
+            rest.last,
+        )
 
 
 class _Batches:
-    def __init__(self, batches: Any, meter: _Meter) -> None:
+    def __init__(self, batches: Any, records_of_batch: Callable[[Any], Iterator[Any]]) -> None:
         self._batches = batches
-        self._meter = meter
+        self._records_of_batch = records_of_batch
 
     def next_batch(self) -> Any:
         found = self._batches.next_batch()
-        return None if found is None else _Batch(found, self._meter)
+        return None if found is None else _Batch(found, self._records_of_batch)
 
 
 class _Batch:
     """One of the client's, which knows everything about itself but its records."""
 
-    def __init__(self, batch: Any, meter: _Meter) -> None:
+    def __init__(self, batch: Any, records_of_batch: Callable[[Any], Iterator[Any]]) -> None:
         self._batch = batch
-        self._meter = meter
+        self._records_of_batch = records_of_batch
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._batch, name)
@@ -117,4 +144,4 @@ class _Batch:
         return next(self._batch)
 
     def __iter__(self) -> Any:
-        return records_of(self._batch, self._meter.add)
+        return self._records_of_batch(self._batch)

@@ -5,7 +5,7 @@ from typing import Any
 
 from kafka.partitioner import murmur2
 
-from headgate_bus.interface import Message, Record
+from headgate_bus.interface import Message, Record, Unread
 from headgate_bus.kafka_batches import UnreadBytes
 
 
@@ -30,8 +30,16 @@ def as_records(found: Mapping[Any, Iterable[Any]]) -> list[Record]:
 def _record(partition: int, record: Any) -> Record:
     headers = {_text(name): _text(value) for name, value in record.headers or ()}
     body, key = record.value or b"", _text(record.key)
-    unread = body.unread if isinstance(body, UnreadBytes) else None
+    unread = _unread(body) if isinstance(body, UnreadBytes) else None
     return Record(partition, record.offset, record.timestamp, key, bytes(body), headers, unread)
+
+
+def _unread(body: UnreadBytes) -> Unread:
+    return Unread(
+        f"what lies at the offsets {body.first} to {body.last} is in a batch that can't be read whole: {body.fault.reason}. Its"
+        f" authors have to propose it again. The bytes are those of the batch",
+        body.fault.is_over_bound,
+    )
 
 
 def _text(value: bytes | str | None) -> str:

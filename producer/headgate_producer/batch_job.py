@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, assert_never
 
-from headgate_bus.errors import BusUnavailable
+from headgate_bus.errors import BatchUnread, BusUnavailable
 from headgate_producer.batch_bounds import Bounds, agree, bounds_key
 from headgate_producer.batch_files import write_files
 from headgate_producer.errors import JobStopped
@@ -115,7 +115,10 @@ class BatchJob:
             proposed: list[_Proposed] = []
             for partition in left:
                 end = None if for_ever else ends[partition]
-                batch = self._propose_next(partition, end)
+                try:
+                    batch = self._propose_next(partition, end)
+                except BatchUnread as error:
+                    raise JobStopped(f"job {self._name} can't go on: {error}") from error
                 if batch is not None:
                     proposed.append(batch)
             for batch in proposed:
@@ -182,7 +185,14 @@ class BatchJob:
         while len(records) < self._limits.max_records and size < self._limits.max_bytes:
             if end is not None and reached >= end:
                 break
-            chunk = self._read(partition, reached, self._limits.max_records - len(records), must_move=end is not None)
+            try:
+                chunk = self._read(
+                    partition, reached, self._limits.max_records - len(records), must_move=end is not None
+                )
+            except BatchUnread:
+                if not records:
+                    raise
+                break  # what was read comes into the table first; to read on fails again
             records += chunk.records
             size += sum(record.size for record in chunk.records)
             reached = chunk.next_offset

@@ -1,24 +1,34 @@
 """The records of a Kafka topic, for batch jobs: committed ones only, from explicit offsets, in no consumer group."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
-from headgate_bus.errors import BusError, OffsetGone
+from headgate_bus.errors import BatchUnread, BusError, OffsetGone
 from headgate_bus.interface import Extent
 from headgate_bus.kafka_address import parse_kafka_address
 from headgate_producer.record_source import Chunk, SourceRecord
+from headgate_schemas.errors import InvalidInput
+from headgate_schemas.logs import get_logger
 
 try:
     from kafka import KafkaConsumer, TopicPartition
     from kafka.errors import KafkaError, OffsetOutOfRangeError
 
     from headgate_bus.kafka_errors import translated
+    from headgate_bus.kafka_fetching import check_client, take_apart_within_bounds
+    from headgate_bus.kafka_unpacking import CODECS, Unpacking
 except ModuleNotFoundError as error:
     raise BusError(
         "reading a Kafka topic needs a library that is not installed: pip install 'headgate[kafka]'"
     ) from error
 
+MAX_BATCH_BYTES = 64 << 20
+"""Of a batch that was unpacked. As much as a batch of the job may hold; of the producers nothing is known."""
+MAX_WINDOW_BYTES = 128 << 20
+"""What a decompressor may need to look back: zstd at any level."""
 _REQUEST_TIMEOUT_MS = 30_000
+
+_log = get_logger("headgate.batch_job")
 
 T = TypeVar("T")
 
@@ -26,12 +36,28 @@ T = TypeVar("T")
 class KafkaRecords:
     """`address` is that of a Kafka bus, `kafka://host:port?security_protocol=…`; its prefix is not looked at.
 
-    `options` are those of kafka-python's consumer.
+    A batch that can't be read, or unpacks to more than `max_batch_bytes`, is an error (`BatchUnread`) once the records before it
+    were read. `leave_out` names what to do without: for each such error, its partition and an offset that it names. `options` are
+    those of kafka-python's consumer.
     """
 
-    def __init__(self, address: str, topic: str, **options: Any) -> None:
+    def __init__(
+        self,
+        address: str,
+        topic: str,
+        *,
+        max_batch_bytes: int = MAX_BATCH_BYTES,
+        leave_out: Collection[tuple[int, int]] = (),
+        **options: Any,
+    ) -> None:
+        if max_batch_bytes < 1:
+            raise InvalidInput(f"max_batch_bytes={max_batch_bytes} leaves nothing to read; give a number above 0")
         self._address = parse_kafka_address(address)
         self._topic = topic
+        self._leave_out = frozenset(leave_out)
+        self._left_out: set[tuple[int, int, int]] = set()
+        """Partition, first and last offset of what was passed. It isn't unpacked again while the job waits behind it."""
+        check_client()
         self._assigned: TopicPartition | None = None
         self._consumer: KafkaConsumer = self._asked(
             "connecting for the records",
@@ -49,6 +75,9 @@ class KafkaRecords:
                 },
             ),
         )
+        beyond = "(max_batch_bytes): allow more, if there is memory for three times as much"
+        allowed = Unpacking(max_batch_bytes, MAX_WINDOW_BYTES, tuple(CODECS), beyond)
+        take_apart_within_bounds(self._consumer, allowed, needs_all=True)
 
     @property
     def topic(self) -> str:
@@ -73,7 +102,21 @@ class KafkaRecords:
         self._consumer.close()
 
     def _read(self, partition: int, offset: int, timeout_s: float, max_records: int) -> Chunk:
-        place = TopicPartition(self._topic, partition)
+        """Passes what is left out on its way, since a job that waits for records at an offset counts on them coming from there."""
+        place, start, polled = TopicPartition(self._topic, partition), offset, None
+        while polled is None:
+            start = self._behind_left_out(partition, start)
+            try:
+                polled = self._polled(place, start, timeout_s, max_records)
+            except BatchUnread as unread:
+                self._pass(unread, start)
+        records = [
+            SourceRecord(partition, record.offset, record.timestamp, record.key, record.value)
+            for record in polled.get(place, ())
+        ]
+        return Chunk(records, max(offset, self._consumer.position(place)))
+
+    def _polled(self, place: TopicPartition, offset: int, timeout_s: float, max_records: int) -> Any:
         if self._assigned != place:
             self._consumer.assign([place])
             self._assigned = place
@@ -81,22 +124,36 @@ class KafkaRecords:
         elif self._consumer.position(place) != offset:
             self._consumer.seek(place, offset)
         try:
-            polled = self._consumer.poll(timeout_ms=int(timeout_s * 1000), max_records=max_records)
+            return self._consumer.poll(timeout_ms=int(timeout_s * 1000), max_records=max_records)
         except OffsetOutOfRangeError as error:
-            extent = self.extent(partition)
+            extent = self.extent(place.partition)
             raise OffsetGone(
-                f"offset {offset} of topic {self._topic}, partition {partition}, is gone: the topic holds {extent.first} to "
+                f"offset {offset} of topic {self._topic}, partition {place.partition}, is gone: the topic holds {extent.first} to "
                 f"{extent.next_offset}",
-                partition,
+                place.partition,
                 offset,
                 extent.first,
                 extent.next_offset,
             ) from error
-        records = [
-            SourceRecord(partition, record.offset, record.timestamp, record.key, record.value)
-            for record in polled.get(place, ())
-        ]
-        return Chunk(records, max(offset, self._consumer.position(place)))
+
+    def _behind_left_out(self, partition: int, offset: int) -> int:
+        for place, first, last in sorted(self._left_out):
+            if place == partition and first <= offset <= last:
+                offset = last + 1
+        return offset
+
+    def _pass(self, unread: BatchUnread, start: int) -> None:
+        """Raise it anew, with what can be done, unless it is to be left out. Between `start` and it there was no record."""
+        partition, first, last = unread.partition, unread.first, unread.last
+        if not any(place == partition and first <= named <= last for place, named in self._leave_out):
+            raise BatchUnread(
+                f"{unread}. To do without what lies at these offsets, give KafkaRecords leave_out=[({partition}, {first})]",
+                partition,
+                first,
+                last,
+            ) from unread
+        self._left_out.add((partition, start, last))
+        _log.warning("records_left_out", topic=self._topic, partition=partition, first=first, last=last)
 
     def _asked(self, what: str, call: Callable[[], T]) -> T:
         try:

@@ -43,7 +43,10 @@ class RecordSource(Protocol):
         ...
 
     def read(self, partition: int, offset: int, timeout_s: float, max_records: int) -> Chunk:
-        """Records from `offset` on, waiting for the first up to `timeout_s`. Raises where `offset` is gone."""
+        """Records from `offset` on, waiting for the first up to `timeout_s`. Raises where `offset` is gone.
+
+        Raises `BatchUnread` where the next record can't be read, nor ever will be: those before it were given.
+        """
         ...
 
     def close(self) -> None: ...

@@ -9,8 +9,9 @@ import zstandard
 from kafka.record import MemoryRecords
 
 from headgate_bus.interface import Record
-from headgate_bus.kafka_batches import MAX_BATCH_BYTES, MAX_HEADERS, MAX_WINDOW_BYTES, records_of
+from headgate_bus.kafka_batches import MAX_HEADERS, records_of
 from headgate_bus.kafka_records import as_records
+from headgate_bus.kafka_unpacking import MAX_BATCH_BYTES, MAX_WINDOW_BYTES
 from support.kafka.raw_batches import (
     GZIP,
     LOG_APPEND_TIME,

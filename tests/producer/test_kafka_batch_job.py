@@ -7,15 +7,17 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from kafka import KafkaProducer
 
-from headgate_bus.errors import BusError, OffsetGone
+from headgate_bus.errors import BatchUnread, BusError, OffsetGone
 from headgate_bus.interface import Extent
 from headgate_bus.kafka_address import parse_kafka_address
 from headgate_producer.kafka_source import KafkaRecords
 from headgate_schemas.ambient import SystemAmbient
 from support.kafka.fixtures import new_bus_address
+from support.kafka.raw_batches import LZ4, SNAPPY, RawRecord, batch_of, bomb_batch, laid_out, send_batch, zstd_batch
 from support.kafka.topics import new_topic
 from support.page_blocks import DOCS, blocks_of
 
@@ -85,6 +87,37 @@ def test_an_offset_that_is_gone_is_an_error(kafka_address: str, topic: str, sour
     produce(kafka_address, topic, [b"1"])
     with pytest.raises(OffsetGone, match="offset 99"):
         source.read(0, 99, 30.0, 10)
+
+
+def test_whatever_a_topic_holds_is_read_or_told_and_passed_when_it_is_named(kafka_address: str, topic: str) -> None:
+    plain = laid_out([RawRecord(None, b"packed")])
+    batches = [
+        zstd_batch([RawRecord(b"\xff", b"odd header", [(b"\xff\xfe", b"\xfd")]), RawRecord()]),
+        batch_of(pa.Codec("lz4").compress(plain, asbytes=True), 1, LZ4),
+        batch_of(pa.Codec("snappy").compress(plain, asbytes=True), 1, SNAPPY),
+        bomb_batch(2 << 20, before=[RawRecord(None, b"before")], behind=[RawRecord(None, b"beside")]),
+        zstd_batch([RawRecord(None, b"behind")]),
+    ]
+    for batch in batches:
+        assert send_batch(parse_kafka_address(kafka_address).servers[0], topic, batch) == 0
+    read = [b"odd header", None, b"packed", b"packed", b"before"]
+    careful = KafkaRecords(kafka_address, topic, max_batch_bytes=1 << 20)
+    found: list[bytes | None] = []
+    while len(found) < len(read):
+        found += [record.value for record in careful.read(0, len(found), 10.0, 100).records]
+    assert found == read
+    for _ in range(2):
+        with pytest.raises(
+            BatchUnread, match=rf"the offsets 5 to 6 of partition 0 of topic {topic} .*leave_out=\[\(0, 5\)\]"
+        ):
+            careful.read(0, 5, 10.0, 100)
+    careful.close()
+    passing = KafkaRecords(kafka_address, topic, max_batch_bytes=1 << 20, leave_out=[(0, 5)])
+    assert read_all(passing, 0) == [*read, b"behind"]
+    passing.close()
+    generous = KafkaRecords(kafka_address, topic)
+    assert read_all(generous, 0) == [*read, bytes(2 << 20), b"beside", b"behind"]
+    generous.close()
 
 
 def test_a_topic_that_is_not_there_is_an_error(kafka_address: str) -> None:

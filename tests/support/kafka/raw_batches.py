@@ -5,6 +5,7 @@ Nothing of Headgate's and no builder of the Kafka client is used, since these re
 
 import socket
 import struct
+import time
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -12,11 +13,15 @@ from dataclasses import dataclass, field
 import zstandard
 from kafka.record.util import calc_crc32c
 
+from support.waiting import LOOK_S
+
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 LOG_APPEND_TIME = 0x08
 BLOCK_BYTES = 128 << 10
 ANSWER_LIMIT_S = 60.0
 _PRODUCE, _PRODUCE_VERSION = 0, 7
+_NOT_LEADING_YET = (3, 5, 6)
+"""The topic is unknown, nobody leads it, or somebody else does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +92,19 @@ def zeros_frame(head: bytes, blocks: int, tail: bytes) -> bytes:
 
 
 def send_batch(server: str, topic: str, batch: bytes) -> int:
-    """Into partition 0. The broker's code of an error, 0 for none. It has to speak plain text."""
+    """Into partition 0. The broker's code of an error, 0 for none. It has to speak plain text.
+
+    A broker that doesn't lead the partition yet, since the topic is new, is asked again, as every client does.
+    """
+    code = _asked(server, topic, batch)
+    began = time.monotonic()
+    while code in _NOT_LEADING_YET and time.monotonic() - began < ANSWER_LIMIT_S:
+        time.sleep(LOOK_S)
+        code = _asked(server, topic, batch)
+    return code
+
+
+def _asked(server: str, topic: str, batch: bytes) -> int:
     name = topic.encode()
     request = struct.pack(">hhih", _PRODUCE, _PRODUCE_VERSION, 1, -1)
     request += struct.pack(">hhii", -1, -1, int(ANSWER_LIMIT_S * 1000), 1)

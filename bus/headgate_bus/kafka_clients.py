@@ -89,6 +89,15 @@ def new_consumer(address: KafkaAddress, group: str | None = None, **settings: An
     return consumer
 
 
+def earlier_failure(producer: Any) -> BaseException | None:
+    """Why a transactional producer refuses every call by now, which the calls themselves tell in their text alone.
+
+    What is sent goes out by a thread of the client's. It may hear of a failure before the next call is made.
+    """
+    failure: BaseException | None = producer._transaction_manager.last_error
+    return failure
+
+
 def close_producer(producer: Any) -> None:
     """Close it whether it agrees or not. What it never sent may be lost: only for producers without a promise to keep."""
     try:

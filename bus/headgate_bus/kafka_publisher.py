@@ -14,7 +14,7 @@ from headgate_bus.errors import BusUnavailable
 from headgate_bus.interface import Message, Topic
 from headgate_bus.kafka_address import KafkaAddress
 from headgate_bus.kafka_calls import DeadlinePassed, KafkaCalls
-from headgate_bus.kafka_clients import TRANSACTION_TIMEOUT_MS, close_producer, new_transactional
+from headgate_bus.kafka_clients import TRANSACTION_TIMEOUT_MS, close_producer, earlier_failure, new_transactional
 from headgate_bus.kafka_errors import is_fenced, translated
 from headgate_bus.kafka_records import as_sent
 
@@ -75,9 +75,11 @@ class KafkaPublisher:
                 producer.send_offsets_to_transaction({place: OffsetAndMetadata(next_offset, "", -1)}, membership)
             producer.commit_transaction()
         except KafkaError as error:
-            if is_fenced(error):
-                self._abort()
-            raise
+            told = error if is_fenced(error) else earlier_failure(producer)
+            if told is None or not is_fenced(told):
+                raise
+            self._abort()
+            raise told from error
 
     def _abort(self) -> None:
         """So that readers needn't wait for the broker to give up on this transaction; a fenced producer can't, though."""

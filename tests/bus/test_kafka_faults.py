@@ -2,13 +2,15 @@
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import pytest
-from kafka import KafkaAdminClient
+from kafka import KafkaAdminClient, KafkaProducer
 
 from headgate_bus.errors import BusError, BusUnavailable, Fenced, OffsetGone
 from headgate_bus.interface import Message, Record, Seat, Topic
 from headgate_bus.kafka_bus import KafkaBus
+from headgate_bus.kafka_clients import earlier_failure
 from headgate_schemas.ambient import SystemAmbient
 from support.kafka.choice import with_prefix
 from support.kafka.fixtures import new_bus_address
@@ -225,6 +227,23 @@ def test_a_holder_that_doesnt_poll_is_fenced_by_its_successor(bus: KafkaBus) -> 
     with pytest.raises(Fenced):
         first.publish(0, [message("first")], [], None)
     assert everything(bus, EVENTS) == ["second"]
+
+
+def test_a_holder_whose_client_hears_of_it_before_the_commit_is_fenced(
+    bus: KafkaBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = seated(bus)
+    seated(bus)
+    commit = KafkaProducer.commit_transaction
+
+    def commit_late(producer: Any) -> None:
+        wait_until(lambda: earlier_failure(producer) is not None, "the client hears of it")
+        commit(producer)
+
+    monkeypatch.setattr(KafkaProducer, "commit_transaction", commit_late)
+    with pytest.raises(Fenced):
+        first.publish(0, [message("first")], [], None)
+    assert first.held() == frozenset()
 
 
 def test_a_successor_is_not_fenced_by_one_that_was_away(bus: KafkaBus) -> None:

@@ -6,10 +6,11 @@ here rather than there: it bounds what a file may unfold to, knows every codec, 
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from datafusion import SessionConfig, SessionContext
@@ -24,19 +25,49 @@ _SENTINEL_FIELD = "path"
 """Every entry has one."""
 _BATCH_ROWS = 8192
 """Rows that are decoded at a time; many more no longer fit into the processor's caches."""
-_SPLIT_BYTES = 2 << 20
-"""Smaller files are not worth a second task."""
+_OPTIONS = {"datafusion.optimizer.max_passes": "1", "datafusion.execution.collect_statistics": "false"}
+_SPLIT_PACKED_BYTES = 512 << 10
+_SPLIT_PLAIN_BYTES = 2 << 20
+"""Less, with or without compression, is not worth a second task."""
+_PADDING = "headgate.padding"
+_LEAST_PADDING = 64
+"""From here on the length of a text takes two bytes."""
+_COUNTS_BYTES = 20
+"""What the number of rows and that of bytes take at most."""
 
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 KeepBlock = Callable[[bytes], bool]
+_Unfolded = tuple[int, bytes]
+"""How many records a block holds, and its bytes without compression."""
 
 
 class _Misread(Exception):
     """DataFusion yielded rows, but not those that are there."""
 
 
+class _Room:
+    """How much more a file, or several that are decoded together, may unfold to."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._left = MAX_DECOMPRESSED_BYTES
+        self._lock = threading.Lock()
+
+    @property
+    def left(self) -> int:
+        return max(0, self._left)
+
+    def take(self, size: int) -> None:
+        with self._lock:
+            self._left -= size
+            if self._left < 0:
+                raise CorruptTable(f"{self._name} decompresses to more than {MAX_DECOMPRESSED_BYTES} bytes; refused")
+
+
 def _session(batch_rows: int) -> SessionContext:
-    # One partition: the parallelism is ours, over blocks and files.
-    return SessionContext(SessionConfig().with_target_partitions(1).with_batch_size(batch_rows))
+    # One partition: the parallelism is ours, over blocks and files. There is nothing to optimise in taking some columns.
+    return SessionContext(SessionConfig(_OPTIONS).with_target_partitions(1).with_batch_size(batch_rows))
 
 
 def decode_columns(
@@ -49,14 +80,22 @@ def decode_columns(
     schema = checked_schema(container)
     present = [field["name"] for field in schema["fields"]]
     wanted = [name for name in names if name in present]
-    blocks = _plain_blocks(container, keep, executor)
-    if not blocks or not wanted:
-        return _empty(container, wanted, sum(block.count for block, _ in blocks))
+    room = _Room(container.name)
+    parts: Sequence[Iterable[_Unfolded]]
+    if keep is None:
+        parts = [_unfolded(part, room) for part in _packed_parts([container], executor)]
+        rows = container.num_records
+    else:
+        kept = _kept(container, keep, room, executor)
+        parts = _split(kept, [len(data) for _, data in kept], _SPLIT_PLAIN_BYTES, executor)
+        rows = sum(count for count, _ in kept)
+    if not parts or not wanted:
+        return _empty(container, wanted, rows)
     sentinel = sentinel_record(schema, _SENTINEL_FIELD)
     if sentinel is None:
         return _by_records(container, wanted, keep, _Misread("the schema has no text to mark the end with"))
     try:
-        return _decode_blocks(container.schema_text, sentinel, blocks, wanted, executor)
+        return _decode_parts(container.schema_text, sentinel, parts, wanted, executor)
     except BaseException as error:
         # DataFusion panics (a BaseException) on some damaged input; only what it is known to raise is caught.
         if not _is_decoder_failure(error):
@@ -96,94 +135,91 @@ def _decode_alike(group: Sequence[Container], names: Sequence[str], executor: Ex
     sentinel = sentinel_record(schema, _SENTINEL_FIELD)
     if sentinel is None or not wanted:
         return None
-    blocks: list[tuple[Block, bytes]] = []
-    left = MAX_DECOMPRESSED_BYTES
-    for container in group:
-        size, pairs = _group_payloads(container, container.blocks, None)
-        left -= size
-        if left < 0:
-            return None
-        blocks.extend(pairs)
-    if not blocks:
+    packed = _packed_parts(group, executor)
+    if not packed:
         return None
+    room = _Room(group[0].name)
     try:
-        return _decode_blocks(group[0].schema_text, sentinel, blocks, wanted, executor)
+        parts = [_unfolded(part, room) for part in packed]
+        return _decode_parts(group[0].schema_text, sentinel, parts, wanted, executor)
     except BaseException as error:
-        if not _is_decoder_failure(error):
+        if not (isinstance(error, CorruptTable) or _is_decoder_failure(error)):
             raise
         return None
 
 
-def _decode_blocks(
+def _decode_parts(
     schema_text: bytes,
     sentinel: bytes,
-    blocks: list[tuple[Block, bytes]],
+    parts: Sequence[Iterable[_Unfolded]],
     names: list[str],
     executor: Executor | None,
 ) -> pa.Table:
-    header = header_bytes(schema_text, "null", _SYNC)
-    parts = _split(blocks) if executor is not None else [blocks]
-    if executor is None or len(parts) == 1:
-        return pa.concat_tables([_decode_part(header, part, names, sentinel) for part in parts])
-    return pa.concat_tables(executor.map(lambda part: _decode_part(header, part, names, sentinel), parts))
+    return pa.concat_tables(_each(executor, lambda part: _decode_part(schema_text, part, names, sentinel), parts))
 
 
-def _plain_blocks(container: Container, keep: KeepBlock | None, executor: Executor | None) -> list[tuple[Block, bytes]]:
-    if executor is None or len(container.blocks) < 8 or container.codec == "null":
-        groups = [container.blocks]
-    else:
-        half = len(container.blocks) // 2
-        groups = [container.blocks[:half], container.blocks[half:]]
-    run = executor.map if executor is not None and len(groups) > 1 else map
-    kept: list[tuple[Block, bytes]] = []
-    total = 0
-    for size, pairs in run(lambda group: _group_payloads(container, group, keep), groups):
-        total += size
-        if total > MAX_DECOMPRESSED_BYTES:
-            raise CorruptTable(f"{container.name} decompresses to more than {MAX_DECOMPRESSED_BYTES} bytes; refused")
-        kept.extend(pairs)
-    return kept
+def _unfolded(blocks: Sequence[tuple[Container, Block]], room: _Room) -> Iterator[_Unfolded]:
+    """One at a time, so that each is gone before the next one takes its place in the processor's caches."""
+    for container, block in blocks:
+        data = container.payload(block, room.left)
+        room.take(len(data))
+        yield block.count, data
 
 
-def _group_payloads(
-    container: Container, blocks: Sequence[Block], keep: KeepBlock | None
-) -> tuple[int, list[tuple[Block, bytes]]]:
-    """The bytes of all blocks together, and the blocks to keep: others are dropped at once, for the memory they take."""
-    pairs = []
-    total = 0
-    for block in blocks:
-        data = container.payload(block, MAX_DECOMPRESSED_BYTES - total)
-        total += len(data)
-        if keep is None or keep(data):
-            pairs.append((block, data))
-    return total, pairs
+def _kept(container: Container, keep: KeepBlock, room: _Room, executor: Executor | None) -> list[_Unfolded]:
+    """The blocks to keep: few, as a rule. Others are dropped at once, for the memory they take."""
+
+    def look(part: Sequence[tuple[Container, Block]]) -> list[_Unfolded]:
+        return [(count, data) for count, data in _unfolded(part, room) if keep(data)]
+
+    parts = _packed_parts([container], executor)
+    return [unfolded for found in _each(executor, look, parts) for unfolded in found]
 
 
-def _split(blocks: list[tuple[Block, bytes]]) -> list[list[tuple[Block, bytes]]]:
-    total = sum(len(data) for _, data in blocks)
-    count = min(os.cpu_count() or 1, 4, max(1, total // _SPLIT_BYTES), len(blocks))
-    parts: list[list[tuple[Block, bytes]]] = [[] for _ in range(count)]
+def _each(executor: Executor | None, work: Callable[[_T], _R], parts: Sequence[_T]) -> Iterable[_R]:
+    """In order, side by side where there are several."""
+    return map(work, parts) if executor is None or len(parts) == 1 else executor.map(work, parts)
+
+
+def _packed_parts(containers: Sequence[Container], executor: Executor | None) -> list[list[tuple[Container, Block]]]:
+    blocks = [(container, block) for container in containers for block in container.blocks]
+    return _split(blocks, [block.size for _, block in blocks], _SPLIT_PACKED_BYTES, executor)
+
+
+def _split(items: Sequence[_T], sizes: Sequence[int], least: int, executor: Executor | None) -> list[list[_T]]:
+    """Into parts of about the same size, for as many threads as that is worth."""
+    total = sum(sizes)
+    most = 1 if executor is None else min(os.cpu_count() or 1, 4)
+    count = max(1, min(most, total // least, len(items)))
+    parts: list[list[_T]] = [[] for _ in range(count)]
     filled = 0
-    for block, data in blocks:
-        parts[min(count - 1, filled * count // max(1, total))].append((block, data))
-        filled += len(data)
+    for item, size in zip(items, sizes, strict=True):
+        parts[min(count - 1, filled * count // max(1, total))].append(item)
+        filled += size
     return [part for part in parts if part]
 
 
-def _decode_part(header: bytes, blocks: list[tuple[Block, bytes]], names: list[str], sentinel: bytes) -> pa.Table:
+def _decode_part(schema_text: bytes, blocks: Iterable[_Unfolded], names: list[str], sentinel: bytes) -> pa.Table:
     """All blocks as a single one that ends in sentinels, read in batches that end exactly where it ends.
 
     So DataFusion stops after the last record whatever follows it (see `sentinel`).
     """
-    count = sum(block.count for block, _ in blocks)
-    batches = count // _BATCH_ROWS + 1
-    batch_rows = -(-(count + 1) // batches)
-    rows = batch_rows * batches
-    ends = sentinel * (rows - count)
-    size = sum(len(data) for _, data in blocks) + len(ends)
-    pieces = [header, varint(rows), varint(size), *(data for _, data in blocks), ends, _SYNC]
-    selected = names if _SENTINEL_FIELD in names else [*names, _SENTINEL_FIELD]
-    with _as_file(pieces) as path:
+    with _scratch_file() as (descriptor, path):
+        head_bytes = len(header_bytes(schema_text, "null", _SYNC, {_PADDING: b""})) + _COUNTS_BYTES + _LEAST_PADDING + 1
+        os.lseek(descriptor, head_bytes, os.SEEK_SET)
+        count = size = 0
+        for records, data in blocks:
+            _write(descriptor, data)
+            count += records
+            size += len(data)
+        batches = count // _BATCH_ROWS + 1
+        batch_rows = -(-(count + 1) // batches)
+        rows = batch_rows * batches
+        ends = sentinel * (rows - count)
+        _write(descriptor, ends + _SYNC)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        _write(descriptor, _head(schema_text, rows, size + len(ends), head_bytes))
+        selected = names if _SENTINEL_FIELD in names else [*names, _SENTINEL_FIELD]
         frame = _session(batch_rows).read_avro(path, file_extension="").select(*(f'"{name}"' for name in selected))
         table = frame.limit(rows).to_arrow_table()
     if table.num_rows != rows or set(table.column(_SENTINEL_FIELD)[count:].to_pylist()) != {TOKEN}:
@@ -191,25 +227,28 @@ def _decode_part(header: bytes, blocks: list[tuple[Block, bytes]], names: list[s
     return table.slice(0, count).select(names)
 
 
+def _head(schema_text: bytes, rows: int, size: int, length: int) -> bytes:
+    """All that comes before the records, in exactly so many bytes: they are written first, and counted only then."""
+    counts = varint(rows) + varint(size)
+    bare = len(header_bytes(schema_text, "null", _SYNC, {_PADDING: b""})) + len(counts)
+    return header_bytes(schema_text, "null", _SYNC, {_PADDING: bytes(length - bare - 1)}) + counts
+
+
 @contextmanager
-def _as_file(pieces: Sequence[bytes]) -> Iterator[str]:
-    """The bytes under a path, because DataFusion reads files only: in memory where the system can do that."""
+def _scratch_file() -> Iterator[tuple[int, str]]:
+    """A file and its path, because DataFusion reads files only: in memory where the system can do that."""
     if hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd"):
         with os.fdopen(os.memfd_create("headgate-manifest"), "wb", buffering=0) as file:
-            _write_all(file.fileno(), pieces)
-            yield f"/proc/{os.getpid()}/fd/{file.fileno()}"
+            yield file.fileno(), f"/proc/{os.getpid()}/fd/{file.fileno()}"
     else:
-        with tempfile.NamedTemporaryFile(prefix="headgate-") as named:
-            named.writelines(pieces)
-            named.flush()
-            yield named.name
+        with tempfile.NamedTemporaryFile(prefix="headgate-", buffering=0) as named:
+            yield named.fileno(), named.name
 
 
-def _write_all(descriptor: int, pieces: Sequence[bytes]) -> None:
-    for piece in pieces:
-        view = memoryview(piece)
-        while view:
-            view = view[os.write(descriptor, view) :]
+def _write(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
 
 
 def _is_decoder_failure(error: BaseException) -> bool:

@@ -5,6 +5,7 @@ What could crash or hang the process runs in one of its own.
 
 import bz2
 import contextlib
+import hashlib
 import json
 import lzma
 import zlib
@@ -19,7 +20,7 @@ import zstandard
 from headgate_schemas.entry_fields import ENTRY_FIELDS, Kind
 from headgate_table.avro import container as container_module
 from headgate_table.avro import decode
-from headgate_table.avro.container import parse_container
+from headgate_table.avro.container import _USUAL_BYTES, parse_container
 from headgate_table.avro.encode import encode_manifest
 from headgate_table.avro.records import read_records
 from headgate_table.avro.sentinel import TOKEN
@@ -291,6 +292,27 @@ else:
 """
 
 
+_LIAR = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import zstandard
+from headgate_table.avro.container import parse_container
+from headgate_table.errors import CorruptTable
+from test_hostile_avro import NAME, SMALL, SYNC, avro_bytes, raw, zigzag
+honest = zstandard.ZstdCompressor(write_content_size=True).compress(bytes(300))
+assert honest[4:7] == bytes([0x60, 0x2c, 0x00]), honest[:8].hex()  # one segment, whose size of 300 is told in two bytes
+lying = honest[:4] + bytes([0xE0]) + (100 << 20).to_bytes(8, "little") + honest[7:]
+container = parse_container(raw(SMALL, codec="zstandard") + zigzag(1) + avro_bytes(lying) + SYNC, NAME)
+settled()
+try:
+    container.payload(container.blocks[0], 512 << 20)
+except CorruptTable as error:
+    assert NAME in str(error), error
+else:
+    raise SystemExit("the lie was believed")
+"""
+
+
 @pytest.mark.parametrize("codec", ["deflate", "zstandard", "snappy", "bzip2", "xz"])
 def test_a_decompression_bomb_is_refused_before_it_takes_memory(codec: str) -> None:
     """Break: `_DECOMPRESSORS[codec]` unpacks at once and looks at the size afterwards."""
@@ -308,6 +330,24 @@ def test_the_bound_holds_for_the_whole_file(codec: str, blocks: int, monkeypatch
     assert "decompresses to more than" in refused(data)
     with pytest.raises(CorruptTable, match="decompresses to more than"):
         decode_entries(parse_container(data, NAME), ["path"], fresh_resources().splitters)
+
+
+@pytest.mark.parametrize("tells_size", [False, True])
+@pytest.mark.parametrize("size", [1, 65_536, _USUAL_BYTES, _USUAL_BYTES + 1, 3 << 20])
+def test_a_zstandard_frame_of_any_size_is_read_whole(size: int, tells_size: bool) -> None:
+    """Break: what doesn't fit into the first call ends where that does."""
+    plain = hashlib.shake_128(b"noise").digest(size)
+    packed = zstandard.ZstdCompressor(write_content_size=tells_size).compress(plain)
+    container = parse_container(raw(SMALL, codec="zstandard") + zigzag(1) + avro_bytes(packed) + SYNC, NAME)
+    assert container.payload(container.blocks[0], 4 << 20) == plain
+    if size:
+        with pytest.raises(CorruptTable, match="decompresses to more than"):
+            container.payload(container.blocks[0], size - 1)
+
+
+def test_a_zstandard_frame_that_lies_about_its_size_is_refused_before_it_takes_memory() -> None:
+    """Break: `_zstandard` believes the size that a frame tells."""
+    assert rss_growth_of(_LIAR, _here()) < 24 << 20
 
 
 def test_a_snappy_block_that_lies_about_its_length_is_refused() -> None:

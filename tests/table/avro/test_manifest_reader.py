@@ -93,7 +93,7 @@ def test_a_single_entry_is_read() -> None:
 @pytest.mark.spec("testReadMultipleEntries")
 @pytest.mark.parametrize("codec", CODECS)
 def test_entries_of_many_blocks_keep_their_order(codec: str) -> None:
-    """Break: `_plain_blocks` returns `kept[:1]`."""
+    """Break: `_unfolded` yields the first block alone."""
     files = Invented("many").files(1500)
     for number, entry in enumerate(files):
         entry |= {"addedAtVersion": number, "addedAtTimestamp": 5}

@@ -1,7 +1,7 @@
 """Deciding a group for a Milvus table: transactions in order, each upon the manifest that those before it leave. Pure.
 
-An `overwrite` drops what came after the version that it read, so it begins a group: otherwise a change would be accepted in
-a version that doesn't hold it.
+An `overwrite` drops what came after the version that it read, so it begins a group, as whoever makes the group sees to:
+otherwise a change would be accepted in a version that doesn't hold it.
 """
 
 from collections.abc import Callable, Sequence
@@ -64,7 +64,7 @@ def plan_manifest(
                 pass
         if so_far.came_twice(item.undecided):
             continue
-        if is_grown and (fits is not None or overwrites(item.operation)):
+        if is_grown and fits is not None:
             break
         # What this group has changed lies after every version that anybody can have read.
         met = Seen(seen.version, manifest, version if is_grown else seen.same_since)

@@ -43,7 +43,7 @@ from headgate_table.milvus.limits import MAX_VERSION
 from headgate_table.milvus.manifest import Manifest
 from headgate_table.milvus.paths import Base
 from headgate_table.milvus.recorded_log import RecordedLog, recover_memory
-from headgate_table.milvus.recorded_writer import write_recorded
+from headgate_table.milvus.recorded_writer import SpokenFor, write_recorded
 from headgate_table.store.interface import Store
 
 MEMORY_EVERY = 32
@@ -107,6 +107,10 @@ class ManifestLog:
     @property
     def memory(self) -> TableMemory:
         return self._known().memory
+
+    @property
+    def base(self) -> int:
+        return -1
 
     @property
     def newest_state(self) -> StateManifest | None:
@@ -314,6 +318,15 @@ class ManifestLog:
             record = replace(record, since_memory=0, memory=format_memory(held.memory))
         return _ManifestDraft(self, record, plan, data)
 
+    def succeed(self) -> None:
+        """Our create made a version of what another had only written down, most likely before it died in the middle.
+
+        It took its term when we took ours, so it may look later than we are. Whoever has written nothing yet takes the next
+        term, as after any other version that was there first.
+        """
+        if self._claimed is None:
+            self.forget()
+
     def applied(self, draft: "_ManifestDraft", *, is_created: bool) -> CommitEvent:
         """Our own version is there; whether we made its manifest, or found it with our bytes."""
         held = self._known()
@@ -360,5 +373,9 @@ class _ManifestDraft:
         )
 
     def write(self) -> CommitEvent:
-        is_created = write_recorded(self.log.recorded, self.record, self.data)
+        try:
+            is_created = write_recorded(self.log.recorded, self.record, self.data)
+        except SpokenFor:
+            self.log.succeed()
+            raise
         return self.log.applied(self, is_created=is_created)

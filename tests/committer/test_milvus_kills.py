@@ -1,80 +1,25 @@
 """A committer of a Milvus table is killed at every step that it takes with store and bus; its successor brings the same end."""
 
-from collections.abc import Sequence
-
 import pytest
 
-from headgate_schemas.events import ReceiptEvent
-from headgate_schemas.operations import Committed, Duplicate, Receipt, Rejected, Writer
-from headgate_table.indextables.memory import MemoryLimits
-from headgate_table.milvus.recorded_log import recover_memory
 from support.committing.kills import Publishing, survives
+from support.committing.milvus_play import PROPOSED, check_end, check_receipts, lay_foreign_versions
 from support.committing.rig import TABLE, Rig
-from support.committing.transactions import (
-    adding,
-    deleting,
-    fail,
-    foreign_commit,
-    manifest_of,
-    merge,
-    names_in,
-    newest,
-    overwrite,
-    record_of,
-    recorded,
-)
+from support.committing.transactions import deleting, foreign_commit, newest, record_of
 from support.stores.faulty import Fault, FaultyStore, Step, at, no_faults
+
+SUCCESSOR = "a successor"
+"""Terms that are equal go by name, and this is the earlier one."""
 
 
 def _proposed() -> tuple[Rig, list[str]]:
-    """Foreign versions lie under what is proposed, so that a committer seals them, and one comes in between."""
     rig = Rig(create=False)
-    for name in ("x", "y", "z"):
-        foreign_commit(rig.stores[TABLE], adding(name))
-    ids = [
-        rig.propose(merge(adding("a"))),
-        rig.propose(fail(adding("never"), 1)),
-        rig.propose(merge(deleting("d")), writer=Writer("job", 1)),
-        rig.propose(overwrite(adding("b"), 3)),
-        rig.propose(merge(adding("c")), writer=Writer("job", 2)),
-        rig.propose(merge(adding("again")), writer=Writer("job", 2)),
-        rig.propose(overwrite(adding("last"), 5)),
-    ]
-    return rig, ids
+    lay_foreign_versions(rig.stores[TABLE])
+    return rig, [rig.propose(operation, writer=writer) for operation, writer in PROPOSED]
 
 
-def _meaning(receipt: Receipt) -> object:
-    """A duplicate names the version that the first receipt named."""
-    match receipt:
-        case Committed(version) | Duplicate(version):
-            return version
-        case Rejected(code):
-            return code
-
-
-def _check(rig: Rig, ids: Sequence[str]) -> None:
-    told: dict[str, list[Receipt]] = {}
-    for event in rig.events():
-        if isinstance(event, ReceiptEvent):
-            told.setdefault(event.proposal, []).append(event.to_receipt())
-    assert set(ids) == told.keys()
-    assert all(len(set(map(_meaning, receipts))) == 1 for receipts in told.values()), told
-    store = rig.stores[TABLE]
-    assert names_in(manifest_of(store)) == ["x", "y", "z", "b", "c", "last"]
-    accepted: list[tuple[str, int]] = []
-    for version in range(4, newest(store) + 1):
-        record = record_of(store, version)
-        assert record is not None
-        assert record.commit is not None
-        accepted += [(decision.id, version) for decision in record.commit.decisions if decision.accepted]
-        if version == 4:
-            assert names_in(manifest_of(store, 4)) == ["x", "y", "z", "a", "d"]
-    assert [identity for identity, _ in accepted] == [ids[0], *ids[2:5], ids[6]]
-    assert dict(accepted) == {identity: _meaning(told[identity][0]) for identity, _ in accepted}
-    standing = recorded(store).stand()
-    assert standing is not None
-    memory, _ = recover_memory(recorded(store), standing.record, MemoryLimits())
-    assert memory.writers["job"][-1] == (2, dict(accepted)[ids[4]])
+def _check(rig: Rig, ids: list[str]) -> None:
+    check_end(rig.stores[TABLE], rig.events(), ids)
 
 
 def _rehearsal() -> tuple[list[Step], int]:
@@ -103,7 +48,7 @@ def test_a_committer_killed_at_a_step_of_the_store_loses_and_doubles_nothing(ste
     rig, ids = _proposed()
     store = FaultyStore(rig.stores[TABLE], at(step, fault))
     assert not survives(rig, rig.committer("first", stores={TABLE: store})), "this step was never killed"
-    assert survives(rig, rig.committer("second"))
+    assert survives(rig, rig.committer(SUCCESSOR))
     _check(rig, ids)
 
 
@@ -123,7 +68,7 @@ def test_a_committer_killed_while_it_announces_leaves_nothing_undone(number: int
     first = rig.committer("first")
     Publishing.of(first, number, after=after)
     assert not survives(rig, first), "this step was never killed"
-    assert survives(rig, rig.committer("second"))
+    assert survives(rig, rig.committer(SUCCESSOR))
     _check(rig, ids)
 
 
@@ -133,18 +78,13 @@ def test_foreign_versions_after_a_kill_change_nothing_of_what_was_decided(step: 
     store = FaultyStore(rig.stores[TABLE], at(step, Fault.KILL_AFTER))
     survives(rig, rig.committer("first", stores={TABLE: store}))
     foreign_commit(rig.stores[TABLE], deleting("theirs"))
-    assert survives(rig, rig.committer("second"))
-    told: dict[str, set[object]] = {}
-    for event in rig.events():
-        if isinstance(event, ReceiptEvent):
-            told.setdefault(event.proposal, set()).add(_meaning(event.to_receipt()))
-    assert told.keys() == set(ids)
-    assert all(len(meanings) == 1 for meanings in told.values()), told
+    assert survives(rig, rig.committer(SUCCESSOR))
+    told = check_receipts(rig.events(), ids)
     accepted: list[str] = []
     for version in range(1, newest(rig.stores[TABLE]) + 1):
         record = record_of(rig.stores[TABLE], version)
         if record is not None and record.commit is not None:
             accepted += [decision.id for decision in record.commit.decisions if decision.accepted]
     assert sorted(accepted) == sorted(
-        identity for identity in ids if all(isinstance(m, int) for m in told[identity]) and identity != ids[5]
+        identity for identity in ids if isinstance(told[identity], int) and identity != ids[5]
     )

@@ -15,13 +15,17 @@ _ATTEMPTS = 5
 """How often the same bytes are written when the store doesn't say what became of them."""
 
 
+class SpokenFor(NumberTaken):
+    """The manifest is there by our create, and what it means another's record says, which was there first."""
+
+
 def write_recorded(log: RecordedLog, record: VersionRecord, manifest: bytes) -> bool:
     """Commit the version; whether it was plainly created. If not, it may have been there for long, with others upon it.
 
     May be called again with the same values after `OutcomeUnknown`.
 
-    Raises `NumberTaken` when the version is another's, also where its bytes are ours but its record isn't;
-    `PredecessorGone` when it stands over a log that was cleaned meanwhile; `OutcomeUnknown` when nobody can tell. A
+    Raises `NumberTaken` when the version is another's, also where its bytes are ours but its record isn't: `SpokenFor` where we
+    made it one. `PredecessorGone` when it stands over a log that was cleaned meanwhile; `OutcomeUnknown` when nobody can tell. A
     `StoreError` means that nothing was committed.
     """
     is_ours = _put_record(log, record)
@@ -47,7 +51,8 @@ def write_recorded(log: RecordedLog, record: VersionRecord, manifest: bytes) -> 
             raise _unknown(log, record, reason)
         may_be_there = True
         if not is_ours:
-            raise NumberTaken(f"version {version}, which another's record speaks for")
+            taken = SpokenFor if is_created else NumberTaken
+            raise taken(f"version {version}, which another's record speaks for")
         _check_predecessor(log, record)
     except StoreError as error:
         if may_be_there:

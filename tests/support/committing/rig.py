@@ -59,6 +59,18 @@ class Stores:
         return table_options(configuration, self._settings)
 
 
+def as_message(proposal: Proposal) -> Message:
+    """As producers send it."""
+    headers = attributes(
+        kind=PROPOSAL,
+        event_id=proposal.id,
+        source=proposal.author,
+        subject=proposal.id,
+        time_ms=proposal.created,
+    )
+    return Message(proposal.table, headers, encode_proposal(proposal))
+
+
 class Rig:
     """One cluster, one table unless more are named, any number of committers."""
 
@@ -138,14 +150,7 @@ class Rig:
         return self.send(self.proposal(operation, **more))
 
     def send(self, proposal: Proposal) -> str:
-        headers = attributes(
-            kind=PROPOSAL,
-            event_id=proposal.id,
-            source=proposal.author,
-            subject=proposal.id,
-            time_ms=proposal.created,
-        )
-        self.bus.append(Topic.PROPOSALS, [Message(proposal.table, headers, encode_proposal(proposal))])
+        self.bus.append(Topic.PROPOSALS, [as_message(proposal)])
         return proposal.id
 
     def append(self, *names: str, **more: Any) -> str:

@@ -21,7 +21,8 @@ BATCH_ROWS = 32_768
 BATCHES_AHEAD = 2
 
 _DAMAGE = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.ArrowKeyError)
-"""What PyArrow raises for bytes that are no Parquet file, or no longer."""
+"""What PyArrow raises for bytes that are no Parquet file, or no longer: a damaged footer may ask for an encoding or codec
+that nobody implements."""
 
 _PARQUET = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us"))
 _SLICE_COLUMNS = 3

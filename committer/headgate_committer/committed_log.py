@@ -90,6 +90,11 @@ class CommittedLog(Protocol):
         ...
 
     @property
+    def base(self) -> int:
+        """The version whose state or checkpoint all else is known upon, of a log that is loaded; -1 without one."""
+        ...
+
+    @property
     def newest_state(self) -> StateManifest | None:
         """The newest that is known; None where there is none. Threads may ask."""
         ...

@@ -97,9 +97,13 @@ class StateKeeper:
         if self._task is not None and self._table.held is not None:
             self._adopt()
 
+    def let_go(self) -> None:
+        """Somebody else's newer state came under the log: nothing on top of the one before it is waited for."""
+        self._task, self._stopped = None, None
+
     def drop(self) -> None:
         """The log was read anew: a state under way is no longer waited for."""
-        self._task, self._stopped = None, None
+        self.let_go()
         self._needed, self._swap = -1, None
         self._passed_over = False
 

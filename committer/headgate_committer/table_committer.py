@@ -15,6 +15,7 @@ from headgate_committer.committed_log import CommittedLog, Draft, DraftSummary
 from headgate_committer.creation import FirstVersion, begin_table
 from headgate_committer.errors import TableHeld
 from headgate_committer.feed import Feed
+from headgate_committer.grouping import Item
 from headgate_committer.guards import refusal, way_on
 from headgate_committer.intake import Undecidable, Undecided
 from headgate_committer.limits import CommitterLimits
@@ -38,7 +39,7 @@ from headgate_schemas.metrics import (
 from headgate_schemas.operation_bodies import operation_of
 from headgate_schemas.operations import Operation, Receipt, RejectCode
 from headgate_schemas.proposals import decode_claimed
-from headgate_table.errors import CommitConflict, OutcomeUnknown, TableNotFound
+from headgate_table.errors import CommitConflict, ManifestMissing, OutcomeUnknown, TableNotFound
 from headgate_table.indextables.commit_info import Settled
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.memory_text import memory_limits
@@ -115,6 +116,11 @@ class TableCommitter:
                 if found is None:
                     continue
                 draft = found
+            except ManifestMissing as missing:
+                if not self._is_based_anew():
+                    raise
+                _log.warning("base_was_cleaned", table=self.uri, reason=str(missing))
+                continue
             if isinstance(draft, tuple):
                 return self._settlement(draft)
             try:
@@ -205,15 +211,31 @@ class TableCommitter:
             )
         return True
 
+    def _is_based_anew(self) -> bool:
+        """Whether others wrote a state since that takes the place of the one by which the table was known.
+
+        The log is followed, not read anew: what is remembered goes on to count, and so does what we have written ourselves.
+        """
+        if not self._log.is_loaded:
+            return False
+        known = self._log.base
+        return not self._follow() or self._log.base != known
+
     # ---- deciding
 
     def _decide(self, batch: Sequence[Undecided]) -> Draft | tuple[Answer, ...]:
-        log = self._log
-        position = log.memory.position(self._feed.source) or 0
-        items = log.opened(sort_out(batch, log.memory, position, self._told, self._limits), self._open)
-        if log.must_follow(items) and not self._follow():
-            return self._decide(batch)
-        return log.plan(items, lambda answers: self._settled(answers, batch, position))
+        items, position = self._sorted(batch)
+        if self._log.must_follow(items):
+            if not self._follow():
+                return self._decide(batch)
+            items, position = self._sorted(batch)  # what came meanwhile may have decided some of them
+        return self._log.plan(items, lambda answers: self._settled(answers, batch, position))
+
+    def _sorted(self, batch: Sequence[Undecided]) -> tuple[list[Item], int]:
+        """What is known of each by now, and the offset up to which the table is decided."""
+        position = self._log.memory.position(self._feed.source) or 0
+        sorted_out = sort_out(batch, self._log.memory, position, self._told, self._limits)
+        return self._log.opened(sorted_out, self._open), position
 
     def _open(self, undecided: Undecided) -> Operation | Undecidable:
         proposal = undecided.proposal

@@ -13,14 +13,14 @@ from headgate_schemas.events import CommitEvent
 from headgate_schemas.logs import get_logger
 from headgate_schemas.operations import Receipt
 from headgate_schemas.sources import Source
-from headgate_table.errors import ObjectMissing
 from headgate_table.indextables.commit_info import CommitRecord, Term, commit_record
 from headgate_table.indextables.evidence import EvidenceReader
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
 from headgate_table.indextables.memory import TableMemory
 from headgate_table.indextables.memory_reader import advance, recover
 from headgate_table.indextables.options import TableOptions
-from headgate_table.indextables.overtaken import may_be_by_states_alone
+from headgate_table.indextables.overtaken import check_agrees, may_be_by_states_alone
+from headgate_table.indextables.replay import Delta
 from headgate_table.indextables.version_body import VersionBody
 
 _log = get_logger("headgate.committer")
@@ -123,6 +123,7 @@ class TableLog:
         if log.version == before and log.plan.base == held.log.plan.base:
             held.log = log
             return []
+        self._check_base(log)
         if self.reader.metadata(log).id != held.metadata.id:
             self.load()  # another table took the place of the one we knew
             return []
@@ -133,15 +134,36 @@ class TableLog:
         self._move(replace(log, delta=log.delta.copy()))
         return told
 
+    def _check_base(self, log: LoadedLog) -> None:
+        """Raise `CorruptTable` where a state that came below our newest version says otherwise than what we have written."""
+        held = self._known()
+        state = log.state
+        if state is None or not held.log.plan.base.version < state.version <= held.log.version:
+            return
+        ours, is_there = Delta(), False
+        for version in range(held.log.plan.base.version + 1, state.version + 1):
+            own, there = self._since_base.get(version), self.reader.actions_or_none(version)
+            if own is not None and there is not None:
+                if _nonce(own) != _nonce(there):
+                    return  # it is another table's
+                is_there = True
+            actions = own or there
+            if actions is None:
+                ours = Delta()  # nobody can say what of all before it stood
+            else:
+                ours.apply(version, actions)
+        if is_there or self.reader.metadata(log).id == held.metadata.id:
+            check_agrees(self.reader.store, self.reader.resources, state, ours.added.keys(), ours.removed.keys())
+
     def is_shared_with_states(self) -> bool:
         """Whether somebody may number versions by states alone: then a number is free only if it has no state either."""
         held = self._known()
         return held.log.state is not None and may_be_by_states_alone(held.log.state)
 
     def rebase(self, base: LoadedLog) -> None:
-        """A state or checkpoint of an earlier version was written: what came after it stays on top."""
+        """A state or checkpoint of an earlier version was written, newer than the one before: what came after stays on top."""
         held = self._known()
-        if base.version > held.log.version:
+        if not held.log.plan.base.version < base.version <= held.log.version:
             return
         delta = base.delta.copy()
         for version in range(base.version + 1, held.log.version + 1):
@@ -150,22 +172,28 @@ class TableLog:
         self._move(self.reader.extended(base, held.log.version, delta) if held.log.version > base.version else base)
 
     def announced_since(self, source: Source, committed: int) -> tuple[dict[int, Receipt], list[CommitEvent]]:
-        """What versions that settled offsets from `committed` on say, by offset; they may have to be announced again."""
+        """What versions that settled offsets from `committed` on say, by offset; they may have to be announced again.
+
+        Offsets are settled in order. So what settles any that a later version settles, or none has, was written too late, into
+        a number that was cleaned: it counts for nothing, and whatever lies below it was cleaned as well.
+        """
         held = self._known()
         position = held.memory.position(source)
         told: dict[int, Receipt] = {}
         commits: list[CommitEvent] = []
         if position is None or position <= committed:
             return told, commits
-        last = held.log.version
+        last, settled_from = held.log.version, position
         while last >= 0 and len(told) < MAX_TOLD:
             first = max(0, last - _BATCH + 1)
             found = self._told(range(first, last + 1))
             for version in reversed(found):
                 settled = version.record.settled
-                if settled is not None and settled.source == source and settled.next_offset <= committed:
-                    return told, commits[::-1]
-                commits += [version.event] if settled is not None and settled.source == source else []
+                if settled is not None and settled.source == source:
+                    if settled.next_offset <= committed or settled.next_offset > settled_from:
+                        return told, commits[::-1]
+                    settled_from = settled.first
+                    commits.append(version.event)
                 told |= version.receipts(source)
             if len(found) < last - first + 1:
                 break  # earlier versions were cleaned up
@@ -175,19 +203,15 @@ class TableLog:
     def _told(self, versions: Sequence[int]) -> list[ToldVersion]:
         """What these versions say of themselves, as far as they have a file; from the newest hole on."""
         found: list[ToldVersion] = []
-        for version, actions in zip(versions, self.reader.resources.each(self._actions, versions), strict=True):
+        for version, actions in zip(
+            versions, self.reader.resources.each(self.reader.actions_or_none, versions), strict=True
+        ):
             if actions is None:
                 found = []
                 continue
             record = commit_record(actions) or CommitRecord()
             found.append(ToldVersion(version, record, commit_event(self.uri, version, actions, record)))
         return found
-
-    def _actions(self, version: int) -> list[Action] | None:
-        try:
-            return self.reader.actions(version)
-        except ObjectMissing:
-            return None
 
     def _move(self, log: LoadedLog) -> None:
         held = self._known()
@@ -220,3 +244,8 @@ def commit_event(uri: str, version: int, actions: Sequence[Action], record: Comm
 
 def _files(log: LoadedLog) -> int:
     return (0 if log.state is None else log.state.num_files) + len(log.delta.added) - len(log.delta.removed)
+
+
+def _nonce(actions: Sequence[Action]) -> str:
+    record = commit_record(actions)
+    return "" if record is None else record.nonce

@@ -64,6 +64,10 @@ class VersionLog:
         return self._held().memory
 
     @property
+    def base(self) -> int:
+        return self._held().log.plan.base.version
+
+    @property
     def newest_state(self) -> StateManifest | None:
         held = self.table.held
         return None if held is None else held.log.state
@@ -79,10 +83,12 @@ class VersionLog:
         return Earlier(*self.table.announced_since(source, committed))
 
     def follow(self, source: Source) -> Earlier:
-        held = self._held()
+        held, base = self._held(), self.base
         versions = self.table.follow()
         if self.table.held is not held:
             return Earlier({}, [], is_same_table=False)
+        if self.base != base:
+            self.states.let_go()
         told = {offset: receipt for version in versions for offset, receipt in version.receipts(source).items()}
         return Earlier(told, [version.event for version in versions])
 

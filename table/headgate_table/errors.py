@@ -27,6 +27,10 @@ class CorruptTable(HeadgateError):
     """A file of the log is missing, damaged, hostile or contradicts another one."""
 
 
+class ManifestMissing(CorruptTable):
+    """A manifest that a state names is not there: it was lost, or cleaned up with a state that somebody still held."""
+
+
 class UnsupportedTable(HeadgateError):
     """The table needs a newer reader or writer than this one."""
 

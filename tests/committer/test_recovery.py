@@ -1,17 +1,22 @@
 """A committer that died leaves nothing undone: its successor knows what was decided, and tells it again."""
 
+import itertools
+
 import pytest
 
 from headgate_bus.interface import Topic
 from headgate_committer.committer import Committer
 from headgate_committer.errors import Overtaken
+from headgate_committer.lane import Lane
 from headgate_committer.limits import CommitterLimits
 from headgate_schemas.events import CommitEvent, ReceiptEvent
-from headgate_schemas.operations import Append, Committed, Delete, Duplicate, Rejected, Writer
+from headgate_schemas.operations import Append, Committed, Delete, Duplicate, Operation, Rejected, Restore, Writer
 from headgate_table.errors import StoreError
+from headgate_table.indextables.commit_info import Term
+from headgate_table.indextables.names import version_key
 from headgate_table.store.interface import ObjectInfo
 from support.committing.rig import TABLE, Rig
-from support.stores.faulty import Fault, FaultyStore, at, on
+from support.stores.faulty import Fault, FaultyStore, Plan, at, on
 from support.tables import add_file
 
 
@@ -54,6 +59,21 @@ def test_versions_that_were_not_announced_are_announced_by_the_successor() -> No
     _dies_before_publishing(rig)
     rig.settle(rig.committer("second"))
     assert [commit.version for commit in rig.commits()] == [0, 1]
+
+
+def test_a_version_that_came_too_late_is_not_announced_by_the_successor() -> None:
+    """Break: whatever lies below the newest versions is announced, though a late writer may have filled a number cleaned before."""
+    rig = Rig(interval=1)
+    rig.create_first()
+    proposal = rig.append("a")
+    _dies_before_publishing(rig)
+    assert rig.table().version == 1
+    rig.stores[TABLE].put(version_key(0), rig.stores[TABLE].get(version_key(1)))
+    rig.settle(rig.committer("second"))
+    told = {
+        event.to_receipt() for event in rig.events() if isinstance(event, ReceiptEvent) and event.proposal == proposal
+    }
+    assert told == {Committed(1, proposal)}
 
 
 def test_a_replayed_id_after_a_restart_is_a_duplicate() -> None:
@@ -148,6 +168,44 @@ def test_a_late_version_of_the_predecessor_is_folded_in_and_announced() -> None:
     rig.settle(new)
     receipts = rig.receipts()
     assert (receipts[late], receipts[other]) == (Committed(1, late), Committed(2, other))
+
+
+@pytest.mark.parametrize("late", [Append((add_file("late"),)), Restore(1)], ids=["an append", "a restore"])
+def test_a_late_version_may_land_at_any_moment_and_is_decided_once(late: Operation) -> None:
+    """Break: what had to be sorted out before the newest version was looked for is decided as it was sorted then."""
+    landings = 0
+    for step in itertools.count(1):
+        rig = Rig(interval=2)
+        rig.stores[TABLE].put("a.parquet", b"rows")
+        old = rig.committer("old")
+        for name in ("a", "b"):
+            rig.append(name)
+            rig.settle(old)
+        proposals = [rig.propose(late), rig.append("other")]
+        lane = next(iter(old._lanes.values()))
+        lane.take(rig.bus.reader(Topic.PROPOSALS, {0: 3}).read(0.0, 1))
+        rig.depose(old)
+        store = FaultyStore(rig.stores[TABLE], _working_at(step, lane))
+        rig.settle(rig.committer("new", stores={TABLE: store}))
+        if step > len(store.steps):
+            break
+        decided: dict[str, list[int]] = {}
+        for version in range(1, rig.table().version + 1):
+            for decision in rig.record(version).decisions:
+                decided.setdefault(decision.id, []).append(version)
+        events = [event for event in rig.events() if isinstance(event, ReceiptEvent)]
+        for identity in proposals:
+            told = {event.to_receipt() for event in events if event.proposal == identity}
+            assert told == {Committed(decided[identity][0], identity)}, (
+                f"landed before step {step}, {store.steps[step - 1]}"
+            )
+        assert all(len(versions) == 1 for versions in decided.values()), decided
+        landings += any(rig.record(version).term == Term(1, "old") for version in decided[proposals[0]])
+    assert landings > 3, "the late version should often have been first"
+
+
+def _working_at(step: int, lane: Lane) -> Plan:
+    return lambda taken: lane.work() if taken.number == step else None
 
 
 def test_an_answer_that_was_lost_after_the_write_is_found_out() -> None:

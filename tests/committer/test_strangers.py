@@ -11,6 +11,7 @@ from headgate_committer.answers import letter_message
 from headgate_committer.committer import Committer
 from headgate_committer.intake import Undecidable, take_in
 from headgate_schemas.actions import CommitInfo
+from headgate_schemas.events import CommitEvent, ReceiptEvent
 from headgate_schemas.operations import Committed, Create, Delete
 from headgate_schemas.sources import Source
 from headgate_schemas.table_schema import schema_string_of
@@ -19,8 +20,8 @@ from headgate_table.indextables.names import state_key, version_key
 from headgate_table.indextables.version_file import encode_actions
 from support.ambient import FakeAmbient
 from support.committing.rig import NO_LINGER, TABLE, AtOnce, Rig, Stores
-from support.stores.faulty import FaultyStore, Step
-from support.tables import COLUMNS, add_file
+from support.stores.faulty import Fault, FaultyStore, Step, StepKill, on
+from support.tables import COLUMNS, add_file, new_table
 
 MICROSECONDS = 1_780_000_000_000_000
 
@@ -103,6 +104,126 @@ def test_a_foreign_state_over_our_version_stops_the_table_for_as_long_as_it_is_t
         committer.step(0.0)
         rig.ambient.advance(seconds=20)
     assert rig.table().snapshot().num_files == 4
+
+
+def manifests(rig: Rig) -> list[str]:
+    return [info.key for info in rig.stores[TABLE].list("_transaction_log/manifests/")]
+
+
+def test_a_history_that_others_extend_compact_and_truncate_is_followed() -> None:
+    rig = Rig(interval=2)
+    committer = rig.committer(caches=False)
+    rig.append("a")
+    rig.settle(committer)
+    rig.append("b")
+    rig.settle(committer)
+    known = manifests(rig)
+    theirs = rig.table()
+    for name in ("c", "d"):
+        theirs.append([add_file(name)])
+    theirs.compact(full=True)
+    theirs.append([add_file("e")])
+    theirs.checkpoint()
+    theirs.truncate_history()
+    assert known
+    assert not set(known) & set(manifests(rig))
+    kept = [number for number in range(7) if rig.stores[TABLE].head(version_key(number)) is not None]
+    asked = rig.propose(Delete((add_file("a").path,)))
+    rig.events()
+    rig.settle(committer)
+    events = rig.events()
+    assert [event.to_receipt() for event in events if isinstance(event, ReceiptEvent)] == [Committed(7, asked)]
+    assert [event.version for event in events if isinstance(event, CommitEvent)] == [*kept, 7]
+    assert rig.table().snapshot().paths() == [add_file(name).path for name in "bcde"]
+
+
+def test_a_lost_manifest_stops_the_table_until_it_is_back_and_every_commit_is_announced_once() -> None:
+    rig = Rig(interval=2)
+    doomed = rig.committer(
+        stores={TABLE: FaultyStore(rig.stores[TABLE], on("create", Fault.KILL_AFTER, key=version_key(3)))}
+    )
+    for name in ("a", "b"):
+        rig.append(name)
+        rig.settle(doomed)
+    written = rig.append("c")
+    with pytest.raises(StepKill):
+        rig.settle(doomed)
+    rig.depose(doomed)
+    rig.events()
+    asked = rig.propose(Delete((add_file("a").path,)))
+    store = rig.stores[TABLE]
+    [lost] = manifests(rig)
+    data = store.get(lost)
+    store.delete([lost])
+    committer = rig.committer(caches=False)
+    for _ in range(5):
+        committer.step(0.0)
+        rig.ambient.advance(seconds=20)
+    assert rig.events() == []
+    store.put(lost, data)
+    for _ in range(3):
+        committer.step(0.0)
+        rig.ambient.advance(seconds=20)
+    events = rig.events()
+    receipts = [event.to_receipt() for event in events if isinstance(event, ReceiptEvent)]
+    assert receipts == [Committed(3, written), Committed(4, asked)]
+    assert [event.version for event in events if isinstance(event, CommitEvent)] == [3, 4]
+
+
+def test_a_foreign_state_is_not_believed_because_our_own_manifests_are_gone() -> None:
+    theirs = Rig(interval=4)
+    theirs.ambient = FakeAmbient("theirs")  # manifests of their own names
+    other = theirs.committer()
+    theirs.settle(other)
+    for name in ("w", "x", "y", "z"):
+        theirs.append(name)
+        theirs.settle(other)
+    rig = Rig(interval=2)
+    committer = rig.committer(caches=False)
+    rig.settle(committer)
+    for name in ("a", "b", "c"):
+        rig.append(name)
+        rig.settle(committer)
+    store = rig.stores[TABLE]
+    ours = {key: store.get(key) for key in manifests(rig)}
+    store.put(state_key(4), theirs.stores[TABLE].get(state_key(4)))
+    for key in manifests(theirs):
+        store.put(key, theirs.stores[TABLE].get(key))
+    store.delete(list(ours))
+    for name in ("d", "e", "f"):
+        rig.append(name)
+        for _ in range(5):
+            committer.step(0.0)
+            rig.ambient.advance(seconds=20)
+    assert store.head(version_key(4)) is not None
+    assert store.head(version_key(5)) is None
+    for key, data in ours.items():
+        store.put(key, data)
+    store.delete([state_key(4)])
+    for _ in range(10):
+        committer.step(0.0)
+        rig.ambient.advance(seconds=20)
+    assert rig.table().snapshot().paths() == [add_file(name).path for name in "abcdef"]
+
+
+def test_a_table_that_took_the_place_of_ours_is_taken_up_though_only_its_end_is_left() -> None:
+    rig = Rig(interval=2)
+    committer = rig.committer(caches=False)
+    rig.settle(committer)
+    for name in ("a", "b", "c", "d", "e"):
+        rig.append(name)
+        rig.settle(committer)
+    store = rig.stores[TABLE]
+    store.delete([info.key for info in list(store.list())])
+    other = new_table(store, interval=5, ambient=FakeAmbient("other", rig.ambient.time_ms))
+    for name in ("v", "w", "x", "y", "z"):
+        other.append([add_file(name)])
+    other.append([add_file("last")])
+    store.delete([version_key(number) for number in range(6)])
+    asked = rig.append("f")
+    rig.settle(committer)
+    assert rig.receipts()[asked] == Committed(7, asked)
+    assert rig.table().snapshot().paths() == sorted(add_file(name).path for name in [*"fvwxyz", "last"])
 
 
 class _AnsweredLater(Executor):

@@ -159,6 +159,11 @@ class TestStates:
         known = {0: facts(0, created_at=99), 1: facts(1), 2: facts(2)}
         assert gone_states(a_log(range(1), (0, 1, 2)), Roots(2, known)) == [0]
 
+    def test_the_newest_two_numbers_stay_whatever_wrong_clocks_said(self) -> None:
+        """Somebody is at work with the one before the newest, who didn't look at its time."""
+        known = {1: facts(1), 2: facts(2), 3: facts(3, created_at=99), 4: facts(4)}
+        assert gone_states(a_log(range(5), (1, 2, 3, 4)), Roots(4, known)) == [1]
+
     def test_old_checkpoints_and_their_parts_are_deleted_main_file_first(self) -> None:
         part = "_transaction_log/00000000000000000010.checkpoint.0123456789ab.00001.json"
         inventory = a_log(

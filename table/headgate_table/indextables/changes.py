@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from headgate_schemas.actions import Action, AddFile, CommitInfo, RemoveFile
 from headgate_schemas.errors import InvalidInput
-from headgate_table.errors import CorruptTable, VersionNotRetained
+from headgate_table.errors import CorruptTable, ObjectMissing, VersionNotRetained
 from headgate_table.indextables.entries import added_table, column_type, entry_schema
 from headgate_table.indextables.entry_reader import read_entries
 from headgate_table.indextables.listing import list_log
@@ -114,12 +114,15 @@ class _Feed:
             return net.changes(since, until)
         try:
             before, after = self._log(since), self._log(until)
-        except VersionNotRetained:
+        except VersionNotRetained as untold:
             if not whole:
                 raise
             net = _Net()
-            for version, actions in self._actions(versions):
-                net.apply(version, actions)
+            try:
+                for version, actions in self._actions(versions):
+                    net.apply(version, actions)
+            except ObjectMissing:
+                raise untold from None  # cleaned since the log was listed
             return net.changes(since, until)
         added, gone = difference(self._reader, before, after, DEFAULT_COLUMNS)
         return Changes(since, until, added, self._dated(gone, since, after))
@@ -133,8 +136,9 @@ class _Feed:
         return log
 
     def _replayed_ours(self, versions: range) -> "_Net | None":
-        """The net effect of version files; None if states must tell, because a file is damaged or comes from a writer that
-        may have removed what wasn't live, or lost its commit to a state (docs/format.md, sections 5.3 and 6.3).
+        """The net effect of version files; None if states must tell, because a file is damaged, was cleaned since, or comes
+        from a writer that may have removed what wasn't live, or lost its commit to a state (docs/format.md, sections 5.3 and
+        6.3).
         """
         net = _Net()
         try:
@@ -142,7 +146,7 @@ class _Feed:
                 if not _is_ours(actions):
                     return None
                 net.apply(version, actions)
-        except CorruptTable:
+        except (CorruptTable, ObjectMissing):
             return None
         return net
 
@@ -152,13 +156,13 @@ class _Feed:
             yield from zip(batch, self._reader.many_actions(batch), strict=True)
 
     def _removals(self, since: int, until: int) -> dict[str, "_Removed"]:
-        """What version files say of removals; a damaged one says nothing."""
+        """What version files say of removals; one that is damaged, or was cleaned since, says nothing."""
         told: dict[str, _Removed] = {}
         for version in range(since + 1, until + 1):
             if version in self._files:
                 try:
                     told.update(_removals(version, self._reader.actions(version)))
-                except CorruptTable:
+                except (CorruptTable, ObjectMissing):
                     continue
         return told
 

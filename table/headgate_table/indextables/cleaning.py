@@ -188,6 +188,8 @@ def _kept_anchors(inventory: LogInventory, roots: Roots, pointer: int, limits: L
     history = states_in_history(roots.states)
     anchors = sorted({*history, *inventory.checkpoints})
     kept = set(anchors[-max(limits.state_count, MIN_STATES) :])
+    # Whoever is under way with a state found it by its number alone.
+    kept |= set(sorted({*roots.states, *inventory.checkpoints})[-MIN_STATES:])
     kept |= {pointer, *(number for number in roots.states if number >= pointer)}
     recovery = [number for number in history if (facts := roots.states[number]) and facts.has_coordinator]
     kept |= set(recovery[-1:])

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from headgate_schemas.logs import get_logger
 from headgate_schemas.operations import Committed, Receipt, RejectCode, Rejected, Writer
-from headgate_table.errors import CorruptTable, ObjectMissing
+from headgate_table.errors import CorruptTable
 from headgate_table.indextables.commit_info import commit_record
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.memory import MemoryLimits
@@ -54,9 +54,7 @@ def _told(reader: LogReader, versions: Sequence[int], proposal_id: str) -> Recei
 
 def _decided(reader: LogReader, version: int, proposal_id: str) -> Receipt | None:
     try:
-        record = commit_record(reader.actions(version))
-    except ObjectMissing:
-        return None  # cleaned up meanwhile
+        record = commit_record(reader.actions_or_none(version) or ())
     except CorruptTable as error:
         _log.warning("version_not_readable", table=reader.store.uri, version=version, reason=str(error))
         return None

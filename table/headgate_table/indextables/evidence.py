@@ -207,16 +207,11 @@ class EvidenceReader:
         """Those that are still there."""
         for start in range(0, len(versions), _BATCH):
             some = versions[start : start + _BATCH]
-            for version, actions in zip(some, self._reader.resources.each(self._kept, some), strict=True):
+            for version, actions in zip(
+                some, self._reader.resources.each(self._reader.actions_or_none, some), strict=True
+            ):
                 if actions is not None:
                     yield version, actions
-
-    def _kept(self, version: int) -> list[Action] | None:
-        """The actions of a version; None when it was cleaned up since the log was listed."""
-        try:
-            return self._reader.actions(version)
-        except ObjectMissing:
-            return None
 
     def _restored(self, version: int) -> dict[str, AddFile] | None:
         """The files that were live at `version`, if all of them still exist."""

@@ -61,8 +61,9 @@ def _entries(reader: LogReader, listing: LogListing, limit: int | None) -> Itera
         near = replace(listing, states=tuple(number for number in listing.states if number >= window[-1]))
         timeline = Timeline(reader, near)
         files = [number for number in window if number in listing.version_objects]
-        told = dict(zip(files, reader.many_actions(files), strict=True))
-        usable = set(reader.states_in_order(near)) if len(files) < len(window) else set()
+        found = zip(files, reader.resources.each(reader.actions_or_none, files), strict=True)
+        told = {number: actions for number, actions in found if actions is not None}  # but what was cleaned since
+        usable = set(reader.states_in_order(near)) if len(told) < len(window) else set()
         for number in window:
             if number in told:
                 yield _of_actions(number, told[number], timeline.time_ms(number))

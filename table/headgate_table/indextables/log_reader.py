@@ -3,7 +3,8 @@
 What to read is decided by `resolve`, what it means by `replay`; this module fetches. Entries are `entry_reader`'s.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from headgate_schemas.actions import Action, Metadata, Protocol
@@ -36,6 +37,8 @@ from headgate_table.store.interface import ObjectInfo, Store
 
 MAX_VERSION_FILE_BYTES = 512 << 20
 _METADATA_BATCH = 8
+_LOOKS = 3
+"""At a log from which something goes between its listing and its reading: who cleans deletes once and is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,10 @@ class LoadedLog:
     registry: dict[str, str] = field(default_factory=dict)
 
 
+class _GoneMeanwhile(CorruptTable):
+    """What a listing has just shown was not there when it was read."""
+
+
 class LogReader:
     """Fetches one table's log. Immutable objects are cached; the pointer and listings never are."""
 
@@ -77,6 +84,9 @@ class LogReader:
 
     def latest(self) -> LoadedLog:
         """The newest version, by whichever of pointer, states and version files goes furthest."""
+        return _looking_again(self._latest)
+
+    def _latest(self) -> LoadedLog:
         pointer = self.pointer()
         start = pointer.version if isinstance(pointer, Pointer) else 0
         listing = list_log(self.store, start)
@@ -95,6 +105,9 @@ class LogReader:
 
     def at_version(self, version: int) -> LoadedLog:
         """An earlier version, exactly; `VersionNotRetained` where it can't be rebuilt whole."""
+        return _looking_again(lambda: self._at_version(version))
+
+    def _at_version(self, version: int) -> LoadedLog:
         listing = self._without_empty_folders(list_log(self.store))
         if listing.is_empty:
             raise self._no_table(None)
@@ -164,6 +177,13 @@ class LogReader:
         self._identity.read(version, len(data))
         return actions
 
+    def actions_or_none(self, version: int) -> list[Action] | None:
+        """None of a version file that is not there, or not any more."""
+        try:
+            return self.actions(version)
+        except ObjectMissing:
+            return None
+
     def remember_actions(self, version: int, actions: list[Action], size: int) -> None:
         """Keep the actions of a version that this process has just written itself."""
         self._remember_actions(version, actions, size)
@@ -193,8 +213,8 @@ class LogReader:
         listing = list_log(self.store)  # that of the log may be old by now, and name files that were cleaned up
         earlier = [version for version in reversed(listing.versions) if version <= log.plan.base.version]
         for start in range(0, len(earlier), _METADATA_BATCH):
-            for actions in self.many_actions(earlier[start : start + _METADATA_BATCH]):
-                found = [action for action in actions if isinstance(action, Metadata)]
+            for actions in self.resources.each(self.actions_or_none, earlier[start : start + _METADATA_BATCH]):
+                found = [action for action in actions or () if isinstance(action, Metadata)]
                 if found:
                     return found[-1]
         for number in reversed(listing.states):
@@ -208,6 +228,12 @@ class LogReader:
 
     def advance(self, log: LoadedLog) -> LoadedLog:
         """The newest version, starting from one that is loaded already: reads only what is new."""
+        try:
+            return self._advanced(log)
+        except (ObjectMissing, _GoneMeanwhile):
+            return self.latest()
+
+    def _advanced(self, log: LoadedLog) -> LoadedLog:
         known_version, known = log.seen or (log.version, None)
         listing = list_log(self.store, known_version)
         now = listing.version_objects.get(known_version)
@@ -268,7 +294,8 @@ class LogReader:
                     missing = missing_versions(listing, base, target)
                     first_gap = first_gap or gap(self.store.uri, missing, base, target)
                 else:
-                    return self._load(list_log(self.store), target)
+                    whole = self._without_empty_folders(list_log(self.store))
+                    return self._load(whole, whole.highest if newest else target)
                 continue
             try:
                 if base.kind is BaseKind.STATE and not newest and self._is_reused(listing, base):
@@ -276,13 +303,13 @@ class LogReader:
                 return self._read(listing, plan)
             except ObjectMissing as error:
                 if base.kind is BaseKind.NOTHING:
-                    raise CorruptTable(
-                        f"{error} It was listed a moment ago: is the table being cleaned? Try again"
+                    raise _GoneMeanwhile(
+                        f"{error}. It was listed a moment ago: is the table being cleaned? Try again"
                     ) from error
                 missing_state = missing_state or error
         if missing_state is not None:
-            raise CorruptTable(
-                f"{missing_state} No earlier state and no complete run of version files can replace it; "
+            raise _GoneMeanwhile(
+                f"{missing_state}. No earlier state and no complete run of version files can replace it; "
                 f"`headgate table verify` lists what is retained"
             )
         if not newest:
@@ -364,6 +391,13 @@ class LogReader:
             f"there is no table at {self.store.uri}: it has no {LOG} folder with versions or states. "
             f"Check the address, or make one with `headgate table create`"
         )
+
+
+def _looking_again(look: Callable[[], LoadedLog]) -> LoadedLog:
+    for _ in range(_LOOKS - 1):
+        with suppress(_GoneMeanwhile):
+            return look()
+    return look()
 
 
 def without_floor(metadata: Metadata) -> Metadata:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from headgate_schemas.metrics import STATE_READ_FILES, STATE_READ_MANIFESTS, STATE_READ_SECONDS
 from headgate_table.avro.container import Container, parse_container
 from headgate_table.avro.decode import KeepBlock
-from headgate_table.errors import CorruptTable, ObjectMissing
+from headgate_table.errors import CorruptTable, ManifestMissing, ObjectMissing
 from headgate_table.indextables.entries import decode_entries, decode_entries_together, ordered
 from headgate_table.indextables.names import resolve_manifest
 from headgate_table.indextables.resources import ReadResources
@@ -167,7 +167,7 @@ def fetch_manifest(store: Store, key: str, num_entries: int | None) -> tuple[int
     try:
         data = store.get(key, max_bytes=MAX_MANIFEST_BYTES)
     except ObjectMissing as error:
-        raise CorruptTable(
+        raise ManifestMissing(
             f"manifest {key} of {store.uri} is missing, so the files it lists can't be known. "
             f"`headgate table verify` shows which versions still read"
         ) from error

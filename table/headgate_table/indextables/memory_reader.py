@@ -147,9 +147,7 @@ def _read(reader: LogReader, versions: Sequence[int]) -> Iterator[tuple[int, lis
 def _actions(reader: LogReader, version: int) -> list[Action] | None:
     """None for a version that was cleaned up, or is damaged."""
     try:
-        return reader.actions(version)
-    except ObjectMissing:
-        return None
+        return reader.actions_or_none(version)
     except CorruptTable as error:
         _log.warning("version_not_readable", table=reader.store.uri, version=version, reason=str(error))
         return None

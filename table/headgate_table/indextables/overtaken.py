@@ -3,7 +3,7 @@
 Writers that number by states alone don't look at version files: the number seems free to them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from headgate_schemas.actions import Action, AddFile, CommitInfo, RemoveFile
 from headgate_table.errors import CorruptTable
@@ -28,11 +28,25 @@ def check_not_overtaken(
         return
     added = {action.path for action in actions if isinstance(action, AddFile)}
     removed = {action.path for action in actions if isinstance(action, RemoveFile)}
-    live = find_entries(store, resources, state, [*added, *removed]).keys() - set(state.tombstones)
-    differing = sorted((added - live) | (removed & live))
+    check_agrees(store, resources, state, added, removed)
+
+
+def check_agrees(
+    store: Store, resources: ReadResources, state: StateManifest, added: Set[str], removed: Set[str]
+) -> None:
+    """Raise `CorruptTable` when the state contradicts what our versions up to its own say of these paths."""
+    differing = differing_paths(store, resources, state, added, removed)
     if differing:
         raise CorruptTable(
-            f"{state_key(state.version)} of {store.uri} was written by another program over version {state.version}, which says "
-            f"otherwise about {differing[0]}. Stop that writer; then decide which of the two counts, and move the other file "
-            f"away. `headgate table verify` shows what differs"
+            f"{state_key(state.version)} of {store.uri} was written by another program over version {state.version}; that "
+            f"one, or one before it, says otherwise about {differing[0]}. Stop that writer; then decide which of the two "
+            f"counts, and move the other file away. `headgate table verify` shows what differs"
         )
+
+
+def differing_paths(
+    store: Store, resources: ReadResources, state: StateManifest, added: Set[str], removed: Set[str]
+) -> list[str]:
+    """Those of `added` that aren't live in the state, and those of `removed` that are."""
+    live = find_entries(store, resources, state, [*added, *removed]).keys() - set(state.tombstones)
+    return sorted((added - live) | (removed & live))

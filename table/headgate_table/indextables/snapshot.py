@@ -12,10 +12,12 @@ from headgate_schemas.column_kinds import kinds_of
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.predicates import Predicate, all_of
 from headgate_schemas.table_schema import column_kinds
+from headgate_table.errors import ManifestMissing
 from headgate_table.indextables.entries import ALL_COLUMNS
 from headgate_table.indextables.entry_reader import EntryFilter, ReadManifests, ReadStatistics, read_entries, read_here
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
 from headgate_table.indextables.resources import process_resources
+from headgate_table.indextables.same_version import same_version
 from headgate_table.indextables.scan import scan_files
 from headgate_table.store.interface import Store
 
@@ -36,6 +38,8 @@ class _Loaded:
 
 class Snapshot:
     """The files that are live at one version, or those of them that match `where`. Never changes; reads lazily.
+
+    Where what it was going to read was cleaned up meanwhile, it takes the same version from what is left of the log.
 
     A pickled one holds what the log said when it was taken, and where the table is, but no entries: unpickled, it is the same
     version still, whatever was committed since, and reads its manifests through a store that is opened anew (`reopening`).
@@ -150,9 +154,14 @@ class Snapshot:
             if have is not None and set(columns) <= set(have.column_names):
                 return have
             wanted = {*columns, *(have.column_names if have is not None else ())}
-            entries, statistics = read_entries(
-                self._reader.store, self._reader.resources, self._log, wanted, self._filter, self._read_parts
-            )
+            try:
+                entries, statistics = self._read(wanted)
+            except ManifestMissing:
+                found = same_version(self._reader, self._log)
+                if found is None:
+                    raise
+                self._log = found
+                entries, statistics = self._read(wanted)
             before = self._loaded.statistics
             total = replace(
                 statistics,
@@ -163,6 +172,10 @@ class Snapshot:
             )
             self._loaded = _Loaded(entries, total)
             return entries
+
+    def _read(self, columns: Iterable[str]) -> tuple[pa.Table, ReadStatistics]:
+        reader = self._reader
+        return read_entries(reader.store, reader.resources, self._log, columns, self._filter, self._read_parts)
 
     def _with_mappings(self, entries: pa.Table, names: Sequence[str]) -> pa.Table:
         """Document mappings restored from the schema registry where entries carry only a reference."""

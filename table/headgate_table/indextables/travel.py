@@ -134,9 +134,9 @@ class Timeline:
         return commit_time(self._actions(version))
 
     def _actions(self, version: int) -> list[Action]:
-        """None of a damaged file: a time must not fail for a version that a state tells of."""
+        """None of a damaged file, or one that was cleaned since: a time must not fail for a version that a state tells of."""
         try:
-            return self._reader.actions(version)
+            return self._reader.actions_or_none(version) or []
         except CorruptTable:
             return []
 

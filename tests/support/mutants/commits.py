@@ -5,6 +5,7 @@ from support.mutants.mutant import NONE, Mutant, Rule
 _RULES = "tests/simulation/test_rule_"
 _WRITER = "table/headgate_table/indextables/version_writer.py"
 _TABLE_COMMITTER = "committer/headgate_committer/table_committer.py"
+_TABLE_LOG = "committer/headgate_committer/table_log.py"
 _GROUPING = "committer/headgate_committer/grouping.py"
 _VERSION_LOG = "committer/headgate_committer/version_log.py"
 _LANE = "committer/headgate_committer/lane.py"
@@ -147,6 +148,24 @@ MUTANTS = (
         ("tests/committer/test_recovery.py",),
     ),
     Mutant(
+        "held-manifest-is-there",
+        Rule.FOLDING,
+        "A committer whose state was cleaned away beside it never looks what took its place.",
+        _TABLE_COMMITTER,
+        "                if not self._is_based_anew():\n",
+        "                if self._log.is_loaded:\n",
+        ("tests/committer/test_strangers.py",),
+    ),
+    Mutant(
+        "any-newer-state-is-believed",
+        Rule.FOLDING,
+        "A state below what we have written is taken for a base, whatever it says of our own files.",
+        _TABLE_LOG,
+        "            check_agrees(self.reader.store, self.reader.resources, state, ours.added.keys(), ours.removed.keys())\n",
+        "            pass\n",
+        ("tests/committer/test_strangers.py",),
+    ),
+    Mutant(
         "proposal-torn",
         Rule.ORDER,
         "Of an append with several files only the first is in the version.",
@@ -221,10 +240,9 @@ MUTANTS = (
         Rule.RECEIPTS,
         "Who lost the place on a SQLite bus publishes all the same.",
         "bus/headgate_bus/sqlite_seat.py",
-        "            if taken(connection, self._group) != self._epoch:\n                raise self._fence()\n"
-        "            return sqlite_log",
-        "            return sqlite_log",
-        ("tests/bus/test_sqlite_bus.py", "tests/bus/test_sqlite_faults.py"),
+        "            if taken(transaction.connection, self._group) != epoch:\n                raise self._fence()\n",
+        "",
+        ("tests/bus/contract/test_bus_seats.py::test_of_what_a_supplanted_seat_publishes_nothing_is_seen[sqlite]",),
         NONE,
     ),
 )

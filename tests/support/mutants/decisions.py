@@ -166,7 +166,7 @@ MUTANTS = (
         Rule.DECISIONS,
         "A foreign state over our version is read as if it were ours, and acknowledged files disappear.",
         "table/headgate_table/indextables/overtaken.py",
-        "    differing = sorted((added - live) | (removed & live))\n",
+        "    differing = differing_paths(store, resources, state, added, removed)\n",
         "    differing: list[str] = []\n",
         (_RULE,),
     ),

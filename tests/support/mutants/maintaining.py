@@ -9,6 +9,8 @@ _SWAP = "table/headgate_table/indextables/swap.py"
 _CLEANING = "table/headgate_table/indextables/cleaning.py"
 _CLEANER = "table/headgate_table/indextables/cleaner.py"
 _UNDECIDED = "worker/headgate_worker/undecided.py"
+_LOG_READER = "table/headgate_table/indextables/log_reader.py"
+_CLEANED_MEANWHILE = "tests/table/test_cleaned_meanwhile.py"
 
 MUTANTS = (
     Mutant(
@@ -216,6 +218,33 @@ MUTANTS = (
         "    last = min(*staying, pointer - 1, max(inventory.versions) - 1)\n",
         "    last = max(inventory.versions)\n",
         ("tests/table/test_cleaning.py",),
+    ),
+    Mutant(
+        "state-under-way-cleaned",
+        Rule.POINTER,
+        "The state before the newest goes where a wrong clock makes it look like one of another history.",
+        _CLEANING,
+        "    kept |= set(sorted({*roots.states, *inventory.checkpoints})[-MIN_STATES:])\n",
+        "",
+        ("tests/table/test_cleaning.py",),
+    ),
+    Mutant(
+        "listed-means-there",
+        Rule.CLEANING,
+        "A reader from under whom a version file is cleaned doesn't look again.",
+        _LOG_READER,
+        "_LOOKS = 3\n",
+        "_LOOKS = 1\n",
+        (_CLEANED_MEANWHILE,),
+    ),
+    Mutant(
+        "snapshot-of-whoever-is-there",
+        Rule.CLEANING,
+        "A snapshot whose manifests are gone reads as the table that took the place of its own.",
+        "table/headgate_table/indextables/same_version.py",
+        "            return is_same(known, now)\n",
+        "            return True\n",
+        (_CLEANED_MEANWHILE,),
     ),
     Mutant(
         "output-of-unknown-fate-deleted",

@@ -71,11 +71,16 @@ class Job:
 
     def _round(self, producer: Producer, tickets: dict[str, Ticket]) -> None:
         """Propose all that is open, then wait for each in order: what has a receipt is done."""
+        refused: NotSent | None = None
         for note in self.notes:
             self._write_files(note)
             if note.id not in tickets:
-                tickets[note.id] = producer.propose(note.operation, proposal_id=note.id, writer=note.writer)
-        while self.notes:
+                try:
+                    tickets[note.id] = producer.propose(note.operation, proposal_id=note.id, writer=note.writer)
+                except NotSent as error:
+                    refused = error  # maybe for one before it that was given up, which its ticket tells
+                    break
+        while self.notes and self.notes[0].id in tickets:
             ticket = tickets[self.notes[0].id]
             try:
                 receipt = ticket.wait(15.0)
@@ -85,6 +90,8 @@ class Job:
                 raise
             self.world.receipts.seen(receipt, None if _is_undecided(receipt) else self.table)
             self.notes.popleft()
+        if refused is not None:
+            raise refused
 
     def _write_files(self, note: Note) -> None:
         model = self.world.models[self.table]

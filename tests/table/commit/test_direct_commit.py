@@ -20,9 +20,11 @@ from headgate_table.indextables.names import MAX_VERSION, POINTER, log_key, stat
 from headgate_table.indextables.state_manifest import decode_state, encode_state
 from headgate_table.indextables.version_file import decode_actions, encode_actions
 from headgate_table.store.interface import Folder, Store
+from support.foreign_log import build_on, one_state
 from support.stores.faulty import Fault, FaultyStore, Plan, Step, on
 from support.stores.memory import MemoryStore
 from support.tables import SteadyAmbient, add_file, fresh_resources, new_table, opened
+from support.writers.handmade import file as small_file
 
 
 def names(store: Store) -> list[str]:
@@ -299,6 +301,17 @@ def test_a_restore_is_refused_when_a_file_was_deleted() -> None:
     receipt = table.restore(1)
     assert isinstance(receipt, Rejected)
     assert receipt.code is RejectCode.GONE
+
+
+def test_a_path_that_a_foreign_state_lists_as_removed_cant_be_added_again() -> None:
+    """Nothing else remembers: the version file that removed it is gone, and other writers keep no memory."""
+    store = build_on(MemoryStore(), one_state([small_file("a"), small_file("b")], tombstones=["a.parquet"]))
+    table = opened(store)
+    assert table.snapshot().paths() == ["b.parquet"]
+    receipt = table.append([add_file("a")])
+    assert isinstance(receipt, Rejected)
+    assert receipt.code is RejectCode.PATH_IN_USE
+    assert opened(store).snapshot().paths() == ["b.parquet"]
 
 
 def test_a_foreign_re_add_of_a_tombstoned_path_survives_our_state() -> None:

@@ -78,8 +78,8 @@ torture: $(READY) ## kills, freezes, bad lines, full disks and wrong clocks at r
 	  $(addprefix --on=,$(ON)) $(addprefix --keep=,$(KEEP))
 
 .PHONY: soak
-soak: $(VENV)/.bench ## steady work with restarts now and then: do memory, files, threads, lag and log stay flat? (MINUTES=30, ON=kafka, SEED=n, INTO=DIR)
-	@$(PY) benchmarks/soak.py $(addprefix --minutes=,$(MINUTES)) \
+soak: $(VENV)/.bench ## steady work with restarts now and then: do memory, files, threads, lag and log stay flat? (MINUTES=30, WARM_UP=n, ON=kafka, SEED=n, INTO=DIR)
+	@$(PY) benchmarks/soak.py $(addprefix --minutes=,$(MINUTES)) $(addprefix --warm-up=,$(WARM_UP)) \
 	  $(addprefix --seed=,$(SEED)) $(addprefix --on=,$(ON)) $(addprefix --into=,$(INTO))
 
 .PHONY: page-pictures

@@ -77,6 +77,12 @@ def test_what_grows_while_it_begins_is_no_leak() -> None:
     assert judged(sampled(lambda minute: 100 if minute > 2 else 50)).is_flat
 
 
+def test_a_warm_up_that_is_told_is_left_out_whole() -> None:
+    filling = sampled(lambda minute: min(minute, 20.0))
+    assert [trend.is_flat for trend in trends(filling, lambda who: True, 21 * 60)] == [True]
+    assert [trend.is_flat for trend in trends(filling, lambda who: True, 3 * 60)] == [False]
+
+
 def test_what_becomes_less_is_flat() -> None:
     assert judged(sampled(lambda minute: 100 - minute)).is_flat
 

@@ -1,7 +1,7 @@
 """Whether what was measured stayed flat: a rule that can fail, over samples that anybody may invent.
 
-The first tenth of a run is left out: caches fill, and workers meet what lay there. Of what is left, the median of the last
-third is set against that of the first. A saw-tooth has the same medians; a leak, even below a saw-tooth, has not.
+The first part of a run is left out: caches fill, workers meet what lay there, and a table remembers more until it forgets as
+much. Of what is left, the median of the last third is set against that of the first. A saw-tooth has the same medians; a leak, even below a saw-tooth, has not.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,6 +11,7 @@ from statistics import linear_regression, median
 from support.soak.samples import Measure, Sample, by_series
 
 WARM_UP = 0.1
+"""Of a run whose warm-up isn't told."""
 FEWEST = 12
 """Samples of a series after its warm-up; with fewer, a third says nothing, and the series is not flat."""
 
@@ -56,12 +57,13 @@ class Trend:
         return self.samples >= FEWEST and self.last - self.first <= self.allowed
 
 
-def trends(samples: Iterable[Sample], stays: Callable[[str], bool]) -> list[Trend]:
+def trends(samples: Iterable[Sample], stays: Callable[[str], bool], warm_up_s: float | None = None) -> list[Trend]:
     """Of every series; `stays` tells what ran all the time, and is judged."""
     series = by_series(samples)
     end_s = max((moments[-1][0] for moments in series.values()), default=0.0)
+    start_s = end_s * WARM_UP if warm_up_s is None else warm_up_s
     return [
-        _trend(who, measure, [each for each in moments if each[0] >= end_s * WARM_UP], end_s, stays(who))
+        _trend(who, measure, [each for each in moments if each[0] >= start_s], start_s, end_s, stays(who))
         for (who, measure), moments in series.items()
     ]
 
@@ -71,9 +73,11 @@ def grew(found: Iterable[Trend]) -> list[Trend]:
     return [trend for trend in found if trend.is_judged and not trend.is_flat]
 
 
-def _trend(who: str, measure: Measure, moments: list[tuple[float, float]], end_s: float, is_judged: bool) -> Trend:
-    third_s = end_s * (1 - WARM_UP) / 3
-    first = [value for at_s, value in moments if at_s <= end_s * WARM_UP + third_s]
+def _trend(
+    who: str, measure: Measure, moments: list[tuple[float, float]], start_s: float, end_s: float, is_judged: bool
+) -> Trend:
+    third_s = (end_s - start_s) / 3
+    first = [value for at_s, value in moments if at_s <= start_s + third_s]
     last = [value for at_s, value in moments if at_s >= end_s - third_s]
     if not first or not last:
         return Trend(who, measure, 0.0, 0.0, 0.0, 0.0, 0, is_judged)

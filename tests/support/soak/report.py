@@ -10,7 +10,7 @@ from support.soak.flatness import FEWEST, WARM_UP, Trend, grew
 from support.soak.samples import Measure
 
 RULE = (
-    f"The first {WARM_UP:.0%} is left out. Flat is what has at least {FEWEST} samples and whose median of the last third lies "
+    f"The warm-up is left out: {WARM_UP:.0%} where it isn't told. Flat is what has at least {FEWEST} samples and whose median of the last third lies "
     "no higher above that of the first than is allowed. What was started again now and then is shown, and not judged."
 )
 

@@ -25,8 +25,10 @@ WRITER_PACE_S = 0.5
 TABLE_SETTINGS = {
     "headgate.coordinator.dedupe.window": "1",
     "headgate.coordinator.dedupe.maxIds": "1000",
+    "indextables.purge.clockSkewMinutes": "1",
 }
-"""What a table remembers of its past fills up to bounds, and each state carries it; with the largest, it fills for days."""
+"""What a table remembers of its past fills up to bounds, and each state carries it; with the largest, it fills for days. By the
+shortest window it remembers an hour of purged paths, so only what comes after an hour can be flat in all."""
 HOUR_LASTS_S = 20.0
 """Of the age that the table's files are given: cleaning works all the time, at the floors that tables have."""
 

@@ -103,6 +103,8 @@ class MaintenancePlay:
         spared: frozenset[str] = frozenset(),
         hour_lasts_s: float = HOUR_LASTS_S,
         writer_pace_s: float = WRITER_PACE_S,
+        enough: Mapping[str, int] = MappingProxyType(ENOUGH),
+        enough_kills: int = ENOUGH_KILLS,
         table_settings: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._scene = scene
@@ -115,6 +117,8 @@ class MaintenancePlay:
         self._ageing = Ageing(self._folder, hour_lasts_s)
         self._keeping = Keeping(self._folder)
         self._writer_pace_s = writer_pace_s
+        self._enough = Counter(enough)
+        self._enough_kills = enough_kills
         self._looked_s = 0.0
         self._newest = -1
         self._committed_s = 0.0
@@ -183,7 +187,7 @@ class MaintenancePlay:
         return self._watch.newest(table) + 1
 
     def has_shown_enough(self, outcome: Outcome) -> bool:
-        return outcome.blows[Fault.WORKER] >= ENOUGH_KILLS and self._done >= Counter(ENOUGH)
+        return outcome.blows[Fault.WORKER] >= self._enough_kills and self._done >= self._enough
 
     @property
     def _done(self) -> Counter[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from _tables import COLUMNS, PARTITION, iceberg_append, partition_of, path_of
+from _tables import COLUMNS, PARTITION, added_files, iceberg_append, partition_of, path_of
 
 HEADGATE_SQLITE, HEADGATE_KAFKA, DELTA, ICEBERG = "headgate sqlite", "headgate kafka", "delta-rs", "pyiceberg"
 ENGINES = (HEADGATE_SQLITE, HEADGATE_KAFKA, DELTA, ICEBERG)
@@ -204,20 +204,7 @@ def producer(place: Place, bus: str) -> Any:
 
 
 def headgate_files(proposer: int, turn: int, files: int) -> list[Any]:
-    from headgate_schemas.actions import AddFile
-
-    return [
-        AddFile(
-            path=path_of(index, f"p{proposer}-{turn}-"),
-            partition_values={PARTITION: partition_of(index)},
-            size=1000,
-            modification_time=1,
-            num_records=100,
-            min_values={"id": "1"},
-            max_values={"id": "9"},
-        )
-        for index in range(files)
-    ]
+    return added_files(f"p{proposer}-{turn}-", files)
 
 
 def must_be_committed(receipt: object) -> None:

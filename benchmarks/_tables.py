@@ -4,10 +4,13 @@ import json
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from headgate_schemas.actions import AddFile
 
 COLUMNS = "id BIGINT, text STRING, score DOUBLE, date STRING"
 PARTITION = "date"
@@ -23,6 +26,24 @@ def partition_of(number: int) -> str:
 
 def path_of(number: int, salt: str = "part") -> str:
     return f"date={partition_of(number)}/{salt}-{uuid.uuid5(uuid.NAMESPACE_OID, f'{salt}{number}')}.parquet"
+
+
+def added_files(salt: str, count: int) -> "list[AddFile]":
+    """Files that are not in the table yet, with few statistics."""
+    from headgate_schemas.actions import AddFile
+
+    return [
+        AddFile(
+            path=path_of(index, salt),
+            partition_values={PARTITION: partition_of(index)},
+            size=1000,
+            modification_time=1,
+            num_records=100,
+            min_values={"id": "1"},
+            max_values={"id": "9"},
+        )
+        for index in range(count)
+    ]
 
 
 def headgate_entries(first: int, count: int, step: int = 1) -> pa.Table:

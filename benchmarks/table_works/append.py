@@ -5,7 +5,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from _measuring import Measured, repeat
-from _tables import PARTITION, iceberg_append, iceberg_table, partition_of, path_of
+from _tables import PARTITION, added_files, iceberg_append, iceberg_table, partition_of, path_of
 from table_works.opening import copied, opened
 from table_works.work import APPENDED, DELTA, HEADGATE, ICEBERG, Task, Work, large_sizes
 
@@ -14,20 +14,7 @@ if TYPE_CHECKING:
 
 
 def new_files(number: int) -> "list[AddFile]":
-    from headgate_schemas.actions import AddFile
-
-    return [
-        AddFile(
-            path=path_of(index, f"new{number}"),
-            partition_values={PARTITION: partition_of(index)},
-            size=1000,
-            modification_time=1,
-            num_records=100,
-            min_values={"id": "1"},
-            max_values={"id": "9"},
-        )
-        for index in range(APPENDED)
-    ]
+    return added_files(f"new{number}", APPENDED)
 
 
 def delta_append(table: Any, number: int) -> None:

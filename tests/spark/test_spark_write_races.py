@@ -11,6 +11,7 @@ from headgate_producer.errors import WriteRefused
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.operations import Alter, Operation, Receipt, Writer
 from headgate_schemas.table_schema import column_kinds, schema_string_of
+from headgate_table.data_file import DataFile
 from headgate_table.errors import TableExists
 from headgate_table.table import Table
 from pyspark_headgate.after_written import data_files, put_into_table
@@ -43,9 +44,11 @@ class Race:
         )
 
     def finish(self, *, only_if_new: bool = False) -> Receipt | None:
+        return put_into_table(self.target, replace(self.plan.change, only_if_new=only_if_new), self.files(), "job")
+
+    def files(self) -> list[DataFile]:
         batch = pa.record_batch({"id": [1], "k": ["a"]})
-        files = data_files(write_parts(self.plan.parts, iter([batch]), 0, 0), self.plan.change.partition_columns)
-        return put_into_table(self.target, replace(self.plan.change, only_if_new=only_if_new), files, "job")
+        return data_files(write_parts(self.plan.parts, iter([batch]), 0, 0), self.plan.change.partition_columns)
 
     def rows(self) -> list[dict[str, object]]:
         found: list[dict[str, object]] = Table.open(self.uri).snapshot().scan().read_all().to_pylist()
@@ -70,6 +73,15 @@ def test_a_table_that_somebody_else_has_just_made_otherwise_is_not(uri: str) -> 
     with pytest.raises(WriteRefused, match="is partitioned by nothing, but the files were written by k"):
         race.finish()
     assert race.rows() == []
+
+
+def test_files_that_the_table_refuses_are_not_told_as_written(uri: str) -> None:
+    race = Race(uri, partitionBy="k")
+    files = race.files()
+    put_into_table(race.target, race.plan.change, files, "first")
+    with pytest.raises(WriteRefused, match=r"path_in_use.*nothing was written"):
+        put_into_table(race.target, race.plan.change, files, "second")
+    assert len(race.rows()) == 1
 
 
 def test_who_wanted_a_new_table_is_told_that_there_is_one(uri: str) -> None:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 from headgate_committer.grouping import Asked, Facts, commits_alone, selects
 from headgate_committer.table_log import Held
-from headgate_schemas.errors import PredicateError
 from headgate_schemas.operations import Append, Delete, Operation, Overwrite, RejectCode, Rewrite
 from headgate_table.indextables.decide import LiveFile, Questions, Refusal, questions
 from headgate_table.indextables.evidence import EvidenceReader
@@ -15,11 +14,11 @@ def find_facts(evidence: EvidenceReader, held: Held, asked: Sequence[Asked]) -> 
     refused: dict[int, Refusal] = {}
     wanted: list[tuple[Asked, Questions]] = []
     for item in asked:
-        try:
-            wanted.append((item, questions(item.operation, held.metadata)))
-        except PredicateError as error:
-            refused[item.undecided.offset] = Refusal(RejectCode.INVALID, str(error))
+        asked_for = questions(item.operation, held.metadata)
+        if isinstance(asked_for, Refusal):
+            refused[item.undecided.offset] = asked_for
             continue
+        wanted.append((item, asked_for))
         read_set = item.undecided.proposal.read_set
         if read_set is not None:
             conflict = evidence.conflict(held.log, read_set, held.metadata)

@@ -13,7 +13,6 @@ from headgate_committer.intake import Undecidable, Undecided
 from headgate_committer.sorting import Known
 from headgate_schemas.actions import Metadata
 from headgate_schemas.column_kinds import kinds_of
-from headgate_schemas.errors import PredicateError
 from headgate_schemas.operations import (
     Alter,
     CompactState,
@@ -25,9 +24,8 @@ from headgate_schemas.operations import (
     Restore,
     Rewrite,
 )
-from headgate_schemas.partition_text import covers
+from headgate_schemas.partition_text import covering
 from headgate_schemas.predicate_text import parse_predicate
-from headgate_schemas.predicates import columns
 from headgate_schemas.table_schema import column_kinds
 from headgate_table.indextables.decide import Blocked, Effect, Evidence, LiveFile, Refusal, decide
 from headgate_table.indextables.memory import TableMemory
@@ -113,7 +111,9 @@ class _Group:
         """Decide one more; False when it has to wait for the next group."""
         if self.so_far.came_twice(asked.undecided):
             return True
-        if self._is_closed or (self.decided and self._must_wait(asked)):
+        # What is refused whatever else is true needs no company to end first: its predicate may not even be one.
+        may_wait = self.decided and asked.undecided.offset not in self._facts.refused
+        if self._is_closed or (may_wait and self._must_wait(asked)):
             return False
         result = self._decide(asked)
         decision = self.so_far.decided(asked.undecided, result if isinstance(result, Refusal) else None)
@@ -142,13 +142,8 @@ class _Group:
     def _selects_added(self, where: str | None) -> bool:
         if where is None or not self._added:
             return bool(self._added)
-        try:
-            predicate = parse_predicate(where)
-        except PredicateError:
-            return False  # it will be refused
-        if not columns(predicate) <= set(self._metadata.partition_columns):
-            return False
-        return any(covers(predicate, file.partition_values, self._kinds) for file in self._added.values())
+        is_inside = covering(parse_predicate(where), self._kinds)
+        return any(is_inside(file.partition_values) for file in self._added.values())
 
     def _decide(self, asked: Asked) -> Effect | Refusal:
         offset = asked.undecided.offset

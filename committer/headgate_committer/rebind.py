@@ -17,6 +17,7 @@ from headgate_table.indextables.memory_text import memory_limits
 from headgate_table.indextables.options import TableOptions
 from headgate_table.indextables.protocol_support import check_writable
 from headgate_table.indextables.version_body import Author, version_body
+from headgate_table.indextables.version_file import encode_actions
 from headgate_table.indextables.version_writer import NumberTaken, write_version
 
 _ATTEMPTS = 20
@@ -79,5 +80,5 @@ def _bound(
         time_ms=max(ambient.now_ms(), log.time_ms),
         author=Author(found.term(ambient), found.settled, rebound=True),
     )
-    write_version(reader.store, body, compressed=options.transaction_compression)
+    write_version(reader.store, body, encode_actions(body.actions, compressed=options.transaction_compression))
     return found.done(body.version)

@@ -5,23 +5,25 @@ What is known of it is `table_log`'s, states are `states`', what a group of prop
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headgate_committer.answers import Answer
 from headgate_committer.committed_log import DraftSummary, Earlier, OpenOperation, SettledBy
 from headgate_committer.creation import FirstVersion
 from headgate_committer.fact_finding import find_facts
-from headgate_committer.grouping import Asked, Item, commits_alone, plan_group, selects
+from headgate_committer.grouping import Asked, GroupPlan, Item, commits_alone, plan_group, selects
 from headgate_committer.intake import Undecidable
 from headgate_committer.sorting import Forgotten, Known, New
 from headgate_committer.states import StateKeeper
 from headgate_committer.table_log import Held, TableLog, commit_event
 from headgate_schemas.ambient import Ambient
+from headgate_schemas.errors import InvalidInput
 from headgate_schemas.events import CommitEvent
-from headgate_schemas.operations import CompactState, Delete, Overwrite, Restore
+from headgate_schemas.operations import CompactState, Delete, Overwrite, RejectCode, Restore
 from headgate_schemas.sources import Source
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.commit_info import CommitRecord, commit_record
+from headgate_table.indextables.decide import Refusal
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.memory import TableMemory
 from headgate_table.indextables.names import MAX_VERSION
@@ -29,6 +31,7 @@ from headgate_table.indextables.options import TableOptions
 from headgate_table.indextables.protocol_support import check_writable
 from headgate_table.indextables.state_manifest import StateManifest
 from headgate_table.indextables.version_body import Author, Decided, VersionBody, version_body
+from headgate_table.indextables.version_file import encode_actions
 from headgate_table.indextables.version_writer import write_version
 from headgate_table.store.interface import Store
 
@@ -143,14 +146,29 @@ class VersionLog:
         # Commit times never go back, whatever the clocks of other writers said: time travel and cleaning rely on it.
         now_ms = max(self._ambient.now_ms(), held.log.time_ms)
         facts = find_facts(self.table.evidence, held, [item for item in items if isinstance(item, Asked)])
-        plan = plan_group(items, version, held.metadata, held.memory, facts, now_ms)
-        if not plan.decided:
-            return plan.answers
-        if version > MAX_VERSION:
-            raise CorruptTable(
-                f"{self.table.uri} has no number left: its log holds version {held.log.version}, which nobody can have "
-                f"reached. Look for a stray file or folder with that number in _transaction_log, and move it away"
-            )
+        while True:
+            plan = plan_group(items, version, held.metadata, held.memory, facts, now_ms)
+            if not plan.decided:
+                return plan.answers
+            if version > MAX_VERSION:
+                raise CorruptTable(
+                    f"{self.table.uri} has no number left: its log holds version {held.log.version}, which nobody can have "
+                    f"reached. Look for a stray file or folder with that number in _transaction_log, and move it away"
+                )
+            try:
+                return self._draft(held, version, plan, settled_by, now_ms)
+            except InvalidInput as error:
+                # One of them asks for what can't be written, such as a line over the bound: fewer are tried until it shows which.
+                if len(plan.decided) > 1:
+                    items = items[: len(plan.answers) // 2]
+                    continue
+                (decision,) = (item.decision for item in plan.decided)
+                if decision.offset is None or not decision.accepted:
+                    raise
+                refused = {**facts.refused, decision.offset: Refusal(RejectCode.INVALID, str(error))}
+                facts = replace(facts, refused=refused)
+
+    def _draft(self, held: Held, version: int, plan: GroupPlan, settled_by: SettledBy, now_ms: int) -> "_VersionDraft":
         body = version_body(
             version,
             plan.decided,
@@ -166,7 +184,8 @@ class VersionLog:
             any(effect.re_adds or effect.swap is not None for effect in effects)
             or held.log.newest_version_file < held.log.version  # only states tell of the newest version
         )
-        return _VersionDraft(self, body, plan.answers, plan.decided, held.options.transaction_compression, at_once)
+        data = encode_actions(body.actions, compressed=held.options.transaction_compression)
+        return _VersionDraft(self, body, data, plan.answers, plan.decided, at_once)
 
     @property
     def is_behind(self) -> bool:
@@ -193,9 +212,9 @@ class VersionLog:
 class _VersionDraft:
     log: VersionLog
     body: VersionBody
+    data: bytes
     answers: tuple[Answer, ...]
     decided: tuple[Decided, ...]
-    compressed: bool
     effect_at_once: bool
 
     @property
@@ -212,9 +231,9 @@ class _VersionDraft:
 
     def write(self) -> CommitEvent:
         log = self.log
-        size = write_version(log.store, self.body, compressed=self.compressed)
+        write_version(log.store, self.body, self.data)
         record = commit_record(self.body.actions) or CommitRecord()
-        held = log.table.applied(self.body, size, record)
+        held = log.table.applied(self.body, len(self.data), record)
         swap = next((item.effect.swap for item in self.decided if item.effect.swap is not None), None)
         log.states.after_commit(held, at_once=self.effect_at_once, swap=swap)
         return commit_event(log.table.uri, self.body.version, self.body.actions, record)
@@ -245,7 +264,7 @@ class FirstVersionDraft:
 
     def write(self) -> CommitEvent:
         table, body = self.log.table, self.first.body
-        write_version(self.log.store, body, compressed=self.first.compressed)
+        write_version(self.log.store, body, self.first.data)
         table.reader.resources.invalidate(table.uri)  # of a table that was here before
         table.created()
         return commit_event(table.uri, body.version, body.actions, commit_record(body.actions) or CommitRecord())

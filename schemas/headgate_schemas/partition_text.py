@@ -36,6 +36,7 @@ from headgate_schemas.predicates import (
 )
 
 TextTest = Callable[[str | None], bool]
+ValuesTest = Callable[[Mapping[str, str | None]], bool]
 
 _ESCAPABLE = frozenset(map(chr, range(0x01, 0x20))) | frozenset("\x7f\"#%'*/:=?\\{[]^")
 _TO_ESCAPED = {ord(each): f"%{ord(each):02X}" for each in _ESCAPABLE}
@@ -159,15 +160,28 @@ def check_prefix_kind(column: str, kind: ColumnKind) -> None:
         raise PredicateError(f"column {column!r} is {kind.value}; LIKE is for strings, use a comparison or IN", column)
 
 
-def covers(
-    predicate: Predicate, partition_values: Mapping[str, str | None], column_kinds: Mapping[str, ColumnKind]
-) -> bool:
-    """Whether the predicate is true for a file with these partition values. Every column must be a partition column."""
+def covering(predicate: Predicate, column_kinds: Mapping[str, ColumnKind]) -> ValuesTest:
+    """Whether the predicate is true for a file with given partition values. Every column must be a partition column.
 
-    def leaf_is_true(leaf: Leaf) -> bool:
-        return text_test(leaf, kind_of(leaf.column, column_kinds))(partition_values.get(leaf.column))
+    Raises `PredicateError` for an unknown column and for a condition that makes no sense for its column.
+    """
+    return values_test(predicate, lambda leaf: text_test(leaf, kind_of(leaf.column, column_kinds)))
 
-    return fold(predicate, leaf_is_true, all, any, bool)
+
+def values_test(predicate: Predicate, test_of: Callable[[Leaf], TextTest]) -> ValuesTest:
+    """A predicate on partition values, from a test for each of its conditions: all are made before any is asked."""
+
+    def leaf_test(leaf: Leaf) -> ValuesTest:
+        column, test = leaf.column, test_of(leaf)
+        return lambda values: test(values.get(column))
+
+    def all_of(tests: list[ValuesTest]) -> ValuesTest:
+        return lambda values: all(test(values) for test in tests)
+
+    def any_of(tests: list[ValuesTest]) -> ValuesTest:
+        return lambda values: any(test(values) for test in tests)
+
+    return fold(predicate, leaf_test, all_of, any_of, lambda truth: lambda values: truth)
 
 
 def kind_of(column: str, column_kinds: Mapping[str, ColumnKind]) -> ColumnKind:

@@ -1,9 +1,8 @@
 """Proposals that are judged by more than their files: what was read, when it was made, who wrote it, what it weighs."""
 
-from headgate_bus.claims import put_claim
 from headgate_committer.limits import CommitterLimits
 from headgate_schemas.operations import Append, Committed, Duplicate, Overwrite, RejectCode, Rejected, Writer
-from headgate_schemas.proposals import Proposal, encode_claimed
+from support.committing.claimed import claimed
 from support.committing.rig import TABLE, Rig, isolation
 from support.tables import add_file
 
@@ -95,19 +94,11 @@ def test_a_full_memory_of_writers_takes_no_new_app_and_forgets_none() -> None:
     assert receipts[again] == Duplicate(1, again)
 
 
-def _claimed(rig: Rig, proposal: Proposal) -> Proposal:
-    assert proposal.operation is not None
-    claim = put_claim(
-        rig.stores[TABLE], proposal.id, encode_claimed(proposal.operation), files=1, now_ms=rig.ambient.now_ms()
-    )
-    return proposal.model_copy(update={"operation": None, "claim": claim})
-
-
 def test_a_claimed_operation_is_committed() -> None:
     rig = Rig()
     committer = rig.committer()
     rig.settle(committer)
-    proposal = _claimed(rig, rig.proposal(Append(tuple(add_file(f"f{number}") for number in range(100)))))
+    proposal = claimed(rig, rig.proposal(Append(tuple(add_file(f"f{number}") for number in range(100)))))
     rig.send(proposal)
     rig.settle(committer)
     assert rig.receipts()[proposal.id] == Committed(1, proposal.id)
@@ -118,7 +109,7 @@ def test_a_claim_of_other_bytes_is_set_aside_and_the_next_proposal_commits() -> 
     rig = Rig()
     committer = rig.committer()
     rig.settle(committer)
-    proposal = _claimed(rig, rig.proposal(Append((add_file("a"),))))
+    proposal = claimed(rig, rig.proposal(Append((add_file("a"),))))
     assert proposal.claim is not None
     rig.stores[TABLE].put(proposal.claim.key, b"x" * proposal.claim.compressed_bytes)
     rig.send(proposal)
@@ -134,7 +125,7 @@ def test_a_claim_over_the_bound_is_set_aside_unread() -> None:
     rig = Rig()
     committer = rig.committer()
     rig.settle(committer)
-    proposal = _claimed(rig, rig.proposal(Append((add_file("a"),))))
+    proposal = claimed(rig, rig.proposal(Append((add_file("a"),))))
     assert proposal.claim is not None
     huge = proposal.model_copy(update={"claim": proposal.claim.model_copy(update={"bytes": 10 << 30})})
     rig.send(huge)
@@ -146,7 +137,7 @@ def test_a_duplicate_is_recognised_without_opening_its_claim() -> None:
     rig = Rig()
     committer = rig.committer()
     rig.settle(committer)
-    proposal = _claimed(rig, rig.proposal(Append((add_file("a"),))))
+    proposal = claimed(rig, rig.proposal(Append((add_file("a"),))))
     rig.send(proposal)
     rig.settle(committer)
     rig.receipts()
@@ -161,7 +152,7 @@ def test_claims_go_when_their_proposals_were_settled_longer_ago_than_the_window(
     rig = Rig()
     committer = rig.committer()
     rig.settle(committer)
-    proposal = _claimed(rig, rig.proposal(Append((add_file("a"),))))
+    proposal = claimed(rig, rig.proposal(Append((add_file("a"),))))
     rig.send(proposal)
     rig.settle(committer)
     assert proposal.claim is not None

@@ -1,7 +1,7 @@
 """Messages as bytes: every operation survives the way, and what is no message is refused with a short reason."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -9,34 +9,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate_schemas.actions import NULL_PARTITION, AddFile, SkipFile
+from headgate_schemas.actions import NULL_PARTITION, AddFile
 from headgate_schemas.cloud_events import PROPOSAL, attributes
 from headgate_schemas.dead_letters import DeadLetter, decode_dead_letter, encode_dead_letter
 from headgate_schemas.events import CommitEvent, ReceiptEvent, decode_event, encode_event, receipt_event
 from headgate_schemas.message_shape import MAX_PROBLEM_CHARS, UnreadableMessage
-from headgate_schemas.milvus import ColumnGroup, ColumnGroupFile, DeltaLog, Resolver, Stat, Updates
 from headgate_schemas.operation_bodies import body_of, operation_of
 from headgate_schemas.operations import (
-    Alter,
     Append,
     Committed,
-    CompactState,
-    Create,
     Delete,
     Duplicate,
     Isolation,
-    Milvus,
-    NewManifest,
     Operation,
-    Overwrite,
-    Purge,
     ReadSet,
     Receipt,
     RejectCode,
     Rejected,
     Restore,
-    Rewrite,
-    Skip,
     Writer,
 )
 from headgate_schemas.proposals import (
@@ -48,135 +38,10 @@ from headgate_schemas.proposals import (
     encode_proposal,
     new_proposal,
 )
+from support.operation_strategies import Values, maybe, operations
 
-texts = st.text(max_size=20)
-paths = st.text(min_size=1, max_size=20)
-longs = st.integers(-(2**63), 2**63 - 1)
-counts = st.integers(0, 2**63 - 1)
-maps = st.dictionaries(texts, texts, max_size=3)
-tuples_of = st.lists(paths, max_size=3).map(tuple)
-
-
-def maybe(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    return st.none() | strategy
-
-
-files = st.builds(
-    AddFile,
-    path=paths,
-    partition_values=st.dictionaries(texts, texts | st.just(NULL_PARTITION), max_size=3),
-    size=counts,
-    modification_time=longs,
-    data_change=st.booleans(),
-    stats=maybe(texts),
-    min_values=maybe(maps),
-    max_values=maybe(maps),
-    num_records=maybe(counts),
-    footer_start_offset=maybe(longs),
-    footer_end_offset=maybe(longs),
-    has_footer_offsets=st.booleans(),
-    delete_opstamp=maybe(longs),
-    split_tags=maybe(st.lists(texts, max_size=2).map(tuple)),
-    num_merge_ops=maybe(st.integers(-(2**31), 2**31 - 1)),
-    doc_mapping_json=maybe(texts),
-    doc_mapping_ref=maybe(texts),
-    uncompressed_size_bytes=maybe(longs),
-    time_range_start=maybe(texts),
-    time_range_end=maybe(texts),
-    companion_source_files=maybe(st.lists(texts, max_size=2).map(tuple)),
-    companion_delta_version=maybe(longs),
-    companion_fast_field_mode=maybe(texts),
-    tags=maybe(maps),
-    hotcache_start_offset=maybe(longs),
-    hotcache_length=maybe(longs),
-)
-many_files = st.lists(files, max_size=3).map(tuple)
-skips = st.builds(
-    SkipFile,
-    path=paths,
-    skip_timestamp=longs,
-    reason=texts,
-    operation=texts,
-    partition_values=maybe(maps),
-    size=maybe(longs),
-    retry_after=maybe(longs),
-    skip_count=st.integers(-(2**31), 2**31 - 1),
-)
-manifests = st.builds(
-    NewManifest,
-    path=paths,
-    num_entries=counts,
-    min_added_at_version=counts,
-    max_added_at_version=counts,
-    total_bytes=counts,
-    partition_bounds=maybe(st.dictionaries(texts, st.tuples(maybe(texts), maybe(texts)), max_size=2)),
-)
-wheres = maybe(paths)
-groups = st.lists(
-    st.builds(
-        ColumnGroup,
-        columns=st.lists(texts, min_size=1, max_size=2).map(tuple),
-        files=st.lists(
-            st.builds(
-                ColumnGroupFile,
-                path=paths,
-                start_index=longs,
-                end_index=longs,
-                metadata=st.binary(max_size=8),
-                properties=maps,
-            ),
-            max_size=2,
-        ).map(tuple),
-        format=texts,
-    ),
-    min_size=1,
-    max_size=2,
-).map(tuple)
-updates = st.builds(
-    Updates,
-    added_column_groups=groups,
-    appended_files=st.lists(groups, max_size=2).map(tuple),
-    added_delta_logs=st.lists(
-        st.builds(DeltaLog, path=paths, num_entries=longs, type=st.integers(-(2**31), 2**31 - 1)), max_size=2
-    ).map(tuple),
-    added_stats=st.dictionaries(texts, st.builds(Stat, paths=tuples_of, metadata=maps), max_size=2),
-)
-
-OPERATIONS: Mapping[type[Operation], st.SearchStrategy[Operation]] = {
-    Create: st.builds(
-        Create,
-        schema_string=texts,
-        partition_columns=st.lists(texts, max_size=2).map(tuple),
-        configuration=maps,
-        name=maybe(texts),
-        description=maybe(texts),
-        table_id=maybe(st.from_regex(r"[!-~]{1,20}", fullmatch=True)),
-    ),
-    Append: st.builds(Append, many_files),
-    Overwrite: st.builds(Overwrite, many_files, wheres),
-    Delete: st.builds(Delete, tuples_of, wheres),
-    Restore: st.builds(Restore, counts),
-    Rewrite: st.builds(Rewrite, tuples_of, many_files),
-    Skip: st.builds(Skip, st.lists(skips, max_size=3).map(tuple)),
-    Alter: st.builds(
-        Alter,
-        based_on=counts,
-        configuration=st.dictionaries(texts, maybe(texts), max_size=3),
-        description=maybe(texts),
-        name=maybe(texts),
-        schema_string=maybe(texts),
-    ),
-    Purge: st.builds(Purge, tuples_of),
-    CompactState: st.builds(
-        CompactState,
-        base=counts,
-        removes=tuples_of,
-        adds=st.lists(manifests, max_size=2).map(tuple),
-        tombstones=tuples_of,
-        mappings=maps,
-    ),
-    Milvus: st.builds(Milvus, updates=updates, resolver=st.sampled_from(Resolver), read_version=counts),
-}
+OPERATIONS = operations()
+paths, counts, wheres = Values().paths, Values().counts, maybe(Values().wheres)
 
 
 def test_every_operation_has_a_strategy() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from headgate_schemas.column_kinds import ColumnKind, column_kind
 from headgate_schemas.errors import PredicateError
 from headgate_schemas.partition_text import (
-    covers,
+    covering,
     escape_partition_text,
     spellings,
     stored_value,
@@ -22,7 +22,7 @@ MARKER = "__HIVE_DEFAULT_PARTITION__"
 
 
 def is_true(where: str, stored: str | None, kind: ColumnKind) -> bool:
-    return covers(parse_predicate(where), {} if stored is None else {"p": stored}, {"p": kind})
+    return covering(parse_predicate(where), {"p": kind})({} if stored is None else {"p": stored})
 
 
 @pytest.mark.parametrize("kind", [kind for kind in ColumnKind if kind is not K.OTHER])
@@ -124,7 +124,7 @@ def test_a_condition_that_does_not_fit_the_column_is_refused(where: str, kind: C
 
 def test_a_condition_on_an_unknown_column_is_refused_with_the_known_ones() -> None:
     with pytest.raises(PredicateError, match=r"no column 'q'; known are \['p'\]"):
-        covers(parse_predicate("q = 1"), {}, {"p": K.INTEGER})
+        covering(parse_predicate("q = 1"), {"p": K.INTEGER})
 
 
 @pytest.mark.parametrize(

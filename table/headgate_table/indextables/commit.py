@@ -32,6 +32,7 @@ from headgate_table.indextables.pointer import Pointer
 from headgate_table.indextables.protocol_support import check_writable
 from headgate_table.indextables.resolve import Base, BaseKind
 from headgate_table.indextables.version_body import Decided, VersionBody, version_body
+from headgate_table.indextables.version_file import encode_actions
 from headgate_table.indextables.version_writer import NumberTaken, PredecessorGone, write_version
 from headgate_table.store.backoff import trying_again
 
@@ -126,10 +127,12 @@ class DirectCommitter:
         if earlier is not None:
             return Duplicate(earlier.version, identity) if isinstance(earlier, Committed) else earlier
         taken_ms = self._ambient.now_ms()
-        asked = questions(operation, metadata)
-        evidence = self._evidence.gather(log, memory, operation, asked, metadata, reads, taken_ms)
         # Commit times never go back, whatever the clocks of other writers said: time travel and cleaning rely on it.
         now_ms = max(taken_ms, log.time_ms)
+        asked = questions(operation, metadata)
+        if isinstance(asked, Refusal):
+            return Rejected(asked.code, asked.reason, identity)
+        evidence = self._evidence.gather(log, memory, operation, asked, metadata, reads, taken_ms)
         match decide(operation, metadata, evidence, now_ms):
             case Refusal(code, reason):
                 return Rejected(code, reason, identity)
@@ -167,12 +170,13 @@ class DirectCommitter:
         return Committed(body.version, identity)
 
     def _write(self, body: VersionBody, options: TableOptions) -> None:
+        data = encode_actions(body.actions, compressed=options.transaction_compression)
         try:
-            size = write_version(self._store, body, compressed=options.transaction_compression)
+            write_version(self._store, body, data)
         except (PredecessorGone, OutcomeUnknown):
             self._loaded = None  # what is there now is not what was read
             raise
-        self._reader.remember_actions(body.version, body.actions, size)
+        self._reader.remember_actions(body.version, body.actions, len(data))
 
     def _remembered(self, log: LoadedLog, metadata: Metadata, options: TableOptions) -> TableMemory:
         """What the table remembers at this version; read once, then kept up with the log."""

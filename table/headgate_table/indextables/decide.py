@@ -10,8 +10,8 @@ from enum import Enum
 from typing import assert_never
 
 from headgate_schemas.actions import NULL_PARTITION, AddFile, Metadata, RemoveFile, SkipFile
-from headgate_schemas.column_kinds import kinds_of
-from headgate_schemas.errors import InvalidInput, PredicateError
+from headgate_schemas.column_kinds import ColumnKind, kinds_of
+from headgate_schemas.errors import InvalidInput
 from headgate_schemas.operations import (
     Alter,
     Append,
@@ -19,6 +19,7 @@ from headgate_schemas.operations import (
     Create,
     Delete,
     Milvus,
+    NewManifest,
     Operation,
     Overwrite,
     Purge,
@@ -27,10 +28,11 @@ from headgate_schemas.operations import (
     Rewrite,
     Skip,
 )
-from headgate_schemas.partition_text import covers
+from headgate_schemas.partition_text import covering
 from headgate_schemas.predicates import Predicate, columns
 from headgate_schemas.table_schema import additive_evolution, column_kinds
 from headgate_table.indextables.memory import MAX_PURGED
+from headgate_table.indextables.names import MANIFESTS, is_manifest_name, manifest_path
 from headgate_table.indextables.option_conflicts import new_problem
 from headgate_table.indextables.options import reserved_key, table_options
 from headgate_table.store.paths import check_key
@@ -114,26 +116,34 @@ class _Refused(Exception):
         super().__init__(reason)
 
 
-def questions(operation: Operation, metadata: Metadata) -> Questions:
-    """What has to be known to decide. A `where` that can't be used raises `PredicateError`."""
-    match operation:
-        case Append(files):
-            return Questions(paths=_paths(files))
-        case Overwrite(files, where):
-            predicate = None if where is None else _parsed(where)
-            return Questions(paths=_paths(files), where=predicate, everything=where is None)
-        case Delete(paths, where):
-            return Questions(paths=paths, where=None if where is None else _parsed(where))
-        case Rewrite(removes, adds):
-            return Questions(paths=(*removes, *_paths(adds)))
-        case Restore(version):
-            return Questions(everything=True, version=version)
-        case Purge(paths):
-            return Questions(paths=paths)
-        case Create() | Skip() | Alter() | CompactState() | Milvus():
-            return Questions()
-        case _:
-            assert_never(operation)
+def questions(operation: Operation, metadata: Metadata) -> Questions | Refusal:
+    """What has to be known to decide; or why it is refused whatever is true, so that nobody looks for what it names."""
+    try:
+        match operation:
+            case Append(files):
+                return Questions(paths=_paths(files))
+            case Overwrite(files, where):
+                predicate = None if where is None else _partition_predicate(where, metadata)
+                return Questions(paths=_paths(files), where=predicate, everything=where is None)
+            case Delete(paths, where):
+                return Questions(paths=paths, where=None if where is None else _partition_predicate(where, metadata))
+            case Rewrite(removes, adds):
+                return Questions(paths=(*removes, *_paths(adds)))
+            case Restore(version):
+                return Questions(everything=True, version=version)
+            case Purge(paths):
+                return Questions(paths=paths)
+            case CompactState(adds=adds):
+                _check_manifest_paths(adds)
+                return Questions()
+            case Create() | Skip() | Alter() | Milvus():
+                return Questions()
+            case _:
+                assert_never(operation)
+    except _Refused as refused:
+        return refused.refusal
+    except InvalidInput as error:
+        return Refusal(RejectCode.INVALID, str(error))
 
 
 def decide(operation: Operation, metadata: Metadata, evidence: Evidence, now_ms: int) -> Effect | Refusal:
@@ -171,16 +181,15 @@ def decide(operation: Operation, metadata: Metadata, evidence: Evidence, now_ms:
                 assert_never(operation)
     except _Refused as refused:
         return refused.refusal
-    except PredicateError as error:
+    except InvalidInput as error:
         return Refusal(RejectCode.INVALID, str(error))
 
 
 def _overwrite(operation: Overwrite, metadata: Metadata, evidence: Evidence, now_ms: int) -> Effect:
     if operation.where is not None:
-        predicate = _partition_predicate(operation.where, metadata)
-        kinds = kinds_of(column_kinds(metadata.schema_string))
+        is_inside = covering(_partition_predicate(operation.where, metadata), _kinds(metadata))
         for file in operation.files:
-            if not covers(predicate, file.partition_values, kinds):
+            if not is_inside(file.partition_values):
                 raise _Refused(
                     RejectCode.OUTSIDE_WHERE,
                     f"{file.path} with partition {dict(file.partition_values)} lies outside of the overwritten range: {operation.where}",
@@ -243,11 +252,7 @@ def _alter(operation: Alter, metadata: Metadata, evidence: Evidence) -> Effect:
     reserved = reserved_key(operation.configuration)
     if reserved is not None:
         raise _Refused(RejectCode.INVALID, f"{reserved} belongs to the committer and can't be set")
-    try:
-        table_options(operation.configuration)
-    except InvalidInput as error:
-        # In the table, it would stop every later commit.
-        raise _Refused(RejectCode.INVALID, str(error)) from None
+    table_options(operation.configuration)  # what it refuses would stop every later commit, once in the table
     schema_string = metadata.schema_string
     if operation.schema_string is not None:
         reason = additive_evolution(metadata.schema_string, operation.schema_string)
@@ -302,10 +307,7 @@ def _check_adds(files: Sequence[AddFile], metadata: Metadata, evidence: Evidence
     seen: set[str] = set()
     expected = set(metadata.partition_columns)
     for file in files:
-        try:
-            check_key(file.path)
-        except InvalidInput as error:
-            raise _Refused(RejectCode.INVALID, str(error)) from error
+        check_key(file.path)
         if file.path.startswith(("_transaction_log/", "_headgate/", "_metadata/")):
             raise _Refused(RejectCode.INVALID, f"{file.path} lies in a folder that is not for data files")
         if file.path in seen:
@@ -323,14 +325,11 @@ def _check_adds(files: Sequence[AddFile], metadata: Metadata, evidence: Evidence
             raise _Refused(RejectCode.PATH_IN_USE, f"{file.path} is {blocked.value}; write the file under a new name")
 
 
-def _parsed(where: str) -> Predicate:
+def _partition_predicate(where: str, metadata: Metadata) -> Predicate:
+    """Raises `PredicateError` where its text can't be read, or a literal doesn't fit its column."""
     from headgate_schemas.predicate_text import parse_predicate  # imports sqlglot, which only predicates need
 
-    return parse_predicate(where)
-
-
-def _partition_predicate(where: str, metadata: Metadata) -> Predicate:
-    predicate = _parsed(where)
+    predicate = parse_predicate(where)
     for column in sorted(columns(predicate)):
         if column not in metadata.partition_columns:
             known = ", ".join(metadata.partition_columns) or "none: the table is not partitioned"
@@ -338,7 +337,23 @@ def _partition_predicate(where: str, metadata: Metadata) -> Predicate:
                 RejectCode.NOT_A_PARTITION,
                 f"{column!r} in the predicate is no partition column, so it can't select whole files; partition columns: {known}",
             )
+    covering(predicate, _kinds(metadata))
     return predicate
+
+
+def _kinds(metadata: Metadata) -> Mapping[str, ColumnKind]:
+    return kinds_of(column_kinds(metadata.schema_string))
+
+
+def _check_manifest_paths(manifests: Sequence[NewManifest]) -> None:
+    """Their place is fixed, so that no path leads out of the log, and cleaning knows what they are."""
+    for manifest in manifests:
+        folder, _, name = manifest.path.rpartition("/")
+        if folder != MANIFESTS or not is_manifest_name(name):
+            raise _Refused(
+                RejectCode.INVALID,
+                f"{manifest.path!r} is no path of a new manifest; they are {manifest_path('<id>')}, with digits and small letters",
+            )
 
 
 def _live(path: str, evidence: Evidence, code: RejectCode) -> LiveFile:

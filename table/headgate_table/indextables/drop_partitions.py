@@ -8,7 +8,7 @@ from headgate_schemas.actions import Metadata, RemoveFile
 from headgate_schemas.column_kinds import kinds_of
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.operations import Committed, Delete, Duplicate, Operation, Receipt, Rejected
-from headgate_schemas.partition_text import covers
+from headgate_schemas.partition_text import covering
 from headgate_schemas.predicates import Predicate, columns
 from headgate_schemas.table_schema import column_kinds
 from headgate_table.indextables.log_reader import LogReader
@@ -72,11 +72,11 @@ def _report(reader: LogReader, metadata: Metadata, version: int, where: str, pre
 
     A version may hold what others proposed as well, such as removes in other partitions.
     """
-    kinds = kinds_of(column_kinds(metadata.schema_string))
+    matches = covering(predicate, kinds_of(column_kinds(metadata.schema_string)))
     removes = [
         action
         for action in reader.actions(version)
-        if isinstance(action, RemoveFile) and covers(predicate, action.partition_values or {}, kinds)
+        if isinstance(action, RemoveFile) and matches(action.partition_values or {})
     ]
     if not removes:
         return _nothing(reader.store.uri, where)

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 
 from headgate_schemas.column_kinds import ColumnKind, literal_value
-from headgate_schemas.partition_text import covers as covers
 from headgate_schemas.partition_text import kind_of, spellings, text_test
 from headgate_schemas.predicates import Comparison, In, IsNotNull, IsNull, Leaf, Op, Predicate, columns, fold
 from headgate_table.indextables.column_statistics import StatisticsTest, statistics_test

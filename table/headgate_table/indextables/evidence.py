@@ -23,6 +23,7 @@ from headgate_table.indextables.path_index import FACT_COLUMNS, find_entries
 from headgate_table.indextables.serializable import read_conflict
 from headgate_table.indextables.state_manifest import StateManifest
 from headgate_table.indextables.swap import swap_difference, unsafe_manifest
+from headgate_table.store.paths import is_key
 
 MAX_VERSIONS_COMPARED = 1_000
 """Versions that a serializable proposal may lie behind. Each is read and compared, so older ones conflict unread."""
@@ -118,7 +119,7 @@ class EvidenceReader:
         if asked.everything or asked.where is not None:
             matched = self.matching(log, asked.where, metadata)
         live, blocked = self.known(log, memory, asked.paths, _partitions(operation))
-        restored = None if asked.version is None else self._restored(asked.version)
+        restored = None if asked.version is None else self._restored(asked.version, matched, memory)
         return Evidence(live, blocked, matched, restored)
 
     def _for_purge(self, log: LoadedLog, memory: TableMemory, paths: Sequence[str]) -> Evidence:
@@ -146,7 +147,7 @@ class EvidenceReader:
 
     def _for_swap(self, log: LoadedLog, swap: CompactState, taken_ms: int | None) -> Evidence:
         if log.state is None:
-            return Evidence()
+            return Evidence(swap_differs="the table has no state whose manifests could be replaced")
         manifests = frozenset(carried_path(info.path, log.state.version) for info in log.state.manifests)
         differs = None
         if set(swap.removes) <= manifests:
@@ -213,16 +214,26 @@ class EvidenceReader:
                 if actions is not None:
                     yield version, actions
 
-    def _restored(self, version: int) -> dict[str, AddFile] | None:
-        """The files that were live at `version`, if all of them still exist."""
+    def _restored(self, version: int, live: Sequence[LiveFile], memory: TableMemory) -> dict[str, AddFile] | None:
+        """The files that were live at `version`, if those that aren't live now are all there, and not to be deleted."""
         try:
             log = self._reader.at_version(version)
             entries, _ = read_entries(self._reader.store, self._reader.resources, log, ALL_COLUMNS)
         except (VersionNotRetained, CorruptTable):
             return None
         files = {added.add.path: added.add for added in added_files(entries)}
-        present = self._reader.resources.each(lambda path: self._reader.store.head(path) is not None, list(files))
-        return files if all(present) else None
+        coming_back = list(files.keys() - {file.path for file in live})
+        if any(self._may_be_deleted(memory, path) for path in coming_back):
+            return None
+        return files if all(self._reader.resources.each(self._is_there, coming_back)) else None
+
+    def _may_be_deleted(self, memory: TableMemory, path: str) -> bool:
+        return any(memory.is_purged(key) for key in file_keys(path, self._reader.store.uri))
+
+    def _is_there(self, path: str) -> bool:
+        """Who names a file outside of the table is believed; known writers do."""
+        keys = file_keys(path, self._reader.store.uri)
+        return not keys or any(is_key(key) and self._reader.store.head(key) is not None for key in keys)
 
 
 def _partitions(operation: Operation) -> dict[str, Mapping[str, str]]:

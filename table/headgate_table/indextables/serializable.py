@@ -1,18 +1,16 @@
 """Whether what a serializable proposal has read still stands: a pure look at the versions since. Reading them is `evidence`'s."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from headgate_schemas.actions import Action, AddFile, Metadata, RemoveFile
 from headgate_schemas.column_kinds import kinds_of
 from headgate_schemas.errors import PredicateError
 from headgate_schemas.operations import ReadSet
-from headgate_schemas.partition_text import kind_of, text_test
-from headgate_schemas.predicates import Leaf, columns, fold
+from headgate_schemas.partition_text import TextTest, ValuesTest, kind_of, text_test, values_test
+from headgate_schemas.predicates import Leaf
 from headgate_schemas.table_schema import column_kinds
 
 _AGAIN = "read the table again and propose anew"
-
-_MayMatch = Callable[[Mapping[str, str]], bool]
 
 
 def read_conflict(
@@ -50,23 +48,16 @@ def _is_vague(action: RemoveFile, metadata: Metadata) -> bool:
     return not set(metadata.partition_columns) <= set(action.partition_values or {})
 
 
-def _may_match(where: str | None, metadata: Metadata) -> _MayMatch:
+def _may_match(where: str | None, metadata: Metadata) -> ValuesTest:
     """True where a file matches by its partition, and where only its rows could tell. Raises `PredicateError`."""
     if where is None:
         return lambda values: True
     from headgate_schemas.predicate_text import parse_predicate  # imports sqlglot, which only predicates need
 
-    predicate = parse_predicate(where)
     kinds = kinds_of(column_kinds(metadata.schema_string))
-    for column in sorted(columns(predicate)):
-        kind_of(column, kinds)
 
-    def test(values: Mapping[str, str]) -> bool:
-        def leaf_may_be_true(leaf: Leaf) -> bool:
-            if leaf.column not in metadata.partition_columns:
-                return True
-            return text_test(leaf, kind_of(leaf.column, kinds))(values.get(leaf.column))
+    def leaf_may_be_true(leaf: Leaf) -> TextTest:
+        kind = kind_of(leaf.column, kinds)
+        return text_test(leaf, kind) if leaf.column in metadata.partition_columns else lambda stored: True
 
-        return fold(predicate, leaf_may_be_true, all, any, bool)
-
-    return test
+    return values_test(parse_predicate(where), leaf_may_be_true)

@@ -7,7 +7,7 @@ from headgate_schemas.actions import CommitInfo
 from headgate_table.errors import ObjectMissing, OutcomeUnknown, StoreError
 from headgate_table.indextables.names import LEGACY_STATE_MANIFEST, checkpoint_key, state_key, version_key
 from headgate_table.indextables.version_body import VersionBody
-from headgate_table.indextables.version_file import decode_actions, encode_actions
+from headgate_table.indextables.version_file import decode_actions
 from headgate_table.store.interface import AlreadyExists, Created, Store, Unknown
 
 _ATTEMPTS = 5
@@ -22,13 +22,12 @@ class PredecessorGone(NumberTaken):
     """The number stands alone over a log that was cleaned meanwhile: nothing that was read before holds any more."""
 
 
-def write_version(store: Store, body: VersionBody, *, compressed: bool) -> int:
-    """Write the version; returns its size. Raises `NumberTaken`, or `OutcomeUnknown` when nobody can tell.
+def write_version(store: Store, body: VersionBody, data: bytes) -> None:
+    """Write the version, whose bytes these are. Raises `NumberTaken`, or `OutcomeUnknown` when nobody can tell.
 
     A `StoreError` means that nothing was written.
     """
     key = version_key(body.version)
-    data = encode_actions(body.actions, compressed=compressed)
     may_be_there = False
     reason = ""
     try:
@@ -55,7 +54,6 @@ def write_version(store: Store, body: VersionBody, *, compressed: bool) -> int:
         if may_be_there:
             raise _unknown(store, body, str(error)) from error
         raise
-    return len(data)
 
 
 def _check_predecessor(store: Store, body: VersionBody) -> None:

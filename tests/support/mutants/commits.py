@@ -18,9 +18,8 @@ MUTANTS = (
         Rule.RECEIPTS,
         "Receipts leave while the version is still on its way to the store.",
         _VERSION_LOG,
-        "        size = write_version(log.store, self.body, compressed=self.compressed)\n",
-        "        log.states._executor.submit(write_version, log.store, self.body, compressed=self.compressed)\n"
-        "        size = 1\n",
+        "        write_version(log.store, self.body, self.data)\n",
+        "        log.states._executor.submit(write_version, log.store, self.body, self.data)\n",
     ),
     Mutant(
         "offset-before-events",

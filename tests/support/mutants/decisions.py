@@ -1,6 +1,6 @@
 """Mutants of the decision table: what is accepted though it must not be."""
 
-from support.mutants.mutant import Mutant, Rule
+from support.mutants.mutant import NONE, Mutant, Rule
 
 _RULE = "tests/simulation/test_rule_12_decision_table.py"
 _MAINTENANCE = "tests/simulation/test_rule_13_maintenance.py"
@@ -77,8 +77,8 @@ MUTANTS = (
         Rule.DECISIONS,
         "An overwrite may add files outside of the range that it replaces.",
         _DECIDE,
-        "            if not covers(predicate, file.partition_values, kinds):\n",
-        "            if not kinds:\n",
+        "            if not is_inside(file.partition_values):\n",
+        "            if not is_inside:\n",
         (_DECIDE_TESTS,),
     ),
     Mutant(
@@ -139,8 +139,8 @@ MUTANTS = (
         Rule.DECISIONS,
         "A file whose rows only may match what was read is no conflict.",
         "table/headgate_table/indextables/serializable.py",
-        "            if leaf.column not in metadata.partition_columns:\n                return True\n",
-        "            if leaf.column not in metadata.partition_columns:\n                return False\n",
+        " else lambda stored: True\n",
+        " else lambda stored: False\n",
         ("tests/table/coordination/test_serializable_reads.py",),
     ),
     Mutant(
@@ -157,9 +157,38 @@ MUTANTS = (
         Rule.DECISIONS,
         "A version is restored although files of it are deleted.",
         _EVIDENCE,
-        "        return files if all(present) else None\n",
+        "        return files if all(self._reader.resources.each(self._is_there, coming_back)) else None\n",
         "        return files\n",
         ("tests/table/commit/test_direct_commit.py", "tests/table/coordination/test_evidence.py"),
+    ),
+    Mutant(
+        "restore-of-what-is-purged",
+        Rule.PURGE,
+        "A version is restored although a purge of its files was accepted, which may be deleted at any time.",
+        _EVIDENCE,
+        "        if any(self._may_be_deleted(memory, path) for path in coming_back):\n            return None\n",
+        "",
+        ("tests/table/coordination/test_evidence.py",),
+    ),
+    Mutant(
+        "literals-looked-at-late",
+        Rule.ANSWERS,
+        "A predicate with a literal that doesn't fit is found out while its files are looked for, and stops its table for ever.",
+        _DECIDE,
+        "    covering(predicate, _kinds(metadata))\n",
+        "",
+        ("tests/committer/test_hostile_operations.py",),
+        NONE,
+    ),
+    Mutant(
+        "unwritable-proposed-again",
+        Rule.ANSWERS,
+        "A group is tried again and again as it is, although one of it asks for what no version can hold.",
+        "committer/headgate_committer/version_log.py",
+        "                if len(plan.decided) > 1:\n",
+        "                raise\n                if len(plan.decided) > 1:\n",
+        ("tests/committer/test_hostile_operations.py",),
+        NONE,
     ),
     Mutant(
         "foreign-state-read",

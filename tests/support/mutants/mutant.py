@@ -25,6 +25,7 @@ class Rule(Enum):
     REWRITES = "invariant 6: a rewrite changes no record"
     CLEANING = "invariant 7: what somebody needs is not deleted"
     STREAMS = "each batch of a stream is committed once"
+    ANSWERS = "whatever is proposed is answered, and stops no table"
     CLAIMS = "what lies behind a claim is what was proposed"
     MANIFESTS = "the same promises on Milvus manifests"
 

@@ -256,6 +256,21 @@ def test_a_create_on_a_table_is_refused() -> None:
     assert refusal_of(Create(SCHEMA)).code is RejectCode.ALREADY_EXISTS
 
 
+@pytest.mark.parametrize(
+    ("operation", "code"),
+    [
+        (Delete(where="day = 'Monday' AND"), RejectCode.INVALID),
+        (Overwrite((), where="day = 'Monday'"), RejectCode.INVALID),
+        (Delete(where="region = 'eu'"), RejectCode.NOT_A_PARTITION),
+        (CompactState(1, (), (NewManifest("../manifest-0a.avro", 1, 1, 1, 1),)), RejectCode.INVALID),
+    ],
+)
+def test_what_is_refused_whatever_is_true_asks_for_nothing(operation: Operation, code: RejectCode) -> None:
+    refusal = questions(operation, METADATA)
+    assert isinstance(refusal, Refusal)
+    assert refusal.code is code
+
+
 def test_only_the_paths_that_an_operation_names_are_asked_for() -> None:
     assert questions(Append((file("a"),)), METADATA) == Questions(paths=("day=1/a",))
     assert questions(Rewrite(("s",), (file("a"),)), METADATA) == Questions(paths=("s", "day=1/a"))

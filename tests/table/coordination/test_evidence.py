@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from headgate_schemas.actions import AddFile
+from headgate_schemas.actions import AddFile, CommitInfo
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.operations import (
     Append,
@@ -17,9 +17,10 @@ from headgate_schemas.operations import (
     Receipt,
     RejectCode,
     Rejected,
+    Restore,
 )
 from headgate_table.indextables.cache import ObjectCache
-from headgate_table.indextables.decide import Blocked, Evidence, LiveFile, Refusal, decide, questions
+from headgate_table.indextables.decide import Blocked, Evidence, LiveFile, Questions, Refusal, decide, questions
 from headgate_table.indextables.evidence import MAX_VERSIONS_COMPARED, EvidenceReader
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
 from headgate_table.indextables.memory import MemoryLimits, TableMemory
@@ -27,6 +28,7 @@ from headgate_table.indextables.memory_reader import recover
 from headgate_table.indextables.names import version_key
 from headgate_table.indextables.path_orders import PathOrder, PathOrders, path_hashes
 from headgate_table.indextables.resources import new_resources
+from headgate_table.indextables.version_file import encode_actions
 from headgate_table.store.interface import Store
 from headgate_table.store.local import LocalStore
 from headgate_table.table import Table
@@ -48,6 +50,11 @@ class Asked:
         self.memory: TableMemory = recover(self.reader, self.log, MemoryLimits())
         self.evidence = EvidenceReader(self.reader)
         self.metadata = self.reader.metadata(self.log)
+
+    def gather(self, operation: Operation, reads: ReadSet | None = None) -> Evidence:
+        asked = questions(operation, self.metadata)
+        assert isinstance(asked, Questions)
+        return self.evidence.gather(self.log, self.memory, operation, asked, self.metadata, reads)
 
     def known(self, *paths: str) -> tuple[dict[str, LiveFile], dict[str, Blocked]]:
         return self.evidence.known(self.log, self.memory, paths)
@@ -205,10 +212,7 @@ def test_a_state_that_is_gone_speaks_against_no_purge_although_it_is_remembered(
     asked, purge = Asked(store), Purge((path,))
 
     def blocked() -> set[str]:
-        evidence = asked.evidence.gather(
-            asked.log, asked.memory, purge, questions(purge, asked.metadata), asked.metadata
-        )
-        return set(evidence.blocked)
+        return set(asked.gather(purge).blocked)
 
     assert blocked() == {path}
     for folder in (tmp_path / "_transaction_log").glob("state-*"):
@@ -325,10 +329,7 @@ def test_proposals_too_far_behind_conflict_without_reading_all_versions_since() 
 def test_a_conflict_refuses_whatever_the_operation_is() -> None:
     asked = Asked(serializable_table())
     operation = Append((add_file("x", region="eu"),))
-    evidence = asked.evidence.gather(
-        asked.log, asked.memory, operation, questions(operation, asked.metadata), asked.metadata, ReadSet(0)
-    )
-    answer = decide(operation, asked.metadata, evidence, 0)
+    answer = decide(operation, asked.metadata, asked.gather(operation, ReadSet(0)), 0)
     assert isinstance(answer, Refusal)
     assert answer.code is RejectCode.READ_CONFLICT
 
@@ -340,3 +341,48 @@ def test_a_direct_commit_can_be_serializable() -> None:
     assert stale.code is RejectCode.READ_CONFLICT
     fresh = table._committer.commit(Append((add_file("x", region="eu"),)), reads=ReadSet(3, "region = 'us'"))
     assert isinstance(fresh, Committed)
+
+
+def removed_again(*names: str) -> MemoryStore:
+    """A table whose version 2 had these files and another one, which alone is live."""
+    store = MemoryStore()
+    table = new_table(store, interval=100)
+    gone = [add_file(name) for name in names]
+    table.append([add_file("stays")])
+    table.append(gone)
+    for file in (add_file("stays"), *gone):
+        store.put(file.path, b"rows")
+    table.delete(paths=[file.path for file in gone])
+    return store
+
+
+def test_only_files_that_come_back_are_looked_for_when_a_version_is_restored() -> None:
+    """Break: every file of the version is looked for, in front of all that is proposed meanwhile."""
+    store = removed_again("a", "b")
+    watched = FaultyStore(store)
+    asked = Asked(watched)
+    before = len(watched.steps)
+    restored = asked.gather(Restore(2)).restored
+    looked_for = {step.key for step in watched.steps[before:] if step.operation == "head"}
+    assert restored is not None
+    assert restored.keys() == {"stays.parquet", "a.parquet", "b.parquet"}
+    assert looked_for == {"a.parquet", "b.parquet"}
+
+
+def test_what_may_be_deleted_at_any_time_is_not_restored() -> None:
+    """Break: a file that is still there comes back, although its purge was accepted."""
+    asked = Asked(removed_again("a"))
+    assert asked.gather(Restore(2)).restored is not None
+    purge = CommitInfo({"nonce": "n", "timestamp": asked.memory.newest_ms, "purged": ["a.parquet"]})
+    asked.memory.apply(asked.log.version + 1, [purge])
+    assert asked.gather(Restore(2)).restored is None
+
+
+def test_a_file_whose_path_was_escaped_once_more_is_found_when_a_version_is_restored() -> None:
+    """Break: only the path as it is written is looked for."""
+    store = MemoryStore()
+    new_table(store, interval=100)
+    store.create(version_key(1), encode_actions([add_file("date=2024-01-01%2500/a")]))
+    store.put("date=2024-01-01%00/a.parquet", b"rows")
+    opened(store).delete(paths=["date=2024-01-01%2500/a.parquet"])
+    assert Asked(store).gather(Restore(1)).restored is not None

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate_schemas.column_kinds import ColumnKind
+from headgate_schemas.partition_text import covering
 from headgate_schemas.predicates import Comparison, Op, Predicate
 from headgate_table.indextables.bounds import Bounds, compute_partition_bounds
-from headgate_table.indextables.entry_filter import candidate_texts, covers, entry_mask
+from headgate_table.indextables.entry_filter import candidate_texts, entry_mask
 from headgate_table.indextables.manifest_pruning import may_contain
 from support.pruning.foreign_bounds import bounds_by, by_java_number, by_rust_number, by_text
 from support.pruning.oracle import truth
@@ -73,7 +74,7 @@ def test_the_mask_of_entries_equals_a_naive_evaluation_row_by_row(case: Case) ->
 @given(case=cases())
 def test_covering_one_file_equals_a_naive_evaluation(case: Case) -> None:
     kinds, rows, predicate = case
-    assert [covers(predicate, row, kinds) for row in rows] == [truth(predicate, row, kinds) is True for row in rows]
+    assert [*map(covering(predicate, kinds), rows)] == [truth(predicate, row, kinds) is True for row in rows]
 
 
 @settings(max_examples=150, deadline=None)

@@ -10,8 +10,10 @@ from headgate_schemas.actions import AddFile, SkipFile
 from headgate_schemas.operations import (
     Alter,
     Append,
+    CompactState,
     Create,
     Delete,
+    NewManifest,
     Operation,
     Overwrite,
     Purge,
@@ -62,6 +64,7 @@ class Operations:
             (1, self._append_to_nowhere),
             (1, self._outside_where),
             (1, self._no_partition),
+            (1, self._what_no_table_can_do),
             (1, self._create_again),
         ]
 
@@ -151,6 +154,17 @@ class Operations:
 
     def _no_partition(self) -> Operation:
         return Delete(where="id = 5")
+
+    def _what_no_table_can_do(self) -> Operation:
+        elsewhere = NewManifest("../elsewhere.avro", 1, 0, 0, 1)
+        return self._random.choice(
+            (
+                Delete(where="region = 5"),
+                Overwrite((self._file("eu"),), "region LIKE"),
+                Alter(max(0, self._model.newest), schema_string="no schema"),
+                CompactState(max(0, self._model.newest), (), (elsewhere,)),
+            )
+        )
 
     def _create_again(self) -> Operation:
         return Create('{"type":"struct","fields":[]}')

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from headgate_producer.errors import NotSent
 from headgate_producer.producer import Producer
 from headgate_producer.ticket import Ticket
+from headgate_schemas.actions import AddFile
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.operations import Rejected, Writer
 from headgate_table.errors import OutcomeUnknown
@@ -96,9 +97,10 @@ class Job:
     def _write_files(self, note: Note) -> None:
         model = self.world.models[self.table]
         for file in getattr(note.operation, "files", ()) or getattr(note.operation, "adds", ()):
-            path = getattr(file, "path", "")
-            if model.store.head(path) is None and path not in model.deleted_files:
-                self.world.put_file(self.table, path, file.size)
+            if not isinstance(file, AddFile):
+                continue
+            if model.store.head(file.path) is None and file.path not in model.deleted_files:
+                self.world.put_file(self.table, file.path, file.size)
 
     def _begin(self) -> Note:
         self.made += 1

@@ -20,7 +20,7 @@ Work = Callable[[Transaction], T]
 
 
 class _Job:
-    __slots__ = ("deadline_s", "error", "result", "settled", "signal", "work")
+    __slots__ = ("abandoned", "deadline_s", "error", "result", "settled", "signal", "work")
 
     def __init__(self, work: Work[Any], deadline_s: float) -> None:
         self.work = work
@@ -28,6 +28,8 @@ class _Job:
         self.signal = threading.Event()
         """It was settled, or it is its thread's turn to commit."""
         self.settled = False
+        self.abandoned = False
+        """Its thread has left: a turn that it is handed nobody takes."""
         self.result: Any = None
         self.error: BaseException | None = None
 
@@ -72,6 +74,7 @@ class GroupWriter:
     def _hand_on(self, job: _Job) -> None:
         """The job's thread leaves, however that comes: it must not be waited for."""
         with self._lock:
+            job.abandoned = True
             if not job.settled and job in self._queue:
                 self._queue.remove(job)
             if self._turn is job:
@@ -104,6 +107,8 @@ class GroupWriter:
         def all_work(connection: Any) -> None:
             transaction = self._begin(connection)
             for job in jobs:
+                if job.abandoned:
+                    continue  # nobody hears of it any more
                 try:
                     job.result = job.work(transaction)
                 except BusError as error:
@@ -120,7 +125,7 @@ class GroupWriter:
             others = [] if done or refused else [job for job in jobs if job is not leader]
             self._refuse([job for job in jobs if job not in others], error)
             with self._lock:
-                self._queue.extendleft(reversed(others))
+                self._queue.extendleft(job for job in reversed(others) if not job.abandoned)
         except BaseException as error:
             self._refuse(jobs, error)
             if not isinstance(error, BusError):

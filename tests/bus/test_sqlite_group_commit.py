@@ -7,10 +7,11 @@ from typing import cast
 
 import pytest
 
+from headgate_bus import sqlite_writer
 from headgate_bus.errors import BusError, BusUnavailable
 from headgate_bus.sqlite_file import SqliteFile
 from headgate_bus.sqlite_log import Transaction
-from headgate_bus.sqlite_writer import GroupWriter
+from headgate_bus.sqlite_writer import GroupWriter, Work, _Job
 from headgate_schemas.ambient import SystemAmbient
 from support.bus.rigs import PATIENCE_S
 
@@ -57,6 +58,8 @@ class Bench:
         self.writer = GroupWriter(cast(SqliteFile, self.gate), AMBIENT, begin)
         self.threads = ThreadPoolExecutor(20)
         self.queued = 0
+        self.done: list[object] = []
+        """What was written, in its order."""
 
     def do(self, result: object, *, timeout_s: float = PATIENCE_S) -> "Future[object]":
         """One more thread that writes; it is in the queue, or at the gate, when this returns."""
@@ -64,6 +67,7 @@ class Bench:
         def work(transaction: Transaction) -> object:
             if isinstance(result, BaseException):
                 raise result
+            self.done.append(result)
             return result
 
         before = len(self.writer._queue) + self.queued
@@ -78,9 +82,52 @@ class Bench:
         return future
 
 
+class Signal(threading.Event):
+    """Is waited for until it is set, or the test says that the time is over."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._is_over = threading.Event()
+
+    def set(self) -> None:
+        super().set()
+        self._is_over.set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        assert self._is_over.wait(PATIENCE_S)
+        return self.is_set()
+
+    def time_is_over(self) -> None:
+        self._is_over.set()
+
+
+class TimedJob(_Job):
+    """One whose time is over when the test says so."""
+
+    def __init__(self, work: Work[object], deadline_s: float) -> None:
+        super().__init__(work, deadline_s)
+        self.signal = Signal()
+
+
 @pytest.fixture
 def bench() -> Bench:
     return Bench()
+
+
+def given_up_while_it_is_taken(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> "Future[object]":
+    """The future of a leader at the gate, which has taken another's job, 3, along; that one's thread has left."""
+    monkeypatch.setattr(sqlite_writer, "_Job", TimedJob)
+    first = bench.do(1)
+    leader, late = bench.do(2), bench.do(3)
+    signal = bench.writer._queue[1].signal
+    assert isinstance(signal, Signal)
+    bench.gate.passes.release()
+    assert first.result(PATIENCE_S) == 1
+    assert bench.gate.entered.acquire(timeout=PATIENCE_S)
+    signal.time_is_over()
+    with pytest.raises(BusUnavailable, match="it is not known whether"):
+        late.result(PATIENCE_S)
+    return leader
 
 
 def test_jobs_that_come_while_one_is_written_share_the_next_transaction(bench: Bench) -> None:
@@ -117,6 +164,25 @@ def test_when_the_leaders_time_is_over_the_others_try_for_themselves(bench: Benc
     with pytest.raises(BusUnavailable, match="locked"):
         others[0].result(PATIENCE_S)
     assert others[1].result(PATIENCE_S) == 3
+
+
+def test_the_turn_is_not_handed_to_who_gave_up_while_it_was_taken(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Break: put back into the queue whoever shared the write that found no time."""
+    bench.gate.failures = [None, BusUnavailable("locked")]
+    leader = given_up_while_it_is_taken(bench, monkeypatch)
+    bench.gate.passes.release(2)
+    with pytest.raises(BusUnavailable, match="locked"):
+        leader.result(PATIENCE_S)
+    assert bench.do(4).result(PATIENCE_S) == 4
+
+
+def test_what_was_given_up_before_it_was_begun_is_not_done(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    leader = given_up_while_it_is_taken(bench, monkeypatch)
+    bench.gate.passes.release()
+    assert leader.result(PATIENCE_S) == 2
+    assert bench.done == [1, 2]
 
 
 def test_when_a_write_fails_all_who_shared_it_are_told(bench: Bench) -> None:

@@ -1,5 +1,6 @@
 """How versions are announced, whatever their format, and what they say about proposals. Pure."""
 
+import json
 from collections.abc import Iterable
 
 from headgate_schemas.events import CommitEvent
@@ -23,18 +24,21 @@ def event_of(
     added_bytes: int = 0,
     removed_bytes: int = 0,
 ) -> CommitEvent:
-    """How a version is announced, whoever wrote it, and in whatever units: what an event can't hold is cut to what it can."""
+    """How a version is announced, whoever wrote it, and in whatever units: what an event can't hold is cut to what it can.
+
+    It never fails: a version that is there can't be refused any more.
+    """
     return CommitEvent(
         table=uri,
         version=version,
-        time=min(record.time_ms, _MAX_TIME_MS),
+        time=_within(record.time_ms, _MAX_TIME_MS),
         operation=record.operation[:_MAX_TEXT] or "unknown",
-        added=added,
-        removed=removed,
-        added_bytes=added_bytes,
-        removed_bytes=removed_bytes,
+        added=_within(added, _MAX_COUNT),
+        removed=_within(removed, _MAX_COUNT),
+        added_bytes=_within(added_bytes, _MAX_COUNT),
+        removed_bytes=_within(removed_bytes, _MAX_COUNT),
         committer=None if record.term is None else record.term.committer[:_MAX_TEXT],
-        epoch=None if record.term is None else min(record.term.epoch, _MAX_COUNT),
+        epoch=None if record.term is None else _within(record.term.epoch, _MAX_COUNT),
         proposals=_that_fit(decision.id for decision in record.decisions if decision.accepted),
     )
 
@@ -50,7 +54,12 @@ def receipts_of(version: int, record: CommitRecord) -> dict[int, Receipt]:
     }
 
 
+def _within(number: int, most: int) -> int:
+    return max(0, min(number, most))
+
+
 def _that_fit(ids: Iterable[str]) -> tuple[str, ...]:
     """All of them, or none where one message couldn't hold them: each has its own receipt anyway."""
     listed = tuple(ids)
-    return listed if sum(map(len, listed)) + 3 * len(listed) <= _MAX_IDS_BYTES else ()
+    # As JSON, for strangers may have put anything into an id, of which a character takes up to 12 bytes there.
+    return listed if sum(len(json.dumps(id_)) + 1 for id_ in listed) <= _MAX_IDS_BYTES else ()

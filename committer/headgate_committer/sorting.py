@@ -47,7 +47,8 @@ def sort_out(
     for item in batch[: limits.group_proposals]:
         proposal = item.proposal
         receipt = told.get(item.offset) if item.offset < position else None
-        receipt = receipt or memory.earlier(proposal.id, proposal.written_by)
+        if receipt is None or receipt.proposal_id != proposal.id:  # another's: a stranger wrote of what lies on our bus
+            receipt = memory.earlier(proposal.id, proposal.written_by)
         if receipt is None and item.offset < position:
             sorted_out.append(Forgotten(_forgotten(item)))
             continue

@@ -23,7 +23,6 @@ from headgate_committer.manifest_log import ManifestLog
 from headgate_committer.sorting import sort_out
 from headgate_committer.version_log import FirstVersionDraft, VersionLog
 from headgate_schemas.ambient import Ambient
-from headgate_schemas.errors import HeadgateError
 from headgate_schemas.events import CommitEvent
 from headgate_schemas.logs import get_logger
 from headgate_schemas.measures import Measures
@@ -184,7 +183,7 @@ class TableCommitter:
             raise TableHeld(f"{reason}. {way_on(self.uri)}")
         try:
             earlier = self._log.announced_since(feed.source, feed.announced)
-        except HeadgateError:
+        except BaseException:
             # Loaded is what was asked this, too: a log that is loaded is never asked again.
             self._log.forget()
             raise

@@ -1,6 +1,7 @@
 """A committer that died leaves nothing undone: its successor knows what was decided, and tells it again."""
 
 import itertools
+from collections.abc import Callable
 
 import pytest
 
@@ -16,7 +17,7 @@ from headgate_table.indextables.commit_info import Term
 from headgate_table.indextables.names import version_key
 from headgate_table.store.interface import ObjectInfo
 from support.committing.rig import TABLE, Rig
-from support.stores.faulty import Fault, FaultyStore, Plan, at, on
+from support.stores.faulty import Fault, FaultyStore, Plan, Step, at, on
 from support.tables import add_file
 
 
@@ -293,10 +294,26 @@ def test_the_unknown_outcome_of_a_version_is_asked_about_with_the_same_body() ->
     assert rig.table().version == 1
 
 
-def _settled_though_refused(rig: Rig, committer: Committer, store: FaultyStore, refused: int) -> bool:
+def _defect_at(call: int) -> Plan:
+    """What is no failure of a store, at the call of that number."""
+
+    def plan(step: Step) -> None:
+        if step.number == call:
+            raise ZeroDivisionError("a defect of ours")
+
+    return plan
+
+
+def _refused_at(call: int) -> Plan:
+    return at(call, Fault.REFUSED)
+
+
+def _settled_though_refused(
+    rig: Rig, committer: Committer, store: FaultyStore, refused: int, fails: Callable[[int], Plan] = _refused_at
+) -> bool:
     """The store refuses the committer one call, and then no more; whether there was such a call."""
     call = len(store.steps) + refused
-    store.plan = at(call, Fault.REFUSED)
+    store.plan = fails(call)
     for _ in range(8):
         committer.step(0.0)
         rig.ambient.advance(seconds=20)
@@ -312,7 +329,10 @@ def _announced(rig: Rig) -> tuple[set[int], set[str]]:
     )
 
 
-def test_a_read_that_fails_once_hides_no_version_that_a_predecessor_left_unannounced() -> None:
+@pytest.mark.parametrize("fails", [_refused_at, _defect_at])
+def test_a_read_that_fails_once_hides_no_version_that_a_predecessor_left_unannounced(
+    fails: Callable[[int], Plan],
+) -> None:
     """Break: take a log for loaded although what it has to announce again could not be read."""
     refused = 1
     while True:
@@ -322,7 +342,7 @@ def test_a_read_that_fails_once_hides_no_version_that_a_predecessor_left_unannou
         newest = rig.table().version
         another = rig.append("d")
         store = FaultyStore(rig.stores[TABLE])
-        if not _settled_though_refused(rig, rig.committer("second", stores={TABLE: store}), store, refused):
+        if not _settled_though_refused(rig, rig.committer("second", stores={TABLE: store}), store, refused, fails):
             break
         versions, answered = _announced(rig)
         assert versions == set(range(newest + 2)), f"call {refused} was refused"

@@ -1,6 +1,9 @@
 """What others write to a table or to the bus, in whatever units and sizes, stops no committer."""
 
+import json
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, Future
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +15,7 @@ from headgate_committer.committer import Committer
 from headgate_committer.intake import Undecidable, take_in
 from headgate_schemas.actions import CommitInfo
 from headgate_schemas.events import CommitEvent, ReceiptEvent
-from headgate_schemas.operations import Committed, Create, Delete
+from headgate_schemas.operations import Append, Committed, Create, Delete, Rejected
 from headgate_schemas.sources import Source
 from headgate_schemas.table_schema import schema_string_of
 from headgate_table.indextables.create import create_table
@@ -50,6 +53,92 @@ def test_a_version_of_a_stranger_is_announced_whatever_it_says_of_itself(said: d
         second: Committed(3, second),
     } == {event.proposal: event.to_receipt() for event in events if hasattr(event, "to_receipt")}
     assert [event.version for event in events if not hasattr(event, "to_receipt")] == [0, 1, 2, 3]
+
+
+HALF = "\ud800"
+"""Of a pair of surrogates: JSON can say it, and no text can hold it."""
+
+
+def _added(path: str, size: int) -> dict[str, object]:
+    return {"add": {"path": path, "partitionValues": {}, "size": size, "modificationTime": 1, "dataChange": True}}
+
+
+def _removed(path: str, size: int) -> dict[str, object]:
+    return {"remove": {"path": path, "deletionTimestamp": 1, "dataChange": True, "size": size}}
+
+
+def _said(**said: object) -> dict[str, object]:
+    return {"commitInfo": {"timestamp": 1, "operation": "WRITE", **said}}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [_added("t", -5)],
+        [_added("t", 2**63 - 1), _added("u", 2**63 - 1)],
+        [_removed("t", 2**63 - 1), _removed("u", 2**63 - 1)],
+        [_removed("t", -5)],
+        [_added("t", 1), _said(operation=HALF)],
+        [_added("t", 1), _said(committer={"id": HALF, "epoch": 0})],
+        [_added("t", 1), _said(decisions=[{"id": HALF, "accepted": True}])],
+        [_added("t", 1), _said(decisions=[{"id": "\x01" * 400_000, "accepted": True}])],
+    ],
+    ids=[
+        "a negative size",
+        "files too large together",
+        "removed files too large together",
+        "a negative size removed",
+        "an operation that is no Unicode",
+        "a committer that is no Unicode",
+        "a proposal that is no Unicode",
+        "a proposal of control characters",
+    ],
+)
+def test_a_version_of_a_stranger_is_announced_whatever_its_sizes_and_texts(
+    lines: Sequence[Mapping[str, object]],
+) -> None:
+    """Break: hand on to the event what the version says, as it says it."""
+    rig = Rig()
+    committer = rig.committer()
+    rig.settle(committer)
+    rig.stores[TABLE].put(version_key(1), "\n".join(map(json.dumps, lines)).encode())
+    proposal = rig.append("a")
+    rig.settle(committer)
+    events = rig.events()
+    assert [event.version for event in events if isinstance(event, CommitEvent)] == [0, 1, 2]
+    told = {event.proposal: event.to_receipt() for event in events if isinstance(event, ReceiptEvent)}
+    assert told[proposal] == Committed(2, proposal)
+
+
+def test_what_a_stranger_says_of_an_offset_of_ours_counts_for_the_proposal_it_names_alone() -> None:
+    """Break: take the word of any version for whatever proposal lies at the offset that it names."""
+    rig = Rig()
+    committer = rig.committer()
+    rig.settle(committer)
+    settled = rig.record(0).settled
+    assert settled is not None
+    offset = settled.next_offset
+    said = _said(
+        source={**settled.to_json(), "first": offset, "next": offset + 1},
+        decisions=[{"id": "é", "accepted": True, "offset": offset}],
+    )
+    rig.stores[TABLE].put(version_key(1), "\n".join(map(json.dumps, [_added("t", 1), said])).encode())
+    mine, next_one = rig.append("a"), rig.append("b")
+    rig.settle(committer)
+    receipts = rig.receipts()
+    assert isinstance(receipts[mine], Rejected)
+    assert receipts[next_one] == Committed(2, next_one)
+
+
+def test_files_of_any_size_are_committed_and_announced() -> None:
+    """Break: announce the sum of their sizes, which no event can hold."""
+    rig = Rig(interval=1)
+    proposal = rig.propose(Append(tuple(replace(add_file(name), size=2**62) for name in "ab")))
+    rig.settle(rig.committer())
+    events = rig.events()
+    assert [event.added_bytes for event in events if isinstance(event, CommitEvent)] == [0, 2**63 - 1]
+    told = {event.proposal: event.to_receipt() for event in events if isinstance(event, ReceiptEvent)}
+    assert told[proposal] == Committed(1, proposal)
 
 
 @pytest.mark.parametrize(

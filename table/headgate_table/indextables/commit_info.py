@@ -156,7 +156,16 @@ def _code(body: Mapping[str, Any]) -> RejectCode:
 
 def _text(body: Mapping[str, Any], key: str) -> str:
     value = body.get(key)
-    return value if isinstance(value, str) else ""
+    return value if isinstance(value, str) and _is_unicode(value) else ""
+
+
+def _is_unicode(text: str) -> bool:
+    """JSON can escape half of a surrogate pair, which nothing that is announced or stored later can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _whole(body: Mapping[str, Any], key: str) -> int | None:

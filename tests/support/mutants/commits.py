@@ -54,7 +54,7 @@ MUTANTS = (
         "A store that fails is taken for a table that isn't there, and its proposals go to the dead letters.",
         _TABLE_COMMITTER,
         "            except TableNotFound:\n                found",
-        "            except HeadgateError:\n                found",
+        "            except Exception:\n                found",
         (f"{_RULES}11_failing_store.py",),
     ),
     Mutant(
@@ -145,6 +145,24 @@ MUTANTS = (
         "            self._log.forget()\n            raise\n",
         "            raise\n",
         ("tests/committer/test_recovery.py",),
+    ),
+    Mutant(
+        "events-say-what-strangers-say",
+        Rule.FOLDING,
+        "A version whose numbers no event can hold is met again and again, and never announced.",
+        "committer/headgate_committer/commit_events.py",
+        "    return max(0, min(number, most))\n",
+        "    return number\n",
+        ("tests/committer/test_strangers.py",),
+    ),
+    Mutant(
+        "told-by-offset-alone",
+        Rule.FOLDING,
+        "What a version says of an offset is told to whoever's proposal lies there.",
+        "committer/headgate_committer/sorting.py",
+        "        if receipt is None or receipt.proposal_id != proposal.id:",
+        "        if receipt is None:",
+        ("tests/committer/test_strangers.py",),
     ),
     Mutant(
         "held-manifest-is-there",

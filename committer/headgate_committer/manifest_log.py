@@ -163,9 +163,12 @@ class ManifestLog:
         standing = None if held.record is None else self.recorded.stand(held.record, self._was_announced)
         if standing is None or standing.since is None:
             return Earlier({}, [], is_same_table=False)
-        held.may_have_successors = False
         if standing.manifest is None:
+            held.may_have_successors = False
             return Earlier({}, [])
+        # Before anything moves: where it can't be read now, the next look begins at the same version.
+        came = Came(held.version, held.manifest, standing.since, standing.record.id.version)
+        commits = events_of(self.recorded, came, self._ambient.now_ms())
         told: dict[int, Receipt] = {}
         for record in standing.since:
             commit = record.commit or CommitRecord()
@@ -175,9 +178,8 @@ class ManifestLog:
             if commit.settled is not None and commit.settled.source == source:
                 told |= receipts_of(record.id.version, commit)
         check_term(self.recorded.uri, held.memory.term, self._claimed or held.term)
-        came = Came(held.version, held.manifest, standing.since, standing.record.id.version)
-        commits = events_of(self.recorded, came, self._ambient.now_ms())
         held.version, held.manifest, held.record = standing.record.id.version, standing.manifest, standing.record
+        held.may_have_successors = False
         return Earlier(told, commits)
 
     def before_deciding(self) -> bool:

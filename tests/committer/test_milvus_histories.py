@@ -10,6 +10,7 @@ from headgate_committer.committer import Committer
 from headgate_committer.errors import Overtaken
 from headgate_committer.limits import CommitterLimits
 from headgate_committer.rebind import rebind
+from headgate_schemas.events import CommitEvent, ReceiptEvent
 from headgate_schemas.operations import Committed, Duplicate, Rejected, Writer
 from headgate_table.errors import StoreError
 from headgate_table.indextables.log_reader import LogReader
@@ -311,6 +312,47 @@ def test_a_late_version_of_the_predecessor_is_folded_in_with_its_answers() -> No
     receipts = rig.receipts()
     assert (receipts[late], receipts[other]) == (Committed(2, late), Committed(3, other))
     assert _files(rig) == ["a", "late", "other"]
+
+
+def _told_though_refused(refused: int) -> bool:
+    """Our number was taken by a stranger, and the next by a predecessor; of the calls after that the store refuses one.
+
+    Whether there was such a call.
+    """
+    rig = _rig("a")
+    inner = rig.stores[TABLE]
+    old = rig.committer("first")
+    old.step(0.0)
+    late = rig.propose(merge(adding("late")), writer=Writer("job", 1))
+    rig.depose(old)
+    lands = _taken(old, rig, 1)
+    taken_at: int | None = None
+
+    def plan(step: Step) -> Fault | None:
+        nonlocal taken_at
+        if taken_at is None and step.operation == "create" and "manifest-2." in step.key:
+            taken_at = step.number
+            foreign_commit(inner, adding("theirs"))
+            lands()
+        return Fault.REFUSED if taken_at is not None and step.number == taken_at + refused else None
+
+    store = FaultyStore(inner, plan)
+    _steps(rig, rig.committer("second", stores={TABLE: store}))
+    events = rig.events()
+    told = {event.to_receipt() for event in events if isinstance(event, ReceiptEvent)}
+    assert told == {Committed(3, late)}, f"call {refused} was refused"
+    assert {event.version for event in events if isinstance(event, CommitEvent)} == {2, 3}
+    assert _files(rig) == ["a", "theirs", "late"]
+    assert taken_at is not None
+    return len(store.steps) >= taken_at + refused
+
+
+def test_a_read_that_fails_once_takes_no_answer_from_a_late_version_of_the_predecessor() -> None:
+    """Break: remember what others decided before all of it could be read."""
+    refused = 1
+    while _told_though_refused(refused):
+        refused += 1
+    assert refused > 5
 
 
 def test_two_committers_that_make_the_same_bytes_give_the_same_answers() -> None:

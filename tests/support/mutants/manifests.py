@@ -19,6 +19,18 @@ MUTANTS = (
         MILVUS,
     ),
     Mutant(
+        "milvus-remembers-before-it-has-read",
+        Rule.MANIFESTS,
+        "What others decided is remembered although reading their versions failed, and is told as a repetition.",
+        _LOG,
+        "        commits = events_of(self.recorded, came, self._ambient.now_ms())\n",
+        "        for record in standing.since:\n"
+        "            held.memory.apply(record.id.version, (), record.commit or CommitRecord())\n"
+        "        commits = events_of(self.recorded, came, self._ambient.now_ms())\n",
+        (_HISTORIES,),
+        MILVUS,
+    ),
+    Mutant(
         "milvus-takes-others-numbers",
         Rule.MANIFESTS,
         "A manifest that another wrote under our number is taken for ours.",

@@ -170,20 +170,15 @@ def plan_sweep(
 
 
 def sweep_claims(
-    store: ClaimStore,
-    *,
-    now_ms: int,
-    still_needed: Callable[[str], bool],
-    keep_ms: int = KEEP_MS,
-    max_deletes: int = MAX_DELETES,
+    store: ClaimStore, *, now_ms: int, keep_ms: int = KEEP_MS, max_deletes: int = MAX_DELETES
 ) -> list[str]:
-    """Delete claims that are older than `keep_ms` and not still needed; which they were.
+    """Delete claims that are older than `keep_ms`; which they were.
 
-    Needed are those that an undecided proposal names, and those of proposals settled within the dedupe window. A claim
-    that was laid down but not proposed yet is protected by its age alone.
+    For who has decided everything that the bus took up to `now_ms`: then age alone tells that nobody needs them. What was
+    laid down so long ago and is proposed only now comes too late.
     """
     gone = plan_sweep(
-        store.list(FOLDER), now_ms=now_ms, keep_ms=keep_ms, still_needed=still_needed, max_deletes=max_deletes
+        store.list(FOLDER), now_ms=now_ms, keep_ms=keep_ms, still_needed=lambda key: False, max_deletes=max_deletes
     )
     if gone:
         store.delete(gone)

@@ -3,7 +3,6 @@
 The lane's thread takes records in and hands settlements out; only work on a table runs elsewhere, one piece a table at a time.
 """
 
-import traceback
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor, Future
@@ -21,6 +20,7 @@ from headgate_committer.standing import LaneStanding, OldestProposal, TableCount
 from headgate_committer.table_committer import TableCommitter
 from headgate_committer.table_queue import TableQueue
 from headgate_committer.tables import NotServed, Tables
+from headgate_committer.trouble import trouble_of
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.logs import get_logger
@@ -271,7 +271,7 @@ class Lane:
         pause_s = limits.longest_pause_ms / 1000
         if isinstance(error, _MAY_PASS):
             pause_s = min(pause_s, limits.first_pause_ms / 1000 * 2 ** min(queue.failures, 20))
-        trouble = str(error) if isinstance(error, HeadgateError) else _unexpected(error)
+        trouble = trouble_of(error)
         if queue.failed(trouble, now_s, pause_s * (0.5 + self._ambient.jitter() / 2)):
             _log.warning("table_waits", table=queue.uri, offset=queue.oldest, kind=type(error).__name__, reason=trouble)
 
@@ -396,11 +396,6 @@ class Lane:
     def drop(self) -> None:
         """Let go without another word: the partition is another's now. Work under way ends by itself."""
         self._leftovers.close()
-
-
-def _unexpected(error: Exception) -> str:
-    """What is a defect of ours stops its table, not the others; where it arose is needed to mend it."""
-    return "".join(traceback.format_exception(error)[-3:])
 
 
 def _first(queue: TableQueue, count: int) -> Iterable[Undecided]:

@@ -1,11 +1,11 @@
 """Deleting commit records of a Milvus table that nobody needs any more, beside its commits: the lowest first, and a prefix only."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor
 
+from headgate_committer.side_work import SideWork
 from headgate_schemas.logs import get_logger
 from headgate_schemas.sources import Source
-from headgate_table.errors import CorruptTable, StoreError, UnsupportedTable
 from headgate_table.milvus.commit_records import ManifestId, VersionRecord
 from headgate_table.milvus.recorded_log import RecordedLog
 
@@ -23,25 +23,21 @@ class RecordSweeper:
     def __init__(self, log: RecordedLog, announced: Callable[[], tuple[Source, int]], executor: Executor) -> None:
         self._records = log
         self._announced = announced
-        self._executor = executor
+        self._work = SideWork(log.uri, executor, "commit_records_not_deleted")
         self._commits = 0
-        self._task: Future[None] | None = None
 
     def after_commit(self, record: VersionRecord) -> None:
         self._commits += 1
-        if self._commits % _EVERY or (self._task is not None and not self._task.done()):
+        if self._commits % _EVERY or self._work.is_under_way:
             return
         announced = self._announced()
-        self._task = self._executor.submit(lambda: self._sweep(*announced))
+        self._work.begin(lambda: self._sweep(*announced))
 
     def _sweep(self, source: Source, settled: int) -> None:
-        try:
-            old = _old(self._records.recorded())
-            if old and self._is_settled(old, source, settled):
-                self._records.store.delete([id_.key for id_ in old])
-                _log.info("commit_records_deleted", table=self._records.uri, records=len(old))
-        except (StoreError, CorruptTable, UnsupportedTable) as error:
-            _log.warning("commit_records_not_deleted", table=self._records.uri, reason=str(error))
+        old = _old(self._records.recorded())
+        if old and self._is_settled(old, source, settled):
+            self._records.store.delete([id_.key for id_ in old])
+            _log.info("commit_records_deleted", table=self._records.uri, records=len(old))
 
     def _is_settled(self, old: list[ManifestId], source: Source, settled: int) -> bool:
         """Positions only grow, so the newest of them that settles anything speaks for all."""

@@ -1,9 +1,13 @@
 """Proposals that are judged by more than their files: what was read, when it was made, who wrote it, what it weighs."""
 
+import pytest
+
+from headgate_bus.claims import FOLDER
 from headgate_committer.limits import CommitterLimits
 from headgate_schemas.operations import Append, Committed, Duplicate, Overwrite, RejectCode, Rejected, Writer
 from support.committing.claimed import claimed
 from support.committing.rig import TABLE, Rig, isolation
+from support.stores.faulty import FaultyStore, Step
 from support.tables import add_file
 
 
@@ -161,6 +165,28 @@ def test_claims_go_when_their_proposals_were_settled_longer_ago_than_the_window(
         rig.append(f"after-{days}")
         rig.settle(committer)
         assert (rig.stores[TABLE].head(proposal.claim.key) is not None) == is_there
+
+
+def test_a_defect_that_claims_are_not_swept_for_is_told_and_holds_up_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    """Break: never look what became of work beside the commits."""
+
+    def plan(step: Step) -> None:
+        if step.operation == "list" and step.key == FOLDER:
+            raise ZeroDivisionError("a defect of ours")
+
+    rig = Rig()
+    rig.create_first()
+    committer = rig.committer("second", stores={TABLE: FaultyStore(rig.stores[TABLE], plan)})
+    ids = []
+    with caplog.at_level("WARNING"):
+        for name in ("a", "b"):
+            ids.append(rig.append(name))
+            rig.settle(committer)
+            rig.ambient.advance(hours=2)
+    assert caplog.text.count("claims_not_swept") == 2
+    assert "a defect of ours" in caplog.text
+    receipts = rig.receipts()
+    assert [receipts[proposal] for proposal in ids] == [Committed(1, ids[0]), Committed(2, ids[1])]
 
 
 def test_a_predicate_that_can_not_be_read_is_refused() -> None:

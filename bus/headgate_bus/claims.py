@@ -87,6 +87,12 @@ def claim_key(proposal_id: str, sha256: str, now_ms: int) -> str:
     return f"{FOLDER}{day}-{shown}-{sha256[:12]}.json.zst"
 
 
+def bytes_to_open(claim: Claim, limits: ClaimLimits = DEFAULT_LIMITS) -> int:
+    """What opening it takes at most. Nothing where it says of itself that it is beyond a bound: then it isn't opened."""
+    is_over = claim.bytes > limits.max_bytes or claim.compressed_bytes > limits.max_compressed_bytes
+    return 0 if is_over else claim.bytes
+
+
 def open_claim(store: ClaimStore, claim: Claim, limits: ClaimLimits = DEFAULT_LIMITS) -> bytes:
     """The operation's JSON, exactly as it was claimed.
 

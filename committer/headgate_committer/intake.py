@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from pydantic import TypeAdapter, ValidationError
 
+from headgate_bus.claims import DEFAULT_LIMITS, ClaimLimits, bytes_to_open
 from headgate_bus.interface import MAX_MESSAGE_BYTES, Record
 from headgate_schemas.cloud_events import PROPOSAL, kind_of, subject_of
 from headgate_schemas.message_shape import Identity, UnreadableMessage
@@ -19,6 +20,8 @@ class Undecided:
 
     record: Record
     proposal: Proposal
+    claimed_bytes: int = 0
+    """What there is to read behind its claim."""
 
     @property
     def offset(self) -> int:
@@ -27,8 +30,7 @@ class Undecided:
     @property
     def size(self) -> int:
         """Bytes that it weighs in a queue and in a version; what lies behind a claim counts in full."""
-        claim = self.proposal.claim
-        return len(self.record.body) + (0 if claim is None else claim.bytes)
+        return len(self.record.body) + self.claimed_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class Undecidable:
     table: str | None
 
 
-def take_in(record: Record) -> Undecided | Undecidable:
+def take_in(record: Record, claims: ClaimLimits = DEFAULT_LIMITS) -> Undecided | Undecidable:
     """What a record asks for."""
     if record.unread is not None:
         code = RejectCode.OVER_BOUND if record.unread.is_over_bound else RejectCode.UNREADABLE
@@ -71,7 +73,8 @@ def take_in(record: Record) -> Undecided | Undecidable:
             proposal.id,
             proposal.table,
         )
-    return Undecided(record, proposal)
+    claim = proposal.claim
+    return Undecided(record, proposal, 0 if claim is None else bytes_to_open(claim, claims))
 
 
 def _aside(record: Record, reason: str, code: RejectCode = RejectCode.UNREADABLE) -> Undecidable:

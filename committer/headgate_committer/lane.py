@@ -93,7 +93,7 @@ class Lane:
             queue = self._queues.get(record.key)
             if queue is not None and queue.spilled_from is not None:
                 continue  # read again when the table's turn comes
-            taken = take_in(record)
+            taken = take_in(record, self._limits.claims)
             if isinstance(taken, Undecidable):
                 self._announcements.set_aside(taken)
             else:
@@ -181,7 +181,7 @@ class Lane:
 
     def _refill(self, queue: TableQueue, now_s: float) -> None:
         def take(record: Record) -> bool:
-            taken = take_in(record)
+            taken = take_in(record, self._limits.claims)
             if isinstance(taken, Undecidable):
                 self._announcements.set_aside(taken)
                 return True

@@ -2,12 +2,15 @@
 
 import pytest
 
-from headgate_bus.claims import FOLDER
+from headgate_bus.claims import FOLDER, ClaimLimits
+from headgate_bus.interface import Record
+from headgate_committer.intake import Undecided, take_in
 from headgate_committer.limits import CommitterLimits
 from headgate_schemas.operations import Append, Committed, Duplicate, Overwrite, RejectCode, Rejected, Writer
+from headgate_schemas.proposals import encode_proposal
 from support.committing.claimed import claimed
 from support.committing.rig import TABLE, Rig, isolation
-from support.stores.faulty import FaultyStore, Step
+from support.stores.faulty import Fault, FaultyStore, Step
 from support.tables import add_file
 
 
@@ -135,6 +138,35 @@ def test_a_claim_over_the_bound_is_set_aside_unread() -> None:
     rig.send(huge)
     rig.settle(committer)
     assert _code(rig.receipts()[proposal.id]) is RejectCode.OVER_BOUND
+
+
+def test_a_claim_over_the_bound_takes_no_room_from_other_tables() -> None:
+    """Break: weigh a claim by what it says of itself, whatever that is."""
+    other = "memory://other"
+    rig = Rig(TABLE, other)
+    rig.create_first()
+    stores = {uri: FaultyStore(rig.stores[uri], lambda step: Fault.REFUSED) for uri in rig.stores}
+    committer = rig.committer("second", stores=stores)
+    rig.append("a", table=other)
+    proposal = claimed(rig, rig.proposal(Append((add_file("a"),))))
+    assert proposal.claim is not None
+    rig.send(proposal.model_copy(update={"claim": proposal.claim.model_copy(update={"bytes": 2**63 - 1})}))
+    for _ in range(10):
+        committer.step(0.0)
+        rig.ambient.advance(seconds=20)
+    [lane] = committer._lanes.values()
+    assert (lane.undecided, lane.standing().tables.spilled) == (2, 0)
+
+
+def test_a_claim_within_the_bound_weighs_what_lies_behind_it() -> None:
+    rig = Rig()
+    proposal = claimed(rig, rig.proposal(Append((add_file("a"),))))
+    assert proposal.claim is not None
+    record = Record(0, 0, 1, TABLE, encode_proposal(proposal))
+    within, beyond = (take_in(record, ClaimLimits(max_bytes=proposal.claim.bytes - less)) for less in (0, 1))
+    assert isinstance(within, Undecided)
+    assert isinstance(beyond, Undecided)
+    assert (within.size, beyond.size) == (len(record.body) + proposal.claim.bytes, len(record.body))
 
 
 def test_a_duplicate_is_recognised_without_opening_its_claim() -> None:

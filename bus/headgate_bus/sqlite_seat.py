@@ -103,8 +103,13 @@ class SqliteSeat:
         self._check_bus()
         check_messages(Topic.EVENTS, events)
         check_messages(Topic.DEAD_LETTERS, dead_letters)
-        if self._fenced or partition not in self.held():
+        if self._fenced:
             raise self._fence()
+        if partition not in self.held():
+            raise Fenced(
+                f"partition {partition} of the bus {self._file.path} isn't held: another process has the place in group"
+                f" {self._group}, or this one hasn't taken it yet; nothing was published. Stop what was being done for it"
+            )
         epoch = self._epoch
         now_ms = self._ambient.now_ms()
 

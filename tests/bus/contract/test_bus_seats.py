@@ -121,6 +121,15 @@ def test_a_partition_that_is_not_held_cannot_be_published_for(bus: Bus) -> None:
     assert all(bus.extent(EVENTS, number) == Extent(0, 0) for number in range(bus.partitions(EVENTS)))
 
 
+def test_a_seat_that_was_refused_because_it_held_nothing_yet_gets_its_place_all_the_same(bus: Bus) -> None:
+    """Break: take whoever publishes before it holds anything for one that has lost its place."""
+    seat = bus.seat(GROUP)
+    with pytest.raises(Fenced, match="isn't held"):
+        seat.publish(0, messages("too early"), [], None)
+    holding(seat).publish(0, messages("event"), [], None)
+    assert bodies(all_of(bus, EVENTS, 1)) == ["event"]
+
+
 def test_two_seats_never_hold_the_same_partition(rig: Rig, bus: Bus) -> None:
     seats = [bus.seat(GROUP), rig.again().seat(GROUP)]
     deadline = AMBIENT.monotonic_s() + PATIENCE_S

@@ -373,8 +373,8 @@ class MemorySeat:
             log = cluster.partition(Topic.PROPOSALS, partition)
             if self._group.owner.get(partition) is not self or partition not in self._held:
                 raise Fenced(
-                    f"group {self._name} gave partition {partition} of proposals to another process; nothing was"
-                    " published. Stop what was being done for it"
+                    f"partition {partition} of proposals isn't held: group {self._name} gave it to another process, or"
+                    " hasn't given it to this one; nothing was published. Stop what was being done for it"
                 )
             before = self._group.committed.get(partition, 0)
             if next_offset is not None and not before <= next_offset <= log.next_offset:

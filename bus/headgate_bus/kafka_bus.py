@@ -1,7 +1,6 @@
 """The bus on Kafka: one object a process, made from an address."""
 
 import threading
-import weakref
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
@@ -34,8 +33,8 @@ class KafkaBus:
         self._cluster = KafkaCluster(self._address, self._calls, ambient)
         self._appender = KafkaAppender(self._address, self._cluster, self._calls, ambient)
         self._lock = threading.Lock()
-        # Those that nobody holds any more close by themselves.
-        self._lent: weakref.WeakSet[KafkaReader | KafkaSeat | KafkaFollower] = weakref.WeakSet()
+        self._lent: list[KafkaReader | KafkaSeat | KafkaFollower] = []
+        """Also those that nobody holds any more: a consumer that isn't closed keeps its thread and its connections."""
         self._counts: dict[Topic, int] = {}
         self._closed = False
         quieten()
@@ -99,7 +98,7 @@ class KafkaBus:
     def close(self) -> None:
         with self._lock:
             self._closed = True
-            lent = list(self._lent)
+            lent, self._lent = self._lent, []
         for one in lent:
             one.close()
         self._appender.close()
@@ -107,7 +106,7 @@ class KafkaBus:
 
     def _lend(self, one: Lent) -> Lent:
         with self._lock:
-            self._lent.add(one)
+            self._lent = [*(earlier for earlier in self._lent if not earlier.closed), one]
         return one
 
     def _check_open(self) -> None:

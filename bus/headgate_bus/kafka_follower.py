@@ -46,6 +46,10 @@ class KafkaFollower:
         self._closed = False
         self._join()
 
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
     def poll(self, timeout_s: float, max_records: int = 1_000) -> Sequence[Record]:
         self._check_open()
         if self._rejoin or self._membership.is_lost:

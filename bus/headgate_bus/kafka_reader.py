@@ -35,9 +35,17 @@ class KafkaReader:
         self._check_extents()
         self._consumer = new_consumer(address)
         places = [TopicPartition(self._name, partition) for partition in sorted(offsets)]
-        self._consumer.assign(places)
-        for place in places:
-            self._consumer.seek(place, offsets[place.partition])
+        try:
+            self._consumer.assign(places)
+            for place in places:
+                self._consumer.seek(place, offsets[place.partition])
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
 
     def read(self, timeout_s: float, max_records: int = 1_000) -> Sequence[Record]:
         if self._closed:

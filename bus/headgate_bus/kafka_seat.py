@@ -60,6 +60,10 @@ class KafkaSeat:
         self._closed = False
         self._sit_down()
 
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
     def poll(self, timeout_s: float, max_records: int = 1_000) -> Sequence[Record]:
         self._check_open()
         if self._rejoin or self._member.is_lost:

@@ -37,9 +37,16 @@ class KafkaCalls:
                 f"{doing} was not tried: {self._limit} earlier calls of the Kafka client still hang; restart this process"
             )
         future: Future[Result] = Future()
-        threading.Thread(
+        thread = threading.Thread(
             target=self._run, args=(future, call), name=f"headgate-kafka: {doing[:60]}", daemon=True
-        ).start()
+        )
+        try:
+            thread.start()
+        except RuntimeError as error:
+            self._slots.release()
+            raise BusError(
+                f"{doing} was not tried: this process gets no more threads ({error}); raise its limit, or restart it"
+            ) from error
         return future
 
     def within(self, timeout_s: float, doing: str, call: Callable[[], Result]) -> Result:

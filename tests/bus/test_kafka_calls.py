@@ -50,3 +50,17 @@ def test_calls_that_hang_are_bounded(hanging: threading.Event) -> None:
 def test_a_call_that_ended_makes_room() -> None:
     calls = KafkaCalls(limit=1)
     assert [calls.within(5, "counting", lambda n=n: n) for n in range(3)] == [0, 1, 2]  # type: ignore[misc]  # bound
+
+
+def test_a_call_that_gets_no_thread_takes_up_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Break: keep the slot of a call whose thread was never started."""
+    calls = KafkaCalls(limit=1)
+
+    def start(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", start)
+        with pytest.raises(BusError, match="committing was not tried"):
+            calls.start("committing", lambda: None)
+    assert calls.within(5, "adding", lambda: 1 + 1) == 2

@@ -101,8 +101,8 @@ class Committer:
         busy = bool(records) or before != self._lanes.keys()
         for partition, lane in list(self._lanes.items()):
             lane.take(by_partition.get(partition, ()))
-            self._set_flow(partition, lane)
             busy |= lane.collect()
+            self._set_flow(partition, lane)
             try:
                 lane.refill()
             except OffsetGone as gone:
@@ -231,15 +231,18 @@ class Committer:
         )
 
     def _set_flow(self, partition: int, lane: Lane) -> None:
-        """Take nothing more in while the bus doesn't take what there is to say about what came before."""
-        if self._is_draining or lane.is_choked == (partition in self._paused):
+        """Take nothing more in while there is no room, or the bus doesn't take what there is to say about what came before."""
+        if self._is_draining:
             return
-        if lane.is_choked:
-            self._paused.add(partition)
-            self._seat.pause(partition)
-        else:
+        flows = lane.make_room() and not lane.is_choked
+        if flows == (partition not in self._paused):
+            return
+        if flows:
             self._paused.discard(partition)
             self._seat.resume(partition)
+        else:
+            self._paused.add(partition)
+            self._seat.pause(partition)
 
     def _check_sources(self) -> None:
         """A topic that was made anew under the same name is another log: its offsets mean something else."""

@@ -10,7 +10,7 @@ from concurrent.futures import Executor, Future
 from headgate_bus.errors import BusUnavailable
 from headgate_bus.interface import Bus, Record, Seat
 from headgate_committer.announcements import Announcements
-from headgate_committer.answers import Settlement
+from headgate_committer.answers import Settlement, set_aside
 from headgate_committer.errors import Overtaken, TableHeld
 from headgate_committer.feed import Feed
 from headgate_committer.intake import Undecidable, Undecided, take_in
@@ -67,9 +67,11 @@ class Lane:
         self._executor = executor
         self._background = background
         self._measures = measures
-        self._queues: OrderedDict[str, TableQueue] = OrderedDict()
+        self._queues: dict[str, TableQueue] = {}
         self._active: dict[str, TableQueue] = {}
-        self._committers: dict[str, TableCommitter] = {}
+        """Those that are not idle; who was worked on longest ago is first."""
+        self._committers: OrderedDict[str, TableCommitter] = OrderedDict()
+        """The tables that are open, in the same order. Each has a queue."""
         self._leftovers = Leftovers(bus, partition, limits)
         self._announcements = Announcements(partition, feed.source, identity, ambient, limits, measures)
         self._held_bytes = 0
@@ -104,77 +106,46 @@ class Lane:
         uri = item.proposal.table
         queue = self._queues.get(uri)
         if queue is None:
-            queue = TableQueue(uri, self._limits)
-            try:
-                self._open(queue, now_s)
-            except NotServed as error:
-                unknown = Undecidable(item.record, RejectCode.UNKNOWN_TABLE, str(error), item.proposal.id, uri)
-                self._announcements.set_aside(unknown)
-                return
-            self._queues[uri] = queue
+            queue = self._queues[uri] = TableQueue(uri, self._limits)
         before = queue.size
         queue.add(item, now_s)
         self._held_bytes += queue.size - before
         self._active[uri] = queue
-        self._close_idle()
-        if self._held_bytes > self._limits.lane_bytes:
-            self._spill_most()
 
-    def _open(self, queue: TableQueue, now_s: float) -> TableCommitter | None:
-        """None where its store can't be opened now. Raises `NotServed`."""
-        try:
-            reader = self._tables.reader(queue.uri)
-        except StoreError as error:
-            self._wait(queue, error, now_s)
-            return None
-        committer = TableCommitter(
-            reader,
-            self.feed,
-            self._ambient,
-            self._limits,
-            self._identity,
-            self._tables.options,
-            self._background,
-            self._measures,
-        )
-        self._committers[queue.uri] = committer
-        return committer
+    def make_room(self) -> bool:
+        """Whether more may be held. Tables whose store fails go back to the bus for it: they can't be worked on now."""
+        if self._is_full:
+            failing = [
+                queue for queue in self._active.values() if queue.failures and queue.pending and queue.work is None
+            ]
+            for queue in sorted(failing, key=lambda queue: queue.size, reverse=True):
+                self._spill(queue)
+                if not self._is_full:
+                    break
+        return not self._is_full
 
-    def _close_idle(self) -> None:
-        if len(self._queues) <= self._limits.open_tables:
-            return
-        for uri in list(self._queues):
-            if len(self._queues) <= self._limits.open_tables:
-                return
-            if self._queues[uri].is_idle:
-                del self._queues[uri]
-                self._committers.pop(uri, None)
+    @property
+    def _is_full(self) -> bool:
+        return self._held_bytes >= self._limits.lane_bytes
 
-    def _spill_most(self, besides: TableQueue | None = None) -> None:
-        """Let the table go back to the bus that holds most of what nobody works on."""
-        free = [
-            queue for queue in self._active.values() if queue.work is None and queue.pending and queue is not besides
-        ]
-        if not free:
-            return
-        heaviest = max(free, key=lambda queue: queue.size)
-        self._held_bytes -= heaviest.size
-        heaviest.spill()
-        self._leftovers.end(heaviest)  # it is read again from an offset that lies before where that had come to
-        _log.warning("table_spilled", table=heaviest.uri, offset=heaviest.spilled_from, reason=heaviest.trouble)
+    def _spill(self, queue: TableQueue) -> None:
+        self._held_bytes -= queue.size
+        queue.spill()
+        self._leftovers.end(queue)  # it is read again from an offset that lies before where that had come to
+        _log.warning("table_spilled", table=queue.uri, offset=queue.spilled_from, reason=queue.trouble)
 
     def refill(self) -> None:
         """Read again what was left on the bus, for tables that have worked off what they held."""
         now_s = self._ambient.monotonic_s()
         for queue in list(self._active.values()):
-            if queue.spilled_from is None or len(queue.pending) > self._limits.queue_proposals // 2:
+            if queue.spilled_from is None or not queue.is_half_empty:
                 continue
             if queue.failures and (queue.pending or now_s < queue.ready_at_s):
                 continue  # its store doesn't answer yet
+            if self.is_choked or not self.make_room():
+                return
             try:
                 self._refill(queue, now_s)
-                if self._held_bytes > self._limits.lane_bytes:
-                    self._spill_most(besides=queue)
             except BusUnavailable as error:
                 _log.warning("bus_unavailable", partition=self.partition, doing="reading again", reason=str(error))
                 self._leftovers.end(queue)
@@ -192,28 +163,79 @@ class Lane:
             return True
 
         self._leftovers.read(queue, self._next, take)
-        if queue.is_idle:
-            self._active.pop(queue.uri, None)
+        self._rest(queue)
 
     # ---- work
 
     def work(self, *, at_once: bool = False) -> None:
         """Begin work on every table that is ready. `at_once`: without waiting for company."""
-        if self.is_choked:
-            return
-        now_s = self._ambient.monotonic_s()
-        for uri, queue in list(self._active.items()):
+        now_s, at_work = self._ambient.monotonic_s(), len(self.under_way())
+        for queue in list(self._active.values()):
+            if self.is_choked:
+                return
+            if at_work >= self._limits.open_tables:
+                break
             if queue.is_ready(now_s, at_once=at_once):
-                committer = self._committers.get(uri) or self._open(queue, now_s)
-                if committer is None:
-                    continue
-                batch = tuple(_first(queue, self._limits.group_proposals))
-                self._queues.move_to_end(uri)
-                queue.began_s = now_s
-                self._measure_wait(queue, now_s)
-                queue.work = self._executor.submit(committer.settle, batch)
+                self._begin(queue, now_s)
+                at_work += queue.work is not None
         for uri in list(self._behind):
             self._catch_up(uri)
+
+    def _begin(self, queue: TableQueue, now_s: float) -> None:
+        queue.began_s = now_s
+        self._active[queue.uri] = self._active.pop(queue.uri)
+        try:
+            committer = self._opened(queue.uri)
+        except NotServed as error:
+            self._turn_away(queue, str(error))
+        except StoreError as error:
+            self._wait(queue, error, now_s)
+        else:
+            batch = tuple(_first(queue, self._limits.group_proposals))
+            self._measure_wait(queue, now_s)
+            queue.work = self._executor.submit(committer.settle, batch)
+
+    def _opened(self, uri: str) -> TableCommitter:
+        """The table, open. Raises `NotServed`, and `StoreError` where its store can't be opened now."""
+        if uri not in self._committers:
+            reader = self._tables.reader(uri)  # before another is closed for it: an address may be none
+            if len(self._committers) >= self._limits.open_tables:
+                self._close_one()
+            self._committers[uri] = TableCommitter(
+                reader,
+                self.feed,
+                self._ambient,
+                self._limits,
+                self._identity,
+                self._tables.options,
+                self._background,
+                self._measures,
+            )
+        self._committers.move_to_end(uri)
+        return self._committers[uri]
+
+    def _close_one(self) -> None:
+        """A table that has nothing to do, else one that waits: it is recovered like after a restart."""
+        free = [queue for uri in self._committers if (queue := self._queues[uri]).work is None]
+        queue = next((queue for queue in free if queue.is_idle), free[0])
+        del self._committers[queue.uri]
+        self._rest(queue)
+
+    def _rest(self, queue: TableQueue) -> None:
+        """An idle table has no turn; if it isn't open either, nothing is kept of it."""
+        if queue.is_idle:
+            self._active.pop(queue.uri, None)
+            if queue.uri not in self._committers:
+                del self._queues[queue.uri]
+
+    def _turn_away(self, queue: TableQueue, reason: str) -> None:
+        """Nobody decides about a table that isn't served."""
+        unknown = [
+            Undecidable(item.record, RejectCode.UNKNOWN_TABLE, reason, item.proposal.id, queue.uri)
+            for item in queue.pending
+        ]
+        self._settled(queue, Settlement(tuple(map(set_aside, unknown))))
+        self._rest(queue)
 
     def _measure_wait(self, queue: TableQueue, now_s: float) -> None:
         # The bus has a clock of its own, which may be a little ahead.
@@ -245,25 +267,27 @@ class Lane:
     def _finish(self, queue: TableQueue, work: "Future[Settlement]") -> None:
         error = work.exception()
         if error is None:
-            settlement = work.result()
-            if settlement.answers:
-                before = queue.size
-                answered = queue.answered(settlement.answers[-1].offset, self._ambient.monotonic_s())
-                self._untold_ms += [item.record.time_ms for item in answered]
-                self._held_bytes += queue.size - before
-                self._announcements.add(queue.uri, settlement)
-                self._untold.add(queue.uri)
-            committer = self._committers.get(queue.uri)
-            if committer is not None and committer.is_behind_with_states:
-                self._behind.add(queue.uri)
-            if queue.is_idle:
-                del self._active[queue.uri]
-            return
-        if isinstance(error, Overtaken) or not isinstance(error, Exception):
+            self._settled(queue, work.result())
+        elif isinstance(error, Overtaken) or not isinstance(error, Exception):
             raise error
-        # Whatever comes between: until something is answered, nobody has said how to go on.
-        queue.is_refused = queue.is_refused or isinstance(error, TableHeld)
-        self._wait(queue, error, self._ambient.monotonic_s())
+        else:
+            # Whatever comes between: until something is answered, nobody has said how to go on.
+            queue.is_refused = queue.is_refused or isinstance(error, TableHeld)
+            self._wait(queue, error, self._ambient.monotonic_s())
+            return
+        if self._committers[queue.uri].is_behind_with_states:
+            self._behind.add(queue.uri)
+        self._rest(queue)
+
+    def _settled(self, queue: TableQueue, settlement: Settlement) -> None:
+        if not settlement.answers:
+            return
+        before = queue.size
+        answered = queue.answered(settlement.answers[-1].offset, self._ambient.monotonic_s())
+        self._untold_ms += [item.record.time_ms for item in answered]
+        self._held_bytes += queue.size - before
+        self._announcements.add(queue.uri, settlement)
+        self._untold.add(queue.uri)
 
     def _wait(self, queue: TableQueue, error: Exception, now_s: float) -> None:
         """Leave a table alone for a while, and say so once."""
@@ -340,7 +364,7 @@ class Lane:
             self.feed.announced,
             self.undecided,
             TableCounts(
-                len(self._queues),
+                len(self._committers),
                 len(busy),
                 sum(queue.failures > 0 for queue in busy),
                 sum(queue.is_refused for queue in busy),

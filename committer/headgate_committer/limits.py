@@ -23,13 +23,15 @@ class CommitterLimits:
     queue_bytes: int = 64 << 20
     """The same in bytes."""
     lane_bytes: int = 256 << 20
-    """Bytes of undecided proposals of all tables of one partition together."""
+    """Bytes of undecided proposals of all tables of one partition together: once so many are held, tables whose store fails
+    leave theirs on the bus, and nothing more is taken in until there is room."""
     unpublished_events: int = 20_000
     """Decided, but not announced: beyond it, nothing more is decided until the bus takes them."""
     poll_records: int = 2_000
     """Records taken from the bus at once."""
     open_tables: int = 1_000
-    """Tables kept open; the one that was idle longest is closed for another, and recovered when it is needed."""
+    """Tables of one partition that are open at a time: one that is idle is closed for another, else one that waits, and is
+    recovered when its turn comes."""
     claims: ClaimLimits = DEFAULT_LIMITS
     """What a claimed operation may weigh, as it lies there and as it is read."""
     clock_skew_ms: int = 30 * SECOND_MS

@@ -66,6 +66,11 @@ class TableQueue:
     def has_room(self) -> bool:
         return len(self.pending) < self.limits.queue_proposals and self.size < self.limits.queue_bytes
 
+    @property
+    def is_half_empty(self) -> bool:
+        """Whether reading again is worth its while."""
+        return len(self.pending) <= self.limits.queue_proposals // 2 and self.size <= self.limits.queue_bytes // 2
+
     def add(self, item: Undecided, now_s: float) -> None:
         """Hold a proposal, or remember where those begin that are not held."""
         if self.spilled_from is not None:

@@ -109,7 +109,7 @@ LAG_SECONDS = Gauge(
 )
 TABLES = Gauge(
     "headgate_tables",
-    "Tables that the committer holds open, and of these: those with undecided proposals, those that are left alone for a "
+    "Tables that the committer holds open; and, open or not, those with undecided proposals, those that are left alone for a "
     "while because their store failed, those that an operator has to look at, and those whose proposals do not fit into memory",
     (Label("condition", ("open", "busy", "waiting", "refused", "spilled")),),
 )

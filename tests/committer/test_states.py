@@ -1,9 +1,5 @@
 """States beside commits: written every interval, never in the way, and enough to recover from."""
 
-from collections.abc import Callable
-from concurrent.futures import Executor, Future
-from typing import Any
-
 from headgate_committer.committer import Committer
 from headgate_schemas.operations import (
     Append,
@@ -18,6 +14,7 @@ from headgate_schemas.operations import (
     Writer,
 )
 from headgate_table.indextables.names import state_key
+from support.committing.by_hand import ByHand
 from support.committing.rig import TABLE, Rig
 from support.stores.faulty import Fault, FaultyStore, on
 from support.tables import add_file
@@ -172,26 +169,6 @@ def test_a_table_is_compacted_through_the_bus_again_and_again() -> None:
         assert isinstance(receipt, Committed), receipt
     assert rig.table().snapshot().num_files == 9
     assert rig.table().describe().num_tombstones == 0
-
-
-class ByHand(Executor):
-    """Work waits until it is let go, in order."""
-
-    def __init__(self) -> None:
-        self.waiting: list[tuple[Future[Any], Callable[[], Any]]] = []
-
-    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> "Future[Any]":
-        future: Future[Any] = Future()
-        self.waiting.append((future, lambda: fn(*args, **kwargs)))
-        return future
-
-    def let_go(self) -> None:
-        for future, work in self.waiting:
-            try:
-                future.set_result(work())
-            except Exception as error:  # noqa: BLE001  # as an executor does: it is the future's to tell
-                future.set_exception(error)
-        self.waiting.clear()
 
 
 def _states(rig: Rig) -> list[int]:

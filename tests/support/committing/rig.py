@@ -97,6 +97,7 @@ class Rig:
         limits: CommitterLimits = NO_LINGER,
         bus: MemoryBus | None = None,
         ambient: Ambient | None = None,
+        executor: Executor | None = None,
         background: Executor | None = None,
         caches: bool = True,
     ) -> Committer:
@@ -107,7 +108,7 @@ class Rig:
             ambient or self.ambient,
             limits,
             identity=name,
-            executor=AtOnce(),
+            executor=executor or AtOnce(),
             background=background,
         )
 

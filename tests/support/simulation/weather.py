@@ -14,7 +14,7 @@ LIMITS = (
     CommitterLimits(),
     CommitterLimits(),
     CommitterLimits(group_proposals=1),
-    CommitterLimits(group_proposals=3, queue_proposals=3, linger_ms=50),
+    CommitterLimits(group_proposals=3, queue_proposals=3, lane_bytes=2_000, linger_ms=50),
 )
 SKEWS_MS = (0, 0, -5_000, 60_000)
 """How wrong a committer's clock is at the beginning."""

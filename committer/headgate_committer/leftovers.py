@@ -30,6 +30,8 @@ class Leftovers:
         for record in reader.read(0.0 if queue.pending else _PATIENCE_S, self._limits.poll_records):
             if record.offset >= until:
                 break
+            if record.offset < offset:
+                continue  # it was answered after all
             if record.key == queue.uri and not take(record):
                 queue.spilled_from, queue.spilled_ms = record.offset, record.time_ms
                 self.end(queue)

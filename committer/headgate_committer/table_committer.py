@@ -93,7 +93,7 @@ class TableCommitter:
     def settle(self, batch: Sequence[Undecided]) -> Settlement:
         """Decide as many of the first proposals as go into one version, and write it.
 
-        The same batch, or a longer one, is to be given again after an exception. `StoreError` and `OutcomeUnknown`: try
+        A batch that begins with the same is to be given again after an exception. `StoreError` and `OutcomeUnknown`: try
         later. `TableHeld`, `CorruptTable` and `UnsupportedTable`: an operator has to look. `Overtaken`: stop.
         """
         if self._unsure is not None:

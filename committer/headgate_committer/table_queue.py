@@ -103,6 +103,9 @@ class TableQueue:
         while self.pending and self.pending[0].offset <= through:
             answered.append(self.pending.popleft())
             self.size -= answered[-1].size
+        if self.spilled_from is not None:
+            # Of a version that turned out to stand, some may have been let go of meanwhile.
+            self.spilled_from = max(self.spilled_from, through + 1)
         self.awaited = min(before, self.limits.group_proposals)
         self.took_s = now_s - self.began_s
         self.waiting_since_s = now_s

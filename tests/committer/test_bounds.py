@@ -4,18 +4,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from headgate_bus.claims import put_claim
 from headgate_bus.errors import BusUnavailable
 from headgate_bus.interface import Message, Topic
 from headgate_committer.committer import Committer
 from headgate_committer.lane import Lane
 from headgate_committer.tables import NotServed
-from headgate_schemas.operations import Committed, RejectCode
+from headgate_schemas.operations import Append, Committed, RejectCode
+from headgate_schemas.proposals import encode_claimed
 from headgate_table.errors import StoreError
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.store.interface import Store
 from support.committing.by_hand import ByHand
 from support.committing.rig import NO_LINGER, TABLE, AtOnce, Rig, Stores
 from support.stores.faulty import Fault, FaultyStore, Step
+from support.tables import add_file
 
 OTHER = "memory://other"
 TABLES = tuple(f"memory://table-{number}" for number in range(8))
@@ -100,6 +103,50 @@ def test_who_fails_after_filling_the_partition_makes_room_for_others() -> None:
         work.let_go()
         committer.step(0.0)
     assert _undecided(rig, ids) == []
+
+
+def test_a_version_that_stands_after_all_settles_what_was_let_go_of_meanwhile() -> None:
+    """Break: it is read again all the same; of what was set aside, no version and no memory says what became of it."""
+    rig = Rig(TABLE, OTHER)
+    rig.create_first()
+    answers, was_created = False, False
+
+    def plan(step: Step) -> Fault | None:
+        nonlocal was_created
+        was_created |= answers and step.operation == "create"
+        return Fault.REFUSED if not answers or (was_created and step.operation == "head") else None
+
+    store = FaultyStore(rig.stores[TABLE], plan)
+    sick = FaultyStore(rig.stores[OTHER], _refused)
+    ids = [rig.append(f"f{number}") for number in range(4)]
+    proposal = rig.proposal(Append((add_file("claimed"),)))
+    assert proposal.operation is not None
+    claim = put_claim(
+        rig.stores[TABLE], proposal.id, encode_claimed(proposal.operation), files=1, now_ms=rig.ambient.now_ms()
+    )
+    rig.stores[TABLE].put(claim.key, b"x" * claim.compressed_bytes)
+    torn = rig.send(proposal.model_copy(update={"operation": None, "claim": claim}))
+    ids.append(rig.append("last"))
+    limits = replace(NO_LINGER, poll_records=2, lane_bytes=9 * _size(rig))
+    committer = rig.committer("second", stores={TABLE: store, OTHER: sick}, limits=limits)
+    for _ in range(6):
+        committer.step(0.0)
+    answers = True
+    rig.ambient.advance(seconds=20)
+    committer.step(0.0)
+    assert was_created
+    for number in range(4):
+        rig.append(f"f{number}", table=OTHER)
+    for _ in range(4):
+        committer.step(0.0)
+    assert _lane(committer).standing().tables.spilled == 1
+    store.plan = lambda step: None
+    for _ in range(10):
+        rig.ambient.advance(seconds=20)
+        committer.step(0.0)
+    assert [(letter.proposal, letter.code) for letter in rig.dead_letters()] == [(torn, RejectCode.UNREADABLE.value)]
+    receipts = rig.receipts()
+    assert [receipts[proposal] for proposal in ids] == [Committed(1, proposal) for proposal in ids]
 
 
 def test_no_more_tables_are_open_than_may_be_however_many_have_proposals() -> None:

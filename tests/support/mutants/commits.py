@@ -255,6 +255,16 @@ MUTANTS = (
         NONE,
     ),
     Mutant(
+        "what-stands-after-all-is-read-again",
+        Rule.RECEIPTS,
+        "Proposals of a version whose outcome was unknown are decided again because they were let go of meanwhile.",
+        "committer/headgate_committer/table_queue.py",
+        "            self.spilled_from = max(self.spilled_from, through + 1)\n",
+        "            pass\n",
+        ("tests/committer/test_bounds.py",),
+        NONE,
+    ),
+    Mutant(
         "commit-times-go-back",
         Rule.ORDER,
         "A version is dated by its committer's clock, though the one before was dated later.",

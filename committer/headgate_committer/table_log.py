@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from headgate_committer.commit_events import event_of, receipts_of
 from headgate_committer.guards import check_term
+from headgate_committer.own_versions import OwnVersions
 from headgate_schemas.actions import Action, AddFile, Metadata, RemoveFile
 from headgate_schemas.events import CommitEvent
 from headgate_schemas.logs import get_logger
@@ -67,8 +68,7 @@ class TableLog:
         self._options_for = options_for
         self._held: Held | None = None
         self._claimed: Term | None = None
-        self._since_base: dict[int, list[Action]] = {}
-        """Our own versions after the base, which a new base has to carry on top."""
+        self._own = OwnVersions()
 
     @property
     def uri(self) -> str:
@@ -87,7 +87,7 @@ class TableLog:
         self._check_term(memory)
         epoch = 1 if memory.term is None else memory.term.epoch + 1
         term = self._claimed or Term(epoch, self._identity)
-        self._since_base.clear()
+        self._own.clear()
         self._held = Held(replace(log, delta=log.delta.copy()), memory, metadata, options, term)
         _log.info("table_loaded", table=self.uri, version=log.version, epoch=term.epoch, files=_files(log))
         return self._held
@@ -108,7 +108,7 @@ class TableLog:
         """Our own version is in the log; `record` is what it says of itself."""
         held = self._known()
         self.reader.remember_actions(body.version, body.actions, size)
-        self._since_base[body.version] = body.actions
+        self._own.add(body.version, body.actions)
         self._claimed = held.term
         held.log.delta.apply(body.version, body.actions)
         self._move(self.reader.extended(held.log, body.version, held.log.delta))
@@ -142,7 +142,7 @@ class TableLog:
             return
         ours, is_there = Delta(), False
         for version in range(held.log.plan.base.version + 1, state.version + 1):
-            own, there = self._since_base.get(version), self.reader.actions_or_none(version)
+            own, there = self._own.get(version), self.reader.actions_or_none(version)
             if own is not None and there is not None:
                 if _nonce(own) != _nonce(there):
                     return  # it is another table's
@@ -167,8 +167,7 @@ class TableLog:
             return
         delta = base.delta.copy()
         for version in range(base.version + 1, held.log.version + 1):
-            delta.apply(version, self._since_base.get(version) or self.reader.actions(version))
-        self._since_base = {version: own for version, own in self._since_base.items() if version > base.version}
+            delta.apply(version, self._own.get(version) or self.reader.actions(version))
         self._move(self.reader.extended(base, held.log.version, delta) if held.log.version > base.version else base)
 
     def announced_since(self, source: Source, committed: int) -> tuple[dict[int, Receipt], list[CommitEvent]]:
@@ -215,6 +214,8 @@ class TableLog:
 
     def _move(self, log: LoadedLog) -> None:
         held = self._known()
+        if log.plan.base != held.log.plan.base:
+            self._own.base_on(log.plan.base.version)
         held.log = log
         held.metadata = self.reader.metadata(log)
         held.options = self._options_for(held.metadata.configuration)

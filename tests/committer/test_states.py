@@ -1,6 +1,9 @@
 """States beside commits: written every interval, never in the way, and enough to recover from."""
 
 from headgate_committer.committer import Committer
+from headgate_committer.own_versions import OwnVersions
+from headgate_committer.version_log import VersionLog
+from headgate_schemas.actions import CommitInfo
 from headgate_schemas.operations import (
     Append,
     Committed,
@@ -210,6 +213,38 @@ def test_a_state_that_waits_for_a_failed_one_is_tried_once() -> None:
     rig.append("g")
     rig.settle(committer)
     assert len(background.waiting) == 1
+
+
+def test_what_lies_below_a_state_of_somebody_else_is_held_no_longer() -> None:
+    """Break: own versions are let go of only when a state of ours comes."""
+    rig = Rig(interval=3)
+    committer = rig.committer()
+    rig.settle(committer)
+    held: list[int] = []
+    for number in range(6):
+        rig.append(f"f{number}")
+        rig.settle(committer)
+        table = rig.table()
+        table.append([add_file(f"theirs{number}")])
+        table.checkpoint()
+        (lane,) = committer._lanes.values()
+        log = lane._committers[TABLE]._log
+        assert isinstance(log, VersionLog)
+        held.append(len(log.table._own._held))
+    assert max(held) <= 2
+    assert rig.table().snapshot().num_files == 12
+    assert rig.table().verify(data_files=False).ok
+
+
+def test_where_no_states_are_written_the_oldest_versions_are_read_again() -> None:
+    """Break: all that was ever written is held."""
+    own = OwnVersions(max_actions=5)
+    for version in range(4):
+        own.add(version, [add_file(f"f{version}"), CommitInfo({})])
+    assert [version for version in range(4) if own.get(version) is not None] == [2, 3]
+    own.base_on(2)
+    own.add(4, [add_file("f4"), CommitInfo({})])
+    assert [version for version in range(5) if own.get(version) is not None] == [3, 4]
 
 
 def test_a_new_state_is_ready_to_be_searched_when_the_next_proposal_comes() -> None:

@@ -179,7 +179,7 @@ class Lane:
                 self._begin(queue, now_s)
                 at_work += queue.work is not None
         for uri in list(self._behind):
-            self._catch_up(uri)
+            self._catch_up(uri, now_s)
 
     def _begin(self, queue: TableQueue, now_s: float) -> None:
         queue.began_s = now_s
@@ -244,12 +244,12 @@ class Lane:
         if not queue.failures:
             self._measures.observe(COMMIT_STEP_SECONDS, max(0.0, now_s - queue.waiting_since_s), "linger")
 
-    def _catch_up(self, uri: str) -> None:
+    def _catch_up(self, uri: str, now_s: float) -> None:
         """Readers shouldn't pay for a state that was left out until somebody happens to commit again."""
         queue, committer = self._queues.get(uri), self._committers.get(uri)
         if queue is None or committer is None or not committer.is_behind_with_states:
             self._behind.discard(uri)
-        elif queue.is_idle and committer.can_catch_up:
+        elif queue.is_idle and now_s >= queue.ready_at_s and committer.can_catch_up:
             self._behind.discard(uri)
             self._active[uri] = queue
             queue.work = self._executor.submit(committer.catch_up)
@@ -274,7 +274,6 @@ class Lane:
             # Whatever comes between: until something is answered, nobody has said how to go on.
             queue.is_refused = queue.is_refused or isinstance(error, TableHeld)
             self._wait(queue, error, self._ambient.monotonic_s())
-            return
         if self._committers[queue.uri].is_behind_with_states:
             self._behind.add(queue.uri)
         self._rest(queue)

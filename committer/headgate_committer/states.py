@@ -83,14 +83,15 @@ class StateKeeper:
 
     def catch_up(self, held: Held) -> None:
         """Begin the state that was passed over, of the version that is the newest by now."""
-        self._passed_over = False
         if self._task is not None:
             try:
                 self._adopt()
             except CorruptTable:
+                self._passed_over = False
                 return  # who commits next is told
         if _is_due(held) or held.log.plan.base.version < self._needed:
             self._start(held)
+        self._passed_over = False
 
     def settle(self) -> None:
         """Wait for a state that is under way, and put it under the log."""

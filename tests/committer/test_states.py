@@ -16,7 +16,8 @@ from headgate_schemas.operations import (
     Restore,
     Writer,
 )
-from headgate_table.indextables.names import state_key
+from headgate_table.indextables.names import state_key, version_key
+from headgate_table.indextables.version_file import encode_actions
 from support.committing.by_hand import ByHand
 from support.committing.rig import TABLE, Rig
 from support.stores.faulty import Fault, FaultyStore, on
@@ -213,6 +214,31 @@ def test_a_state_that_waits_for_a_failed_one_is_tried_once() -> None:
     rig.append("g")
     rig.settle(committer)
     assert len(background.waiting) == 1
+
+
+def test_a_state_that_was_passed_over_is_begun_though_a_read_failed_at_first() -> None:
+    rig, background = Rig(interval=2), ByHand()
+    rig.create_first()
+    store = FaultyStore(rig.stores[TABLE])
+    committer = rig.committer(background=background, stores={TABLE: store}, caches=False)
+    for number in range(2):
+        rig.append(f"f{number}")
+        rig.settle(committer)
+    rig.stores[TABLE].put(version_key(3), encode_actions([add_file("theirs"), CommitInfo({"operation": "WRITE"})]))
+    for number in range(2):
+        rig.append(f"g{number}")
+        rig.settle(committer)
+    background.let_go()
+    store.plan = on("get", Fault.REFUSED, key=version_key(3))
+    committer.step(0.0)
+    committer.step(0.0)
+    assert [lane.is_settled for lane in committer._lanes.values()] == [True]
+    for _ in range(4):
+        rig.ambient.advance(seconds=20)
+        committer.step(0.0)
+        background.let_go()
+    assert _states(rig) == [2, 5]
+    assert rig.table().snapshot().num_files == 5
 
 
 def test_what_lies_below_a_state_of_somebody_else_is_held_no_longer() -> None:

@@ -262,12 +262,14 @@ class TableCommitter:
         )
 
     def _without_table(self, batch: Sequence[Undecided]) -> Settlement | Draft | tuple[Answer, ...] | None:
-        """No log of versions is there, or no manifest any more; None where the log of the other kind is."""
+        """No log of versions is there, or no manifest any more; None where the log of the other kind is to be looked for."""
         self._log.forget()
-        if self._log is self._versions and self._manifests.is_there:
+        if self._log is not self._versions:
+            self._log = self._versions
+            return None
+        if self._manifests.is_there:
             self._log = self._manifests
             return None
-        self._log = self._versions
         begun = begin_table(
             self.uri,
             batch,

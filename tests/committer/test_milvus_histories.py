@@ -35,7 +35,7 @@ from support.committing.transactions import (
     stat,
 )
 from support.stores.faulty import Fault, FaultyStore, Step, on
-from support.tables import fresh_resources
+from support.tables import fresh_resources, new_table
 
 
 def _rig(*names: str) -> Rig:
@@ -662,3 +662,18 @@ def test_another_table_in_the_place_of_the_known_one_is_read_anew() -> None:
     rig.settle(committer)
     assert rig.receipts()[identity] == Committed(7, identity)
     assert _files(rig) == [*names, "d"]
+
+
+def test_a_log_of_versions_in_the_place_of_the_manifests_that_were_found_is_found() -> None:
+    """Break: where there are no manifests any more, there is no table."""
+    rig = _rig("a")
+    store = FaultyStore(rig.stores[TABLE], on("get", Fault.REFUSED, key="_metadata"))
+    committer = rig.committer("one", stores={TABLE: store})
+    identity = rig.append("b")
+    rig.settle(committer)
+    assert store.plan(Step(0, "get", "_metadata")) is None, "the manifests were found, and could not be read"
+    store.delete([info.key for info in list(store.list(""))])
+    new_table(store, ambient=rig.ambient)
+    rig.ambient.advance(seconds=20)
+    rig.settle(committer)
+    assert rig.receipts()[identity] == Committed(1, identity)

@@ -81,6 +81,9 @@ class TableCommitter:
         self._measures = measures
         self._options_for = options_for
         self._told: dict[int, Receipt] = {}
+        """What versions say of proposals that are yet to be answered here, by offset."""
+        self._oldest = 0
+        """The offset of the first of them."""
         self._unsure: Draft | None = None
         """A version whose outcome nobody knows."""
         self._commits: list[CommitEvent] = []
@@ -96,6 +99,7 @@ class TableCommitter:
         A batch that begins with the same is to be given again after an exception. `StoreError` and `OutcomeUnknown`: try
         later. `TableHeld`, `CorruptTable` and `UnsupportedTable`: an operator has to look. `Overtaken`: stop.
         """
+        self._oldest = batch[0].offset
         if self._unsure is not None:
             settlement = self._ask_again(self._unsure)
             if settlement is not None:
@@ -170,6 +174,10 @@ class TableCommitter:
             self._told.pop(answer.offset, None)
         return Settlement(tuple(answers), commits)
 
+    def _unanswered(self, told: Mapping[int, Receipt]) -> dict[int, Receipt]:
+        """What of it was answered already, and only has yet to be announced, is not asked for again."""
+        return {offset: receipt for offset, receipt in told.items() if offset >= self._oldest}
+
     def _load(self) -> None:
         self._log.load()
         self._check_feed()
@@ -187,7 +195,7 @@ class TableCommitter:
             # Loaded is what was asked this, too: a log that is loaded is never asked again.
             self._log.forget()
             raise
-        self._told = earlier.told
+        self._told = self._unanswered(earlier.told)
         self._commits += earlier.commits
 
     def _follow(self) -> bool:
@@ -201,7 +209,7 @@ class TableCommitter:
             self._load()
             return False
         self._commits += earlier.commits
-        self._told |= earlier.told
+        self._told |= self._unanswered(earlier.told)
         source = self._log.memory.source
         if source is not None and source != self._feed.source:
             self._log.forget()

@@ -258,3 +258,22 @@ def test_while_the_bus_takes_no_events_nothing_is_read_again() -> None:
     assert letters == 0
     assert _undecided(rig, ids) == []
     assert len(rig.dead_letters()) == 50
+
+
+def test_of_what_was_answered_and_waits_to_be_announced_nothing_is_kept_beside_it() -> None:
+    """Another table holds the committed offset back, and this one is closed and opened again meanwhile."""
+    rig = Rig(TABLE, OTHER)
+    rig.create_first()
+    sick = FaultyStore(rig.stores[OTHER], _refused)
+    rig.append("a", table=OTHER)
+    committer = rig.committer("second", stores={OTHER: sick}, limits=replace(NO_LINGER, open_tables=1))
+    for number in range(5):
+        rig.append(f"f{number}")
+        for _ in range(4):
+            rig.ambient.advance(seconds=20)
+            committer.step(0.0)
+    rig.append("last")
+    for _ in range(2):
+        committer.step(0.0)
+    assert rig.table().version == 6
+    assert _lane(committer)._committers[TABLE]._told == {}

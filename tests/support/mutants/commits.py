@@ -133,7 +133,7 @@ MUTANTS = (
         Rule.FOLDING,
         "What an earlier holder decided and never announced is not told to its authors.",
         _TABLE_COMMITTER,
-        "        self._told = earlier.told\n",
+        "        self._told = self._unanswered(earlier.told)\n",
         "        self._told = {}\n",
         (f"{_RULES}02_epochs_and_folding.py", f"{_RULES}10_receipts.py"),
     ),

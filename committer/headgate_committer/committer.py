@@ -268,3 +268,5 @@ class Committer:
         lane = self._lanes.pop(partition, None)
         if lane is not None:
             lane.drop()
+        if partition in self._seat.held():
+            self._seat.pause(partition)  # until it is taken over

@@ -229,3 +229,37 @@ def test_a_single_writer_waits_for_nobody() -> None:
 
 def _record(offset: int) -> Record:
     return Record(0, offset, 1, "t", b"")
+
+
+def test_a_partition_that_can_not_be_taken_over_anew_delivers_nothing_to_nobody() -> None:
+    rig = Rig()
+    bus = rig.bus.again()
+    committer = rig.committer(bus=bus)
+    rig.settle(committer)
+    delivered: list[Record] = []
+    poll, extent = committer._seat.poll, bus.extent
+
+    def counted(timeout_s: float, max_records: int = 1_000) -> Any:
+        records = poll(timeout_s, max_records)
+        delivered.extend(records)
+        return records
+
+    def refused(*_: Any) -> Any:
+        raise BusUnavailable("nobody knows")
+
+    committer._seat.poll = counted  # type: ignore[method-assign]  # a function in its place
+    bus.extent = refused  # type: ignore[method-assign, assignment]  # as a bus in trouble
+    rig.bus.cluster.recreate(Topic.PROPOSALS)
+    for name in ("a", "b"):
+        rig.append(name)
+    rig.ambient.advance(seconds=20)
+    committer.step(0.0)
+    assert committer._lanes == {}
+    delivered.clear()
+    rig.append("c")
+    for _ in range(3):
+        committer.step(0.0)
+    assert delivered == []
+    bus.extent = extent  # type: ignore[method-assign]  # as it was
+    rig.settle(committer)
+    assert len(delivered) == 3

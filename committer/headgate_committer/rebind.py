@@ -77,7 +77,7 @@ def _bound(
         log.registry,
         options,
         nonce=ambient.new_id(),
-        time_ms=max(ambient.now_ms(), log.time_ms),
+        time_ms=max(ambient.now_ms(), log.time_ms, memory.newest_ms),
         author=Author(found.term(ambient), found.settled, rebound=True),
     )
     write_version(reader.store, body, encode_actions(body.actions, compressed=options.transaction_compression))

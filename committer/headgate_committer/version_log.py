@@ -144,7 +144,7 @@ class VersionLog:
         held = self._held()
         version = held.log.version + 1
         # Commit times never go back, whatever the clocks of other writers said: time travel and cleaning rely on it.
-        now_ms = max(self._ambient.now_ms(), held.log.time_ms)
+        now_ms = max(self._ambient.now_ms(), held.log.time_ms, held.memory.newest_ms)
         facts = find_facts(self.table.evidence, held, [item for item in items if isinstance(item, Asked)])
         while True:
             plan = plan_group(items, version, held.metadata, held.memory, facts, now_ms)

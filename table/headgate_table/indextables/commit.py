@@ -128,7 +128,7 @@ class DirectCommitter:
             return Duplicate(earlier.version, identity) if isinstance(earlier, Committed) else earlier
         taken_ms = self._ambient.now_ms()
         # Commit times never go back, whatever the clocks of other writers said: time travel and cleaning rely on it.
-        now_ms = max(taken_ms, log.time_ms)
+        now_ms = max(taken_ms, log.time_ms, memory.newest_ms)
         asked = questions(operation, metadata)
         if isinstance(asked, Refusal):
             return Rejected(asked.code, asked.reason, identity)

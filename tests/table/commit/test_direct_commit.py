@@ -514,11 +514,15 @@ def test_a_foreign_state_over_our_version_stops_readers_and_writers_alike(has_me
         table.append([add_file("more")])
 
 
-def test_commit_times_never_go_back() -> None:
-    store = MemoryStore()
+@pytest.mark.parametrize("form", ["avro", "json"])
+def test_commit_times_never_go_back(form: str) -> None:
+    """Break: only what the log tells above its base counts, where the base is a JSON checkpoint, which tells no time."""
+    store, settings = MemoryStore(), {"state.format": form}
     ahead, behind = SteadyAmbient("ahead"), SteadyAmbient("behind")
     ahead.time_ms += 3_600_000
-    new_table(store, ambient=ahead).append([add_file("a")])
-    opened(store, ambient=behind).append([add_file("b")])
+    table = new_table(store, ambient=ahead, settings=settings)
+    table.append([add_file("a")])
+    table.checkpoint()
+    opened(store, ambient=behind, settings=settings).append([add_file("b")])
     times = [entry.time for entry in opened(store).history()]
     assert times == sorted(times, reverse=True)

@@ -228,10 +228,15 @@ class TestManifests:
         assert (plan.deletions, "state 10" in plan.problems[0]) == ((), True)
 
 
+def looked(search: OrphanSearch, *infos: ObjectInfo) -> list[str]:
+    for info in infos:
+        search.see(info)
+    return [info.key for info in search.found(lambda: infos)]
+
+
 class TestOrphans:
-    def found(self, named: set[str], *infos: ObjectInfo, limit: int = 100) -> list[str]:
-        search = OrphanSearch(named, NOW_MS - 24 * HOUR_MS, limit)
-        return [info.key for info in search.look(infos)]
+    def found(self, named: set[str], *infos: ObjectInfo) -> list[str]:
+        return looked(OrphanSearch(named, NOW_MS - 24 * HOUR_MS, limit=100), *infos)
 
     def test_whole_paths_are_compared_and_not_names(self) -> None:
         """Upstream compares names, so that a file of one partition hides an orphan of another."""
@@ -264,8 +269,31 @@ class TestOrphans:
 
     def test_the_search_ends_at_its_limit_and_says_so(self) -> None:
         search = OrphanSearch(set(), NOW_MS, 2)
-        found = search.look(at(name) for name in ("a", "b", "c"))
-        assert ([info.key for info in found], search.is_complete) == (["a", "b"], False)
+        found = looked(search, *(at(name) for name in ("a", "b", "c")))
+        assert (found, search.is_complete) == (["a", "b"], False)
+
+    def test_files_of_a_table_inside_take_no_room_from_orphans(self) -> None:
+        """Break: `found` doesn't look again; the files of the inner table are there before its log."""
+        inner = at("inner/_transaction_log/00000000000000000000.json")
+        search = OrphanSearch(set(), NOW_MS, 2)
+        found = looked(search, *(at(f"inner/{name}") for name in "ABC"), inner, at("inner/d"), at("x"), at("y"))
+        assert (found, search.is_complete) == (["x", "y"], True)
+
+    def test_the_table_is_listed_again_only_where_room_was_taken(self) -> None:
+        def never() -> list[ObjectInfo]:
+            raise AssertionError("one listing is enough")
+
+        search = OrphanSearch(set(), NOW_MS, 3)
+        for info in (at("inner/A"), at("inner/_delta_log/0.json"), at("x"), at("y")):
+            search.see(info)
+        assert [info.key for info in search.found(never)] == ["x", "y"]
+
+    def test_what_must_stay_takes_no_room_from_orphans_and_is_told(self) -> None:
+        search = OrphanSearch(set(), NOW_MS, 2, lambda key: "stays" in key)
+        inner = at("inner/_transaction_log/00000000000000000000.json")
+        infos = (at("inner/stays"), inner, at("stays-1"), at("stays-2"), at("x"), at("y"))
+        assert looked(search, *infos) == ["x", "y"]
+        assert (search.left(), search.is_complete) == (["stays-1"], True)
 
 
 @pytest.fixture
@@ -420,6 +448,18 @@ class TestPurge:
         report = world.reopened().purge()
         assert (report.status, report.orphaned_files_deleted) == ("PARTIAL_SUCCESS", 0)
         assert victim in report.message
+
+    def test_a_large_table_inside_hides_no_orphan_from_any_run(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("headgate_table.indextables.cleaner.MAX_ORPHANS", 2)
+        inside = [f"INNER/{name}.parquet" for name in "ABC"]
+        for key in (*inside, "INNER/_transaction_log/00000000000000000000.json"):
+            world.store.put(key, b"theirs")
+        world.clock.advance(hours=28 * DAYS)
+        report = world.reopened().purge()
+        assert (report.orphaned_files_deleted, report.is_complete) == (1, True)
+        assert [key for key in inside if world.store.head(key) is None] == []
 
     def test_a_failed_delete_is_reported_and_the_rest_left(self, world: World) -> None:
         store = FaultyStore(world.store, on("delete", Fault.REFUSED, key=version_key(4)))

@@ -112,6 +112,16 @@ def test_files_of_a_folder_that_a_link_of_the_table_leads_to_are_left_alone(worl
     assert all((world.root / path).exists() for path in world.opened().snapshot().paths())
 
 
+def test_files_that_links_lead_to_hide_no_orphan(world: LocalWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Break: what is linked is taken out only after the search has ended at its bound."""
+    monkeypatch.setattr("headgate_table.indextables.cleaner.MAX_ORPHANS", 2)
+    for name in "abc":
+        world.write(f"kept/{name}.parquet")
+    (world.root / "region=eu").symlink_to(world.root / "kept")
+    world.write("orphan.parquet")
+    assert world.purged() == ["orphan.parquet"]
+
+
 def test_a_link_to_the_whole_table_leaves_every_file_alone(world: LocalWorld) -> None:
     world.write("orphan.parquet")
     (world.root / "again").symlink_to(world.root)

@@ -181,6 +181,18 @@ def test_a_name_that_is_too_long_to_be_moved_is_left_and_named() -> None:
     assert (world.store.head(long) is not None, "too long for quarantine" in report.message) == (True, True)
 
 
+def test_names_that_are_too_long_to_be_moved_hide_no_orphan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Break: they are taken out only after the search has ended at its bound."""
+    monkeypatch.setattr("headgate_table.indextables.cleaner.MAX_ORPHANS", 2)
+    world = World(purge__quarantineHours="48")
+    for name in "abc":
+        world.store.put("/".join([name * 250] * 4), b"data")
+    world.store.put("orphan.parquet", b"data")
+    world.clock.advance(hours=28 * DAYS)
+    report = world.table.purge()
+    assert (report.orphaned_files_deleted, world.store.head("orphan.parquet")) == (1, None)
+
+
 def test_after_a_kill_at_any_step_no_object_is_lost_before_its_time(world: World) -> None:
     before = world.table.snapshot().paths()
     for death in deaths(lambda: copied(world.store, world.clock), lambda store: world.reopened(store).purge()):

@@ -18,7 +18,7 @@ from headgate_table.table import Table
 from support.ambient import FakeAmbient
 from support.cleaning import World, copied, one_thread
 from support.foreign_log import build_on
-from support.stores.faulty import Fault, FaultyStore, on
+from support.stores.faulty import Fault, FaultyStore, Step, on
 from support.stores.kills import deaths
 from support.stores.memory import MemoryStore
 from support.tables import add_file, new_table
@@ -269,6 +269,24 @@ def test_leftovers_are_notes(world: World) -> None:
     assert sorted((item.severity.value, item.object) for item in report.findings) == [
         ("note", key) for key in leftovers
     ]
+
+
+def test_files_of_a_table_inside_hide_no_leftover(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headgate_table.indextables.verify_files.MAX_FINDINGS", 2)
+    for key in ("INNER/a", "INNER/b", "INNER/c", "INNER/_transaction_log/00000000000000000000.json", "orphan.parquet"):
+        world.store.put(key, b"leftover")
+    assert [item.object for item in world.reopened().verify().findings] == ["orphan.parquet"]
+
+
+def test_a_file_of_a_version_that_came_after_the_listing_of_the_log_is_no_leftover(world: World) -> None:
+    """Break: only what the inventory shows counts as named."""
+
+    def append_once(step: Step) -> None:
+        if step.key == state_key(6) and len(world.versions()) == 9:
+            world.append(region="eu")
+
+    assert world.reopened(FaultyStore(world.store, append_once)).verify().findings == ()
+    assert len(world.versions()) == 10
 
 
 def test_hidden_files_and_sidecars_are_nobodys_business(world: World) -> None:

@@ -4,6 +4,7 @@ Each test fails without its rule: that is told for each.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
@@ -13,6 +14,7 @@ from headgate_schemas.message_shape import FORMAT
 from headgate_schemas.operation_bodies import body_of
 from headgate_schemas.operations import Append, Committed, Operation, Purge, RejectCode, Rejected
 from headgate_schemas.proposals import Proposal, encode_claimed
+from headgate_table.indextables.cleaner import Cleaner
 from headgate_table.indextables.compactor import Compactor
 from headgate_table.indextables.names import POINTER, version_key
 from headgate_table.indextables.verify_report import Severity
@@ -408,3 +410,21 @@ def test_a_table_with_more_to_delete_than_one_run_takes_is_looked_at_again(monke
     second = a_role(world).run(CleanTask(TABLE))
     assert (first.more, second.more) == (True, False)
     assert [type(operation) for operation in world.operations] == [Purge, Purge]
+
+
+def test_a_large_table_inside_is_no_reason_to_look_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headgate_table.indextables.cleaner.MAX_ORPHANS", 2)
+    world = Coordinated()
+    for name in ("INNER/a", "INNER/b", "INNER/c", "INNER/_transaction_log/00000000000000000000.json", "orphan"):
+        store_of(world).put(name, b"rows")
+    world.rig.ambient.advance(hours=DAY * 21)
+    report = a_role(world).run(CleanTask(TABLE))
+    assert (report.more, is_there(world, "orphan"), is_there(world, "INNER/a")) == (False, False, True)
+
+
+def test_a_run_that_got_nowhere_is_not_repeated_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Break: the worker takes what is left over for reason enough; then it lists the whole table without end."""
+    world = Coordinated()
+    found = world.table.purge(dry_run=True)
+    monkeypatch.setattr(Cleaner, "purge", lambda *args, **options: replace(found, status="SUCCESS", is_complete=False))
+    assert not a_role(world).run(CleanTask(TABLE)).more

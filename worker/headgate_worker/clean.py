@@ -75,7 +75,9 @@ class CleanRole:
         )
         report = cleaner.purge(*hours, also=old_claims(table.store, options, protected, self._ambient.now_ms()))
         problems = () if report.status == "SUCCESS" else (report.message,)
-        return Report(report.message, None, problems, more=not report.is_complete and not problems)
+        # Only as long as it gets anywhere, or it would list the table for ever.
+        more = not report.is_complete and report.orphaned_files_deleted > 0 and not problems
+        return Report(report.message, None, problems, more=more)
 
 
 def old_claims(store: Store, options: TableOptions, protected: Protected, now_ms: int) -> list[Deletion]:

@@ -210,20 +210,25 @@ class Cleaner:
                 f"no data file was deleted, because the log doesn't say which are still named: {error}"
             )
             return []
-        search = OrphanSearch(named, run.youngest_ms, MAX_ORPHANS)
-        found = [info for info in search.look(self._store.list()) if not run.local.is_linked(info.key)]
+        search = OrphanSearch(
+            named, run.youngest_ms, MAX_ORPHANS, lambda key: run.local.is_linked(key) or self._is_unmovable(key)
+        )
+        for info in self._store.list():
+            search.see(info)
+        found = search.found(self._store.list)
         if not search.is_complete:
             run.is_complete = False
             run.notes.append(f"there are more than {MAX_ORPHANS} orphaned files; run it again for the rest")
-        if self._options.purge_quarantine_hours:
-            unmovable = [info.key for info in found if not fits_into_quarantine(info.key)]
-            if unmovable:
-                run.notes.append(
-                    f"{len(unmovable)} names are too long for quarantine and were left, such as {unmovable[0]}"
-                )
-            found = [info for info in found if fits_into_quarantine(info.key)]
+        unmovable = [key for key in search.left() if self._is_unmovable(key)]
+        if unmovable:
+            run.notes.append(
+                f"{len(unmovable)} names are too long for quarantine and were left, such as {unmovable[0]}"
+            )
         reason = f"no retained version names it, and it is older than {run.hours} hours"
         return [Deletion(info.key, info.size, Category.DATA_FILE, reason) for info in found]
+
+    def _is_unmovable(self, key: str) -> bool:
+        return self._options.purge_quarantine_hours > 0 and not fits_into_quarantine(key)
 
     def _leavings(self, run: _Run) -> list[Deletion]:
         """What killed writers and earlier cleaners have left behind."""

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 
+from headgate_table.indextables.inner_tables import FOREIGN_LOG, InnerTables
 from headgate_table.indextables.names import LOG
 from headgate_table.indextables.orphans import is_data_key
 from headgate_table.store.interface import ObjectInfo
@@ -12,9 +13,6 @@ from headgate_table.store.interface import ObjectInfo
 OWN_FOLDER = "_headgate"
 """Claims of proposals, files in quarantine, and what tries out a store: never data."""
 
-FOREIGN_LOG = "_delta_log"
-
-_LOGS = (LOG, FOREIGN_LOG)
 _PARQUET = re.compile(r"(?i)\.(parquet|parq|pq)$")
 _TEMPORARY = re.compile(r"(?i)(\.(tmp|temp|inprogress|partial|part|crdownload|_copying_)|~)$")
 _STAGING = ("_temporary", ".spark-staging", ".hive-staging")
@@ -64,40 +62,29 @@ class Survey:
     """
 
     def __init__(self) -> None:
-        self._inner: set[str] = set()
+        self._inner = InnerTables()
         self.has_foreign_log = False
         self.counts: Counter[Found] = Counter()
         """Of everything that the second walk has seen."""
 
     def note(self, key: str) -> None:
         """The first walk."""
-        parts = key.split("/")
-        if len(parts) > 1 and parts[0] == FOREIGN_LOG:
+        if key.startswith(f"{FOREIGN_LOG}/"):
             self.has_foreign_log = True
-        for place in range(1, len(parts) - 1):
-            if parts[place] in _LOGS:
-                self._inner.add("/".join(parts[:place]))
-                return
+        self._inner.note(key)
 
     def candidates(self, infos: Iterable[ObjectInfo]) -> Iterator[tuple[ObjectInfo, Found]]:
         """The second walk: what may be a data file; everything is counted."""
         self.counts.clear()
         for info in infos:
-            found = Found.OTHER_TABLE if self.is_inner(info.key) else what_is(info.key)
+            found = Found.OTHER_TABLE if info.key in self._inner else what_is(info.key)
             self.counts[found] += 1
             if found in (Found.PARQUET, Found.NAMELESS):
                 yield info, found
 
-    def is_inner(self, key: str) -> bool:
-        """Whether the object belongs to a table that lies inside of this one."""
-        if not self._inner:
-            return False
-        parts = key.split("/")
-        return any("/".join(parts[:place]) in self._inner for place in range(1, len(parts)))
-
     @property
     def inner_tables(self) -> tuple[str, ...]:
-        return tuple(sorted(self._inner))
+        return self._inner.folders
 
     def ignored(self) -> Mapping[str, int]:
         """How many objects of each kind are no data files, for a report."""

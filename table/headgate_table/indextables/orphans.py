@@ -1,45 +1,71 @@
 """Finding data files that nothing names in a listing of a table. Which ones are named is `named_files`'."""
 
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable
 
+from headgate_table.indextables.inner_tables import InnerTables
 from headgate_table.store.interface import ObjectInfo
 
-_LOG_FOLDERS = ("_transaction_log", "_delta_log")
+
+def _nothing(key: str) -> bool:
+    return False
 
 
 class OrphanSearch:
     """Finds data files that nothing names in a listing of the table, at most `limit` of them.
 
     What is hidden (a leading dot or underscore, unless it is a partition folder), staged ("#"), young, or part of another
-    table that lies inside of this one, is never found.
+    table that lies inside of this one, is never found. What `must_stay` for another reason is no orphan either: it is only
+    `left`.
     """
 
-    def __init__(self, named: Container[str], youngest_ms: int, limit: int) -> None:
+    def __init__(
+        self, named: Container[str], youngest_ms: int, limit: int, must_stay: Callable[[str], bool] = _nothing
+    ) -> None:
         self._named = named
         self._youngest_ms = youngest_ms
         self._limit = limit
-        self._inner_tables: set[str] = set()
+        self._must_stay = must_stay
+        self._inner = InnerTables()
+        self._begin()
+
+    def _begin(self) -> None:
         self._found: list[ObjectInfo] = []
+        self._left: list[str] = []
         self.is_complete = True
 
-    def look(self, infos: Iterable[ObjectInfo]) -> list[ObjectInfo]:
-        """The orphans, in the order of the listing."""
-        for info in infos:
-            if not is_data_key(info.key):
-                self._note_inner_table(info.key)
-            elif info.modified_ms < self._youngest_ms and info.key not in self._named:
-                if len(self._found) == self._limit:
-                    self.is_complete = False
-                else:
-                    self._found.append(info)
-        return [info for info in self._found if not any(info.key.startswith(inner) for inner in self._inner_tables)]
+    def see(self, info: ObjectInfo) -> None:
+        """An object of the listing; all of them are to be seen, for any may tell of an inner table."""
+        if not is_data_key(info.key):
+            self._inner.note(info.key)
+        elif info.modified_ms < self._youngest_ms and info.key not in self._named and info.key not in self._inner:
+            if self._must_stay(info.key):
+                if len(self._left) < self._limit:
+                    self._left.append(info.key)
+            elif len(self._found) < self._limit:
+                self._found.append(info)
+            else:
+                self.is_complete = False
 
-    def _note_inner_table(self, key: str) -> None:
-        parts = key.split("/")
-        for place in range(1, len(parts) - 1):
-            if parts[place] in _LOG_FOLDERS:
-                self._inner_tables.add("/".join(parts[:place]) + "/")
-                return
+    def found(self, again: Callable[[], Iterable[ObjectInfo]]) -> list[ObjectInfo]:
+        """The orphans, in the order of the listing, which `again` begins anew.
+
+        An inner table's log may come after its files. Where these have taken the room of orphans, a second look does better:
+        it knows from its beginning what the first has seen by its end.
+        """
+        found = self._outside()
+        if self.is_complete or len(found) == self._limit:
+            return found
+        self._begin()
+        for info in again():
+            self.see(info)
+        return self._outside()
+
+    def left(self) -> list[str]:
+        """Keys of what would be orphans but must stay, the first `limit` of them."""
+        return [key for key in self._left if key not in self._inner]
+
+    def _outside(self) -> list[ObjectInfo]:
+        return [info for info in self._found if info.key not in self._inner]
 
 
 def is_data_key(key: str) -> bool:

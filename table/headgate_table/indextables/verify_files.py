@@ -9,7 +9,6 @@ from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.named_files import NamedFiles, file_key, file_keys
 from headgate_table.indextables.orphans import OrphanSearch
 from headgate_table.indextables.verify_report import MAX_FINDINGS, Findings
-from headgate_table.store.interface import ObjectInfo
 
 _EVER = 2**63 - 1
 
@@ -28,19 +27,16 @@ def verify_data_files(reader: LogReader, inventory: LogInventory, live: pa.Table
             expected.setdefault(key, (path, size))
     findings.data_files = len({path for path, _ in expected.values()})
     named = _named(reader, inventory, findings)
-    search = OrphanSearch(named if named is not None else (), _EVER, MAX_FINDINGS)
     historic = set() if named is None else named.keys - set(expected)
+    if named is not None:
+        named.keys.update(expected)  # the newest version may have come after the inventory
+    search = OrphanSearch(() if named is None else named, _EVER, MAX_FINDINGS)
     found: set[str] = set()
-    listed: list[ObjectInfo] = []
     for info in reader.store.list():
+        search.see(info)
         historic.discard(info.key)
         entry = expected.get(info.key)
         if entry is None:
-            if named is None or info.key not in named:
-                listed.append(info)
-            if len(listed) == 1000:
-                search.look(listed)
-                listed.clear()
             continue
         path, size = entry
         found.add(path)
@@ -50,7 +46,6 @@ def verify_data_files(reader: LogReader, inventory: LogInventory, live: pa.Table
                 f"it takes {info.size} bytes, but its entry says {size}: it was truncated or replaced",
                 "restore the file, or delete it from the table and write it again",
             )
-    orphans = search.look(listed)
     for path in sorted({path for path, _ in expected.values()} - found):
         findings.error(
             path,
@@ -64,7 +59,7 @@ def verify_data_files(reader: LogReader, inventory: LogInventory, live: pa.Table
             "nothing to do, if they were cleaned up on purpose",
         )
     if named is not None:
-        for info in orphans:
+        for info in search.found(reader.store.list):
             findings.note(
                 info.key,
                 "no retained version names this file",

@@ -1,0 +1,33 @@
+"""Tables that lie inside of another one: found by their logs among the keys of a listing. No I/O."""
+
+from headgate_table.indextables.names import LOG
+
+FOREIGN_LOG = "_delta_log"
+
+_LOGS = (LOG, FOREIGN_LOG)
+
+
+class InnerTables:
+    """The folders of these tables, as far as their logs have been seen: which may come after their files."""
+
+    def __init__(self) -> None:
+        self._folders: set[str] = set()
+
+    def note(self, key: str) -> None:
+        """A key of the listing."""
+        parts = key.split("/")
+        for place in range(1, len(parts) - 1):
+            if parts[place] in _LOGS:
+                self._folders.add("/".join(parts[:place]))
+                return
+
+    def __contains__(self, key: str) -> bool:
+        """Whether the object belongs to one of them."""
+        if not self._folders:
+            return False
+        parts = key.split("/")
+        return any("/".join(parts[:place]) in self._folders for place in range(1, len(parts)))
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        return tuple(sorted(self._folders))

@@ -1,5 +1,7 @@
 """What cleaning deletes, and what it leaves: the plans, PURGE itself, and every way to die in the middle."""
 
+from dataclasses import replace
+
 import pytest
 
 from headgate_schemas.actions import CommitInfo
@@ -10,6 +12,7 @@ from headgate_table.indextables.cleaner import Cleaner
 from headgate_table.indextables.cleaning import (
     HOUR_MS,
     Category,
+    Deletion,
     Limits,
     Protected,
     Roots,
@@ -19,6 +22,7 @@ from headgate_table.indextables.cleaning import (
 from headgate_table.indextables.log_inventory import LogInventory, sort_inventory
 from headgate_table.indextables.names import POINTER, checkpoint_key, state_key, version_key
 from headgate_table.indextables.orphans import OrphanSearch, is_data_key
+from headgate_table.indextables.state_manifest import decode_state, encode_state
 from headgate_table.indextables.verify_report import Severity
 from headgate_table.store.interface import ObjectInfo, Store
 from headgate_table.table import Table
@@ -448,6 +452,19 @@ class TestPurge:
         report = world.reopened().purge()
         assert (report.status, report.orphaned_files_deleted) == ("PARTIAL_SUCCESS", 0)
         assert victim in report.message
+
+    @pytest.mark.parametrize("changes", [{"format_version": 2}, {"protocol_version": 5}], ids=str)
+    def test_a_kept_state_of_a_newer_release_stops_the_deletion_of_data_files_alone(
+        self, world: World, changes: dict[str, int]
+    ) -> None:
+        """Break: `UNTOLD` leaves out `UnsupportedTable`; then nothing is reported, and what comes after is never done."""
+        state = decode_state(world.store.get(state_key(9)), "state 9")
+        world.store.put(state_key(9), encode_state(replace(state, **changes), bytes(16)))  # type: ignore[arg-type]  # its fields
+        also = Deletion("_headgate/claims/old", 1, Category.CLAIM, "it is old")
+        table = world.reopened()
+        report = Cleaner(table.reader, world.clock, table.options, table.commit).purge(also=[also])
+        assert (report.status, report.orphaned_files_deleted, also in report.deletions) == ("PARTIAL_SUCCESS", 0, True)
+        assert "Upgrade Headgate" in report.message
 
     def test_a_large_table_inside_hides_no_orphan_from_any_run(
         self, world: World, monkeypatch: pytest.MonkeyPatch

@@ -278,6 +278,14 @@ def test_files_of_a_table_inside_hide_no_leftover(world: World, monkeypatch: pyt
     assert [item.object for item in world.reopened().verify().findings] == ["orphan.parquet"]
 
 
+@pytest.mark.parametrize("changes", [{"format_version": 2}, {"protocol_version": 5}], ids=str)
+def test_a_kept_state_of_a_newer_release_is_an_error_and_no_end(world: World, changes: dict[str, int]) -> None:
+    """Break: `UNTOLD` leaves out `UnsupportedTable`."""
+    state = decode_state(world.store.get(state_key(3)), "state 3")
+    world.store.put(state_key(3), encode_state(replace(state, **changes), bytes(16)))  # type: ignore[arg-type]  # its fields
+    assert any(name == state_key(3) and "Upgrade Headgate" in what for name, what in errors(world))
+
+
 def test_a_file_of_a_version_that_came_after_the_listing_of_the_log_is_no_leftover(world: World) -> None:
     """Break: only what the inventory shows counts as named."""
 

@@ -12,7 +12,6 @@ from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.logs import get_logger
 from headgate_schemas.operations import Committed, Duplicate, Operation, Purge, Receipt, Rejected
-from headgate_table.errors import CorruptTable
 from headgate_table.indextables.cleaning import (
     HOUR_MS,
     MIN_FILE_AGE_HOURS,
@@ -29,7 +28,7 @@ from headgate_table.indextables.leftovers import expired_temporaries
 from headgate_table.indextables.log_inventory import LogInventory, take_inventory
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.log_survey import survey_log
-from headgate_table.indextables.named_files import NamedFiles
+from headgate_table.indextables.named_files import UNTOLD, NamedFiles
 from headgate_table.indextables.options import TableOptions
 from headgate_table.indextables.orphans import OrphanSearch
 from headgate_table.indextables.quarantine import expired_in_quarantine, fits_into_quarantine
@@ -204,8 +203,10 @@ class Cleaner:
         """Data files that nothing names which the plan leaves; none when that can't be found out."""
         self._give_up()
         try:
-            named = self._named(inventory, {deletion.key for deletion in plan.deletions})
-        except (CorruptTable, InvalidInput) as error:
+            named = NamedFiles(self._reader)
+            named.keys.update(self._protected.files)
+            named.add_log(inventory, without={deletion.key for deletion in plan.deletions})
+        except UNTOLD as error:
             run.deleted.problems.append(
                 f"no data file was deleted, because the log doesn't say which are still named: {error}"
             )
@@ -236,20 +237,6 @@ class Cleaner:
         oldest_ms = run.now_ms - hours * HOUR_MS - margin_ms(self._options)
         temporaries = expired_temporaries(run.local, run.youngest_ms, run.now_ms)
         return [*temporaries, *expired_in_quarantine(self._store, oldest_ms, run.now_ms)]
-
-    def _named(self, inventory: LogInventory, going: Collection[str]) -> NamedFiles:
-        named = NamedFiles(self._reader)
-        named.keys.update(self._protected.files)
-        for version, folder in inventory.states.items():
-            if folder.manifest is not None and folder.manifest.key not in going:
-                named.add_state(version)
-        for version, info in inventory.checkpoints.items():
-            if info.key not in going:
-                named.add_checkpoint(version)
-        for version, info in inventory.versions.items():
-            if info.key not in going:
-                named.add_version(version)
-        return named
 
     def _delete_orphans(self, orphans: list[Deletion], run: _Run) -> None:
         window_s = self._options.dedupe_window_hours * 3600

@@ -1,12 +1,14 @@
 """Which data files the retained log names: live, tombstoned, or removed in a version that is still there."""
 
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from urllib.parse import unquote
 
 from headgate_schemas.actions import Action, AddFile, CommitInfo, RemoveFile
-from headgate_table.errors import CorruptTable, ObjectMissing
+from headgate_schemas.errors import InvalidInput
+from headgate_table.errors import CorruptTable, ObjectMissing, UnsupportedTable
 from headgate_table.indextables.json_checkpoint import read_checkpoint
+from headgate_table.indextables.log_inventory import LogInventory
 from headgate_table.indextables.log_reader import MAX_VERSION_FILE_BYTES, LogReader
 from headgate_table.indextables.manifest_reader import read_manifest
 from headgate_table.indextables.names import (
@@ -16,6 +18,9 @@ from headgate_table.indextables.names import (
     resolve_manifest,
     state_key,
 )
+
+UNTOLD = (CorruptTable, InvalidInput, UnsupportedTable)
+"""Raised where a part of the log doesn't tell which files it names: damaged, hostile, or of a newer release."""
 
 
 def file_key(path: str, table_uri: str) -> str | None:
@@ -78,14 +83,26 @@ class NamedFiles:
             if isinstance(action, AddFile | RemoveFile):
                 self.add_path(action.path)
 
-    def add_version(self, version: int) -> None:
+    def add_log(self, inventory: LogInventory, without: Container[str] = ()) -> None:
+        """All that the log retains, but for objects of these keys. Raises what `UNTOLD` lists."""
+        for version, folder in inventory.states.items():
+            if folder.manifest is not None and folder.manifest.key not in without:
+                self._add_state(version)
+        for version, info in inventory.checkpoints.items():
+            if info.key not in without:
+                self._add_checkpoint(version)
+        for version, info in inventory.versions.items():
+            if info.key not in without:
+                self._add_version(version)
+
+    def _add_version(self, version: int) -> None:
         try:
             actions = self._reader.actions(version)
         except ObjectMissing:
             return  # another cleaner was faster: no reader can come here any more
         self._add_actions(actions)
 
-    def add_checkpoint(self, version: int) -> None:
+    def _add_checkpoint(self, version: int) -> None:
         store = self._reader.store
         try:
             actions = read_checkpoint(version, lambda key: store.get(key, max_bytes=MAX_VERSION_FILE_BYTES))
@@ -93,8 +110,7 @@ class NamedFiles:
             return
         self._add_actions(actions)
 
-    def add_state(self, version: int) -> None:
-        """Raises `CorruptTable` when what the state names can't be found out."""
+    def _add_state(self, version: int) -> None:
         store = self._reader.store
         try:
             state = self._reader.state(version)

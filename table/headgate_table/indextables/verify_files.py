@@ -2,11 +2,9 @@
 
 import pyarrow as pa
 
-from headgate_schemas.errors import InvalidInput
-from headgate_table.errors import CorruptTable
 from headgate_table.indextables.log_inventory import LogInventory
 from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.named_files import NamedFiles, file_key, file_keys
+from headgate_table.indextables.named_files import UNTOLD, NamedFiles, file_key, file_keys
 from headgate_table.indextables.orphans import OrphanSearch
 from headgate_table.indextables.verify_report import MAX_FINDINGS, Findings
 
@@ -72,19 +70,14 @@ def _files(count: int) -> str:
 
 
 def _named(reader: LogReader, inventory: LogInventory, findings: Findings) -> NamedFiles | None:
-    """Every file that a retained version names; None when damage hides some."""
+    """Every file that a retained version names; None when what can't be read hides some."""
     named = NamedFiles(reader)
     try:
-        for number in inventory.readable_states():
-            named.add_state(number)
-        for number in inventory.checkpoints:
-            named.add_checkpoint(number)
-        for number in inventory.versions:
-            named.add_version(number)
-    except (CorruptTable, InvalidInput):
+        named.add_log(inventory)
+    except UNTOLD:
         findings.note(
             reader.store.uri,
-            "files that nothing names were not looked for, since the log is damaged",
+            "files that nothing names were not looked for, since a part of the log can't be read",
             "mend the log first",
         )
         return None

@@ -105,6 +105,17 @@ def test_who_does_not_ask_for_skips_reads_no_version_files_for_them() -> None:
     assert table.describe(skips=False).num_skipped == 0
 
 
+def test_a_damaged_version_below_the_state_changes_nothing() -> None:
+    """Break: looking for skips, `describe` takes any damage for the table's."""
+    table = new_table(MemoryStore())
+    for number in range(3):
+        table.append([add_file(f"f{number}")])
+    table.checkpoint()
+    before = dict(opened(table.store).describe())
+    table.store.put(version_key(2), b"\x01\x01 damaged")
+    assert dict(opened(table.store).describe()) == before
+
+
 def test_the_description_begins_with_the_columns_of_the_statement_but_for_status() -> None:
     names = [column.name for column in OUTPUT_COLUMNS[DescribeState]]
     assert list(new_table().describe())[: len(names)] == names

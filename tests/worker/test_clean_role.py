@@ -202,6 +202,37 @@ def test_direct_commits_do_not_hide_the_versions_below_them() -> None:
     assert first_kept(world) == 2
 
 
+def damaged(world: Coordinated, version: int) -> None:
+    world.rig.stores[TABLE].put(version_key(version), b"\x01\x01 damaged")
+
+
+def test_a_damaged_version_below_one_that_was_announced_was_announced_as_well() -> None:
+    """Break: `_first_unsettled` reads sixteen versions at a time, and takes any damage for the table's."""
+    world = Coordinated()
+    world.appended("a", "b", "c")
+    damaged(world, 2)
+    assert first_kept(world) == 4
+
+
+def test_a_damaged_version_above_all_that_were_announced_may_have_to_be() -> None:
+    world = Coordinated()
+    world.appended("a", "b", "c")
+    committed_at(world, 2)
+    damaged(world, 2)
+    damaged(world, 3)
+    assert first_kept(world) == 2
+
+
+def test_a_damaged_version_that_no_reader_needs_stops_no_cleaning_of_the_log() -> None:
+    world = Coordinated(interval=2)
+    world.appended(*(f"f{number}" for number in range(12)))
+    world.rig.ambient.advance(hours=24 * 60)
+    world.appended("newest", "and", "more")
+    damaged(world, 11)
+    cleaned(world)
+    assert not is_there(world, version_key(3))
+
+
 def test_versions_that_may_be_announced_again_are_not_deleted() -> None:
     world = Coordinated(interval=2)
     world.appended(*(f"f{number}" for number in range(12)))

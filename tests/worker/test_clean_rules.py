@@ -182,6 +182,20 @@ def test_a_purge_without_a_receipt_deletes_nothing() -> None:
     assert is_there(world, path)
 
 
+def test_a_purge_beside_a_damaged_version_is_refused_and_holds_up_nobody() -> None:
+    """Break: the committer takes the damage for the table's, and waits until somebody has mended it."""
+    world = Coordinated(interval=2)
+    world.appended("a", "b", "c", "d")
+    world.committer.close()
+    store_of(world).put(version_key(2), b"\x01\x01 damaged")
+    purge, behind = world.rig.propose(Purge(("old.parquet",))), world.rig.append("behind")
+    world.rig.settle(world.rig.committer("next"))
+    told = world.rig.receipts()
+    refused = told[purge]
+    assert isinstance(refused, Rejected)
+    assert (refused.code, type(told[behind])) == (RejectCode.STILL_NEEDED, Committed)
+
+
 def test_temporary_files_claims_and_manifests_need_no_purge() -> None:
     """No log can name them as data."""
     world = Coordinated()

@@ -6,7 +6,7 @@ import pytest
 
 from headgate_schemas.operations import Append, CompactState, Delete, Operation, Receipt, RejectCode, Rejected, Rewrite
 from headgate_table.errors import CommitConflict, CorruptTable
-from headgate_table.indextables.names import state_key
+from headgate_table.indextables.names import state_key, version_key
 from headgate_table.indextables.state_manifest import StateManifest
 from headgate_worker.compact import ROUNDS, CompactRole
 from headgate_worker.tasks import CompactTask
@@ -109,6 +109,18 @@ def test_a_merge_that_was_decided_with_other_proposals_is_followed_by_a_compacti
     assert world.table.version == before + 1
     world.worked(role(world))
     assert len(swaps(world)) == 1
+
+
+def test_a_merge_is_followed_by_a_compaction_although_another_version_is_damaged() -> None:
+    """Break: `_due_by_versions` takes any damage for the table's."""
+    world = Coordinated(interval=1)
+    world.done(
+        Append(tuple(add_file(name) for name in files(60))),
+        Rewrite(("f000.parquet", "f001.parquet"), (add_file("merged", num_records=20),)),
+    )
+    world.appended("beside", "late")
+    world.rig.stores[TABLE].put(version_key(world.table.version - 1), b"\x01\x01 damaged")
+    assert [type(task) for task in role(world).plan(world.tables.open(TABLE), 0)] == [CompactTask]
 
 
 def test_after_a_merge_nothing_is_compacted_where_the_setting_says_so() -> None:

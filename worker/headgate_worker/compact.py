@@ -11,6 +11,7 @@ from headgate_schemas.operations import Committed, CompactState, Duplicate, Reje
 from headgate_table.errors import CommitConflict, CorruptTable
 from headgate_table.indextables.compaction import compaction_due
 from headgate_table.indextables.compactor import Compactor
+from headgate_table.indextables.left_versions import left_versions
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
 from headgate_table.indextables.options import TableOptions
 from headgate_table.indextables.state_manifest import StateManifest
@@ -112,8 +113,9 @@ def due(reader: LogReader, state: StateManifest, options: TableOptions) -> str |
 def _due_by_versions(reader: LogReader, state: StateManifest, options: TableOptions) -> str | None:
     """The triggers that tell of single commits since the last compaction: a merge, and many removes at once."""
     retained = [version for version in reader.full_listing().versions if version <= state.version]
-    newest = retained[-LOOK_BACK:][::-1]
-    for version, actions in zip(newest, reader.many_actions(newest), strict=True):
+    for version, actions in left_versions(reader, retained[-LOOK_BACK:][::-1]):
+        if actions is None:
+            continue  # the thresholds have their say all the same
         body = next((action.body for action in actions if isinstance(action, CommitInfo)), {})
         if isinstance(body.get("swap"), dict):
             return None

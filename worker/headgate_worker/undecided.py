@@ -20,6 +20,7 @@ from headgate_schemas.operations import Append, CompactState, Operation, Overwri
 from headgate_schemas.proposals import Proposal, decode_claimed, decode_proposal
 from headgate_table.indextables.cleaning import Protected
 from headgate_table.indextables.commit_info import commit_record
+from headgate_table.indextables.left_versions import left_versions
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.named_files import file_keys
 from headgate_table.indextables.names import log_key
@@ -32,7 +33,6 @@ MAX_PATHS = 1_000_000
 READ_TIMEOUT_S = 30.0
 """For all of them."""
 _SLICE_S = 1.0
-_VERSIONS_AT_ONCE = 16
 
 _log = get_logger("headgate.clean")
 
@@ -140,13 +140,14 @@ def _first_unsettled(bus: Bus, partition: int, committed: int | None, reader: Lo
     source = bus.source(partition)
     versions = sorted(reader.full_listing().versions, reverse=True)
     first = versions[0] + 1 if versions else None
-    for start in range(0, len(versions), _VERSIONS_AT_ONCE):
-        window = versions[start : start + _VERSIONS_AT_ONCE]
-        for version, actions in zip(window, reader.many_actions(window), strict=True):
-            record = commit_record(action for action in actions if isinstance(action, CommitInfo))
-            if record is None or record.settled is None or record.settled.source != source:
-                continue  # of another program or another bus, or direct: nobody announces it again
-            if committed is not None and record.settled.next_offset <= committed:
-                return first
-            first = version
+    for version, actions in left_versions(reader, versions):
+        if actions is None:
+            first = version  # nobody can tell; so it stays
+            continue
+        record = commit_record(action for action in actions if isinstance(action, CommitInfo))
+        if record is None or record.settled is None or record.settled.source != source:
+            continue  # of another program or another bus, or direct: nobody announces it again
+        if committed is not None and record.settled.next_offset <= committed:
+            return first
+        first = version
     return first

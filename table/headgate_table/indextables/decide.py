@@ -44,6 +44,7 @@ class Blocked(Enum):
     TOMBSTONED = "a removed file that a state still lists"
     REMOVED = "removed in a version that is still retained"
     RETAINED = "still named by a version that is kept"
+    UNTOLD = "perhaps named by a version that is kept and can't be read; `headgate table verify` tells which that is"
     PURGED = "purged, its file may be deleted at any time"
 
 

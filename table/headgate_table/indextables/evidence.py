@@ -10,11 +10,12 @@ from headgate_schemas.column_kinds import kinds_of
 from headgate_schemas.operations import Alter, Append, CompactState, Operation, Overwrite, Purge, ReadSet, Rewrite
 from headgate_schemas.predicates import Predicate
 from headgate_schemas.table_schema import column_kinds
-from headgate_table.errors import CorruptTable, ObjectMissing, VersionNotRetained
+from headgate_table.errors import CorruptTable, ObjectMissing, UnsupportedTable, VersionNotRetained
 from headgate_table.indextables.added_files import added_files
 from headgate_table.indextables.decide import Blocked, Evidence, LiveFile, Questions
 from headgate_table.indextables.entries import ALL_COLUMNS
 from headgate_table.indextables.entry_reader import EntryFilter, read_entries
+from headgate_table.indextables.left_versions import left_versions
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
 from headgate_table.indextables.memory import TableMemory
 from headgate_table.indextables.named_files import file_keys
@@ -126,12 +127,15 @@ class EvidenceReader:
         """By what is retained now: what cleaning has deleted since must not speak against a purge.
 
         A file that was added since cleaning looked may be spelled otherwise; the version that did it is still there.
+        What is retained and can't be read may name any of the paths.
         """
         live, blocked = self._in_log(log, paths, {})
         wanted = set(paths)
+        is_told = True
         uri = self._reader.store.uri
-        for _, actions in self._left(self._reader.full_listing().versions):
-            for action in actions:
+        for _, actions in left_versions(self._reader, self._reader.full_listing().versions):
+            is_told = is_told and actions is not None
+            for action in actions or ():
                 if not isinstance(action, AddFile | RemoveFile):
                     continue
                 named = {action.path, *file_keys(action.path, uri)} if "%" in action.path else {action.path}
@@ -142,7 +146,12 @@ class EvidenceReader:
         for path in paths:
             if path not in live and path not in blocked and memory.is_purged(path):
                 blocked[path] = Blocked.PURGED
-        blocked |= dict.fromkeys(self._in_kept_states(paths), Blocked.RETAINED)
+        try:
+            blocked |= dict.fromkeys(self._in_kept_states(paths), Blocked.RETAINED)
+        except (CorruptTable, UnsupportedTable):
+            is_told = False
+        if not is_told:
+            blocked = dict.fromkeys(paths, Blocked.UNTOLD) | blocked
         return Evidence(live, blocked, can_purge=memory.has_room_to_purge(len(paths)))
 
     def _for_swap(self, log: LoadedLog, swap: CompactState, taken_ms: int | None) -> Evidence:
@@ -203,16 +212,6 @@ class EvidenceReader:
         for start in range(0, len(versions), _BATCH):
             some = versions[start : start + _BATCH]
             yield from zip(some, self._reader.many_actions(some), strict=True)
-
-    def _left(self, versions: Sequence[int]) -> Iterator[tuple[int, list[Action]]]:
-        """Those that are still there."""
-        for start in range(0, len(versions), _BATCH):
-            some = versions[start : start + _BATCH]
-            for version, actions in zip(
-                some, self._reader.resources.each(self._reader.actions_or_none, some), strict=True
-            ):
-                if actions is not None:
-                    yield version, actions
 
     def _restored(self, version: int, live: Sequence[LiveFile], memory: TableMemory) -> dict[str, AddFile] | None:
         """The files that were live at `version`, if those that aren't live now are all there, and not to be deleted."""

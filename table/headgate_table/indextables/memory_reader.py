@@ -4,12 +4,13 @@ From the newest state that carries the memory and the versions after it; without
 Copies that other writers carried along can only raise what was found.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from headgate_schemas.actions import Action, Metadata
+from headgate_schemas.actions import Metadata
 from headgate_schemas.logs import get_logger
 from headgate_table.errors import CorruptTable, ObjectMissing, UnsupportedTable
 from headgate_table.indextables.commit_info import commit_record
+from headgate_table.indextables.left_versions import left_versions
 from headgate_table.indextables.listing import LogListing
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
 from headgate_table.indextables.memory import MemoryLimits, TableMemory
@@ -17,8 +18,6 @@ from headgate_table.indextables.memory_text import UnreadableMemory, memory_limi
 from headgate_table.indextables.options import TableOptions
 from headgate_table.indextables.state_manifest import StateManifest
 
-_BATCH = 16
-"""Version files held in memory at once."""
 _STATES_AT_ONCE = 4
 STATES_WITH_FLOOR = 256
 """So many states are looked at for a memory. Writers that drop it may write one a commit, so there may be very many."""
@@ -120,10 +119,10 @@ def _apply_all(
     """
     applied: set[int] = set()
     settled_ms = 0
-    for version, actions in _read(reader, versions):
+    for version, actions in left_versions(reader, versions):
+        if to_first_hole and version != memory.through + 1:
+            break
         if actions is None:
-            if to_first_hole:
-                break
             continue
         if version != memory.through + 1:
             settled_ms = 0
@@ -136,21 +135,6 @@ def _apply_all(
                 _raise(memory, action.coordinator, reader)
         applied.add(version)
     return applied, settled_ms
-
-
-def _read(reader: LogReader, versions: Sequence[int]) -> Iterator[tuple[int, list[Action] | None]]:
-    for start in range(0, len(versions), _BATCH):
-        some = versions[start : start + _BATCH]
-        yield from zip(some, reader.resources.each(lambda version: _actions(reader, version), some), strict=True)
-
-
-def _actions(reader: LogReader, version: int) -> list[Action] | None:
-    """None for a version that was cleaned up, or is damaged."""
-    try:
-        return reader.actions_or_none(version)
-    except CorruptTable as error:
-        _log.warning("version_not_readable", table=reader.store.uri, version=version, reason=str(error))
-        return None
 
 
 def _told_by_states_alone(listing: LogListing, after: int, until: int) -> set[int]:

@@ -1,10 +1,11 @@
 """Which files maintenance should leave alone for now: skips live in version files alone.
 
 Neither states nor checkpoints hold them (docs/format.md, section 3), so a reading looks back through the versions that are
-retained. Skips that cleaning has deleted are forgotten: their files are simply tried again.
+retained. Skips that cleaning has deleted, or that damage hides, are forgotten: their files are simply tried again.
 """
 
 from headgate_schemas.actions import SkipFile
+from headgate_table.indextables.left_versions import left_versions
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
 from headgate_table.indextables.replay import commit_time
 
@@ -16,7 +17,6 @@ MEMORY_MS = 2 * MAX_COOLDOWN_MS
 """How long a skip counts as an earlier one of the same file: beyond its own end, so that a cooldown can grow."""
 MAX_VERSIONS = 1_000
 """Versions looked through, at most: a table that commits more within the longest cooldown forgets earlier skips."""
-_BATCH = 16
 
 
 def skips(reader: LogReader, log: LoadedLog, now_ms: int) -> dict[str, SkipFile]:
@@ -34,15 +34,12 @@ def _newest(reader: LogReader, log: LoadedLog, since_ms: int) -> dict[str, SkipF
     retained = [version for version in reader.full_listing().versions if version <= log.version]
     newest = retained[::-1][:MAX_VERSIONS]
     found: dict[str, SkipFile] = {}
-    for start in range(0, len(newest), _BATCH):
-        old = False
-        for actions in reader.many_actions(newest[start : start + _BATCH]):
-            for action in reversed(actions):
-                if isinstance(action, SkipFile):
-                    found.setdefault(action.path, action)
-            time_ms = commit_time(actions)
-            old = old or (time_ms is not None and time_ms < since_ms)
-        if old:
+    for _, actions in left_versions(reader, newest):
+        for action in reversed(actions or ()):
+            if isinstance(action, SkipFile):
+                found.setdefault(action.path, action)
+        time_ms = commit_time(actions or ())
+        if time_ms is not None and time_ms < since_ms:
             break
     return found
 

@@ -157,6 +157,15 @@ MUTANTS = (
         (_MAINTENANCE,),
     ),
     Mutant(
+        "damaged-version-counts-as-announced",
+        Rule.OUTAGES,
+        "A cleaner takes a version that can't be read for one that was announced.",
+        _UNDECIDED,
+        "            first = version  # nobody can tell; so it stays\n",
+        "",
+        ("tests/worker/test_clean_role.py",),
+    ),
+    Mutant(
         "delete-before-purge",
         Rule.PURGE,
         "Data files are deleted without asking the committer to forbid them.",
@@ -173,6 +182,15 @@ MUTANTS = (
         "        if path in evidence.live:\n            raise _Refused(RejectCode.STILL_NEEDED",
         "        if path in evidence.live and not path:\n            raise _Refused(RejectCode.STILL_NEEDED",
         (f"{_RULES}03_purge_before_delete.py",),
+    ),
+    Mutant(
+        "damage-names-nothing",
+        Rule.PURGE,
+        "A purge is accepted although a version that can't be read may name the file.",
+        "table/headgate_table/indextables/evidence.py",
+        "            is_told = is_told and actions is not None\n",
+        "",
+        ("tests/table/coordination/test_evidence.py",),
     ),
     Mutant(
         "purged-path-appended",

@@ -4,9 +4,11 @@ import pytest
 
 from headgate_schemas.actions import SkipFile
 from headgate_schemas.operations import Committed, Skip
+from headgate_table.indextables.names import version_key
 from headgate_table.indextables.skips import MAX_COOLDOWN_MS, known_skips, skips
 from headgate_table.table import Table
 from support.stores import FaultyStore, MemoryStore
+from support.stores.faulty import Step
 from support.tables import START_MS, add_file, new_table, opened
 
 HOUR_MS = 3_600_000
@@ -89,6 +91,34 @@ def test_versions_from_before_the_longest_cooldown_are_not_read() -> None:
     late.reader.resources.invalidate()
     assert skips(late.reader, log, START_MS + 2 * MAX_COOLDOWN_MS) == {}
     assert counting.count("get") - before == 16
+
+
+def three_skips() -> MemoryStore:
+    """Of a, b and c in versions 1 to 3, below a state."""
+    table = new_table()
+    for name in "abc":
+        table.commit(Skip((skip(f"{name}.parquet"),)))
+    table.checkpoint()
+    assert isinstance(table.store, MemoryStore)
+    return table.store
+
+
+def test_a_version_that_is_damaged_hides_its_own_skips_alone() -> None:
+    """Break: `_newest` takes any damage for the table's."""
+    store = three_skips()
+    store.put(version_key(2), b"\x01\x01 damaged")
+    assert sorted(found(opened(store))) == ["a.parquet", "c.parquet"]
+
+
+def test_a_version_that_is_cleaned_after_it_was_listed_hides_its_own_skips_alone() -> None:
+    """Break: `_newest` expects to find what was listed."""
+    store = three_skips()
+
+    def clean(step: Step) -> None:
+        if step.operation == "get" and step.key == version_key(1):
+            store.delete([version_key(1)])
+
+    assert sorted(found(opened(FaultyStore(store, clean)))) == ["b.parquet", "c.parquet"]
 
 
 def test_only_versions_up_to_the_loaded_one_count() -> None:

@@ -1,5 +1,6 @@
 """What is found out about a table before proposals are decided: right, for many at once, and without reading more than needed."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,9 +26,10 @@ from headgate_table.indextables.evidence import MAX_VERSIONS_COMPARED, EvidenceR
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
 from headgate_table.indextables.memory import MemoryLimits, TableMemory
 from headgate_table.indextables.memory_reader import recover
-from headgate_table.indextables.names import version_key
+from headgate_table.indextables.names import state_key, version_key
 from headgate_table.indextables.path_orders import PathOrder, PathOrders, path_hashes
 from headgate_table.indextables.resources import new_resources
+from headgate_table.indextables.state_manifest import decode_state, encode_state
 from headgate_table.indextables.version_file import encode_actions
 from headgate_table.store.interface import Store
 from headgate_table.store.local import LocalStore
@@ -229,6 +231,31 @@ def test_a_purge_of_what_a_retained_version_removed_is_refused() -> None:
     answer = world.table.commit(Purge((file.path,)))
     assert isinstance(answer, Rejected)
     assert answer.code is RejectCode.STILL_NEEDED
+
+
+def damaged(data: bytes) -> bytes:
+    return b"\x01\x01 damaged"
+
+
+def of_a_newer_release(data: bytes) -> bytes:
+    return encode_state(replace(decode_state(data, "a state"), format_version=2), bytes(16))
+
+
+@pytest.mark.parametrize(
+    ("harmed", "harm"),
+    [(version_key(2), damaged), (state_key(2), damaged), (state_key(2), of_a_newer_release)],
+    ids=["damaged version", "damaged state", "newer state"],
+)
+def test_a_purge_is_refused_while_something_retained_can_not_be_read(
+    harmed: str, harm: Callable[[bytes], bytes]
+) -> None:
+    """Break: `_for_purge` raises; then a committer tries the proposal again and again, and those behind it wait."""
+    world = World(interval=2)
+    world.appends(6, hours=1)
+    world.store.put(harmed, harm(world.store.get(harmed)))
+    answer = world.reopened().commit(Purge(("old.parquet",)))
+    assert isinstance(answer, Rejected)
+    assert (answer.code, "can't be read" in answer.reason) == (RejectCode.STILL_NEEDED, True)
 
 
 def spelled(name: str) -> AddFile:

@@ -314,6 +314,15 @@ def test_a_refusal_that_planning_again_does_not_mend_is_told_at_once() -> None:
     assert len(data_files(table.store)) == 4
 
 
+def test_a_merge_that_came_too_late_is_not_repeated_at_once() -> None:
+    """Break: `EXPIRED` is planned again; nobody knows of its output that it isn't live, so each turn leaves one more."""
+    table = new_parquet_table()
+    append_small(table, 4)
+    expired = Rejected(RejectCode.EXPIRED, "proposed too long ago", "p")
+    report = merge(on_rewrite(table, lambda rewrite: expired, times=100))
+    assert (report.status, len(data_files(table.store))) == (MergeStatus.ERROR, 5)
+
+
 @pytest.mark.parametrize("code", [RejectCode.PATH_IN_USE, RejectCode.EXPIRED])
 def test_an_output_that_may_have_been_committed_earlier_is_kept(code: RejectCode) -> None:
     table = new_parquet_table()

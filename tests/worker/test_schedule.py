@@ -252,6 +252,74 @@ def test_a_failure_forgets_what_was_planned() -> None:
     assert schedule.decide(10_000) == [Look("t", "compact")]
 
 
+# Losses
+
+
+def looked(schedule: Schedule, now_ms: int, *tasks: CleanTask) -> None:
+    """A look that plans these; the first of them is begun."""
+    assert schedule.decide(now_ms) == [Look("t", "compact")]
+    schedule.planned("t", "compact", tasks, now_ms)
+    assert schedule.decide(now_ms) == [Run("t", "compact", tasks[0])]
+
+
+def pause_after(schedule: Schedule, now_ms: int) -> int:
+    ready_ms = schedule.ready_at_ms()
+    assert ready_ms is not None
+    return ready_ms - now_ms
+
+
+def test_what_was_lost_to_others_is_planned_again_at_once() -> None:
+    schedule = a_schedule()
+    schedule.sweep(["t"], 0)
+    looked(schedule, 0, CleanTask("t"))
+    schedule.lost("t", "compact", 5)
+    assert schedule.decide(5) == [Look("t", "compact")]
+
+
+def test_the_pause_after_losses_in_a_row_doubles_up_to_its_bound() -> None:
+    schedule = a_schedule()
+    schedule.sweep(["t"], 0)
+    now_ms, pauses = 0, []
+    for _ in range(7):
+        looked(schedule, now_ms, CleanTask("t"))
+        schedule.lost("t", "compact", now_ms)
+        pauses.append(pause_after(schedule, now_ms) // SECOND)
+        now_ms += pauses[-1] * SECOND
+    assert pauses == [0, 10, 20, 40, 80, 100, 100]
+
+
+@pytest.mark.parametrize("is_lost_first", [True, False])
+def test_what_is_done_beside_a_loss_does_not_end_the_growing_of_pauses(is_lost_first: bool) -> None:
+    """Break: `finished` forgets of losses whatever else became of its look."""
+    schedule = a_schedule()
+    schedule.sweep(["t"], 0)
+    now_ms, pauses = 0, []
+    for _ in range(7):
+        looked(schedule, now_ms, CleanTask("t"), CleanTask("t"))
+        ends = [schedule.lost, schedule.finished]
+        for end in ends if is_lost_first else ends[::-1]:
+            if not schedule.running:
+                schedule.decide(now_ms)
+            end("t", "compact", now_ms)
+        pauses.append(pause_after(schedule, now_ms) // SECOND)
+        now_ms += pauses[-1] * SECOND
+    assert pauses[-2:] == [100, 100]
+
+
+def test_a_look_that_loses_nothing_ends_the_growing_of_pauses() -> None:
+    schedule = a_schedule()
+    schedule.sweep(["t"], 0)
+    for _ in range(2):
+        looked(schedule, 0, CleanTask("t"))
+        schedule.lost("t", "compact", 0)
+    looked(schedule, 10_000, CleanTask("t"))
+    schedule.finished("t", "compact", 10_000)
+    schedule.sweep((), 100_000)
+    looked(schedule, 100_000, CleanTask("t"))
+    schedule.lost("t", "compact", 100_000)
+    assert schedule.ready_at_ms() == 100_000
+
+
 # Bounds
 
 
@@ -407,13 +475,16 @@ class AnyHistory(RuleBasedStateMachine):
         item = self.under_way.pop(data.draw(st.integers(0, len(self.under_way) - 1)))
         table, role = item.decision.table, item.decision.role
         cooled_ms = self.now_ms + self.terms(role).cooldown_ms
-        match data.draw(st.sampled_from(["works", "fails"])), item.decision:
+        match data.draw(st.sampled_from(["works", "fails", "loses"])), item.decision:
             case "fails", _:
                 self.schedule.failed(table, role, self.now_ms)
                 cooled_ms = self.now_ms + LIMITS.first_backoff_ms
             case _, Look():
                 sizes = data.draw(st.lists(st.integers(0, 1_500), max_size=3))
                 self.schedule.planned(table, role, [merge_of(size, table) for size in sizes], self.now_ms)
+            case "loses", Run():
+                self.schedule.lost(table, role, self.now_ms)
+                cooled_ms = self.now_ms
             case _, Run():
                 self.schedule.finished(table, role, self.now_ms)
         if table in self.schedule.tables:
@@ -564,6 +635,19 @@ def test_a_pause_after_failures_is_not_cut_short() -> None:
     schedule.saw_commit("t", "Append", 20 * SECOND, added_files=1)
     schedule.decide(20 * SECOND)
     schedule.failed("t", "merge", 20 * SECOND)
+    schedule.saw_commit("t", "Append", 21 * SECOND, added_files=1)
+    assert schedule.ready_at_ms() == 30 * SECOND
+
+
+def test_a_pause_after_losses_is_not_cut_short() -> None:
+    """Break: `_hurry` looks at failures alone."""
+    schedule = an_eager_schedule(Trigger(added_files=1))
+    schedule.saw_commit("t", "Append", 20 * SECOND, added_files=1)
+    for _ in range(2):
+        assert schedule.decide(20 * SECOND) == [Look("t", "merge")]
+        schedule.planned("t", "merge", [merge_of(1)], 20 * SECOND, Trigger(added_files=1))
+        schedule.decide(20 * SECOND)
+        schedule.lost("t", "merge", 20 * SECOND)
     schedule.saw_commit("t", "Append", 21 * SECOND, added_files=1)
     assert schedule.ready_at_ms() == 30 * SECOND
 

@@ -11,7 +11,8 @@ from headgate_bus.interface import Message, Record, Topic
 from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import StoreError, TableNotFound
 from headgate_worker.limits import RoleTerms, ScheduleLimits, WorkerLimits
-from headgate_worker.roles import Abandoned
+from headgate_worker.roles import Abandoned, Report
+from headgate_worker.tasks import Task
 from headgate_worker.worker import COMMITTER_GROUP
 from support.ambient import FakeAmbient
 from support.bus.memory import MemoryBus
@@ -296,6 +297,26 @@ def test_a_failed_table_is_tried_again_after_its_pause(bus: MemoryBus, ambient: 
     ambient.advance(seconds=31)
     rounds(worker)
     assert role.ran == [TABLES[0]]
+
+
+class Losing(NotingRole):
+    """Others are always faster."""
+
+    def run(self, task: Task) -> Report:
+        super().run(task)
+        return Report("others were faster", lost=True)
+
+
+def test_who_always_loses_tries_again_at_once_and_then_after_a_pause(bus: MemoryBus, ambient: FakeAmbient) -> None:
+    """Break: the worker takes a loss for work that is left; then it merges without end."""
+    role = Losing()
+    announce(bus, TABLES[0])
+    worker = a_worker(bus, ambient, role, limits=QUICK)
+    rounds(worker)
+    assert len(role.ran) == 2
+    ambient.advance(seconds=31)
+    rounds(worker)
+    assert len(role.ran) == 3
 
 
 def test_a_table_that_is_gone_is_forgotten(bus: MemoryBus, ambient: FakeAmbient) -> None:

@@ -53,7 +53,7 @@ class ScheduleLimits:
     tables: int = 10_000
     """Tables that are remembered. The one that was quiet longest is forgotten for another, until its next event."""
     first_backoff_ms: int = 30 * SECOND_MS
-    """After a role has failed at a table; doubled with each failure in a row."""
+    """After a role has failed at a table, or lost to others a second time; doubled with each in a row."""
     longest_backoff_ms: int = 6 * HOUR_MS
     lag_proposals: int = 1_000
     """Undecided proposals in any partition of the bus above which nothing new is begun: ingest goes first."""

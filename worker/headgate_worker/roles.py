@@ -25,6 +25,8 @@ class Report:
     """What was left undone, and why."""
     more: bool = False
     """There is more to do already: the table is looked at again without its cooldown."""
+    lost: bool = False
+    """Others were faster, so that nothing was changed: it is planned again, without its cooldown where that is the first time."""
 
 
 class Abandoned(HeadgateError):

@@ -54,6 +54,10 @@ class _Desk:
     """When the cooldown began."""
     failures: int = 0
     """In a row."""
+    losses: int = 0
+    """Looks in a row of whose tasks one was lost."""
+    has_lost: bool = False
+    """Whether one of the last look's was."""
     tasks: deque[Task] = field(default_factory=deque)
     turn: int = 0
     """Of its entry in the queue that counts; 0 where it has none."""
@@ -62,7 +66,7 @@ class _Desk:
 
 
 class Schedule:
-    """`decide` begins things; every decision must be answered by `planned`, `finished` or `failed`."""
+    """`decide` begins things; every decision must be answered by `planned`, `finished`, `lost` or `failed`."""
 
     def __init__(self, roles: Collection[str], limits: ScheduleLimits, terms: Mapping[str, RoleTerms]) -> None:
         self._roles = {role: terms.get(role, RoleTerms()) for role in roles}
@@ -151,7 +155,7 @@ class Schedule:
         if len(tasks) > self._limits.planned_tasks:
             desk.is_due = True
         if not tasks:
-            desk.failures = 0
+            desk.failures = desk.losses = 0
         desk.trigger = trigger
         self._rest(desk, now_ms)
         if desk.tally.crosses(trigger):
@@ -164,9 +168,24 @@ class Schedule:
         if desk is None:
             return
         desk.failures = 0
+        if not desk.tasks and not desk.has_lost:
+            desk.losses = 0
         self._rest(desk, now_ms)
         if more:
             desk.is_due, desk.not_before_ms = True, now_ms
+        self._line_up(table, role, now_ms)
+
+    def lost(self, table: str, role: str, now_ms: int) -> None:
+        """Others were faster than a task, and what they left is planned anew: at once, but where that happens again and again,
+        after a pause that grows. The other tasks of its look go on."""
+        desk = self._ended(table, role)
+        if desk is None:
+            return
+        if not desk.has_lost:
+            desk.has_lost = True
+            desk.losses += 1
+        desk.is_due = True
+        desk.not_before_ms = now_ms + (self._backoff_ms(desk.losses - 2) if desk.losses > 1 else 0)
         self._line_up(table, role, now_ms)
 
     def failed(self, table: str, role: str, now_ms: int) -> None:
@@ -174,8 +193,7 @@ class Schedule:
         desk = self._ended(table, role)
         if desk is None:
             return
-        limits = self._limits
-        pause_ms = min(limits.longest_backoff_ms, limits.first_backoff_ms << min(desk.failures, 40))
+        pause_ms = self._backoff_ms(desk.failures)
         desk.failures += 1
         desk.tasks.clear()
         desk.is_due = True
@@ -203,6 +221,7 @@ class Schedule:
                 decisions.append(Run(table, role, desk.tasks.popleft()))
             else:
                 desk.is_due, desk.is_urgent, desk.tally = False, False, Tally()
+                desk.has_lost = False
                 decisions.append(Look(table, role))
         return decisions
 
@@ -222,16 +241,21 @@ class Schedule:
         del self._running[table, role]
         return self._tables.get(table, {}).get(role)
 
+    def _backoff_ms(self, before: int) -> int:
+        """After so many of the kind before it."""
+        return min(self._limits.longest_backoff_ms, self._limits.first_backoff_ms << min(before, 40))
+
     def _rest(self, desk: _Desk, now_ms: int) -> None:
         pause_ms = desk.terms.eager_cooldown_ms if desk.is_urgent else desk.terms.cooldown_ms
         desk.rested_from_ms = now_ms
-        desk.not_before_ms = now_ms + min(pause_ms, desk.terms.cooldown_ms)
+        ready_ms = now_ms + min(pause_ms, desk.terms.cooldown_ms)
+        desk.not_before_ms = max(ready_ms, desk.not_before_ms) if desk.has_lost else ready_ms
 
     def _hurry(self, table: str, role: str, now_ms: int) -> None:
-        """Look again before the cooldown has passed. A pause after failures is waited for all the same."""
+        """Look again before the cooldown has passed. A pause after failures or losses is waited for all the same."""
         desk = self._tables[table][role]
         desk.is_due = desk.is_urgent = True
-        if not desk.failures:
+        if not desk.failures and desk.losses < 2:
             desk.not_before_ms = min(desk.not_before_ms, desk.rested_from_ms + desk.terms.eager_cooldown_ms)
         if desk.turn and desk.ready_ms > max(now_ms, desk.not_before_ms):
             desk.turn = 0  # it waits in the queue for a later time; else it keeps its place there

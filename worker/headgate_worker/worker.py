@@ -296,7 +296,10 @@ class Worker:
             result = future.result()
             if isinstance(result, Report):
                 self._tell(decision, result)
-                self._schedule.finished(table, role, now_ms, more=result.more)
+                if result.lost:
+                    self._schedule.lost(table, role, now_ms)
+                else:
+                    self._schedule.finished(table, role, now_ms, more=result.more)
             else:
                 self._schedule.planned(table, role, result.tasks, now_ms, result.trigger)
             return

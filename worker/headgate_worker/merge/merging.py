@@ -46,8 +46,8 @@ MAX_ATTEMPTS = 5
 MAX_NAMES = 3
 """Drawn for one output. Ids are unique, so a second is drawn only where something is wrong with this machine."""
 
-_PLAN_AGAIN = frozenset({RejectCode.SOURCE_GONE, RejectCode.PATH_IN_USE, RejectCode.READ_CONFLICT, RejectCode.EXPIRED})
-"""Refusals that a fresh look at the table may mend."""
+_PLAN_AGAIN = frozenset({RejectCode.SOURCE_GONE, RejectCode.PATH_IN_USE, RejectCode.READ_CONFLICT})
+"""Refusals that a fresh look at the table may mend. `EXPIRED` is none: by the same clock, the next one is as late."""
 _MAY_BE_LIVE = frozenset({RejectCode.PATH_IN_USE, RejectCode.EXPIRED})
 """Refusals that an output which was committed after all would get as well: it stays, and cleaning judges it."""
 

@@ -74,7 +74,7 @@ class MergeRole:
             case GroupNothing():
                 return Report("too few readable files were left to merge", None, problems)
             case GroupLost(reason):
-                return Report(f"not merged: {reason}", None, problems, more=True)
+                return Report(f"not merged: {reason}", None, problems, lost=True)
             case GroupPending(output, reason):
                 said = f"the outcome of {output} is not known, so it is kept: {reason}"
                 return Report(said, None, (*problems, said))

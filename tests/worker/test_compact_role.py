@@ -279,6 +279,19 @@ def test_a_plan_writes_nothing() -> None:
     assert task.entries == 12
 
 
+def test_a_task_weighs_what_it_rewrites() -> None:
+    """Break: all manifests of the state are counted, so that a part of a large one waits until nothing else runs."""
+    world = Coordinated(interval=1, state__entriesPerManifest="1000")
+    world.done(
+        Append(tuple(add_file(name) for name in files(300))),
+        Append(tuple(add_file(name) for name in files(60, 300))),
+        deleted(*files(50, 300)),
+    )
+    (task,) = role(world).plan(world.tables.open(TABLE), 0)
+    assert isinstance(task, CompactTask)
+    assert task.entries == 60
+
+
 def test_a_compaction_is_in_a_state_before_long() -> None:
     world = with_tombstones()
     world.worked(role(world))

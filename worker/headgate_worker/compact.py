@@ -48,7 +48,9 @@ class CompactRole:
         reason = due(table.reader, state, table.options)
         if reason is None:
             return ()
-        return (CompactTask(table.uri, reason, sum(info.num_entries for info in state.manifests)),)
+        plan = self._compactor(table, state).plan(state)
+        entries = sum(state.manifests[place].num_entries for place in plan.rewrite)
+        return (CompactTask(table.uri, reason, entries),) if plan.is_needed else ()
 
     def run(self, task: Task) -> Report:
         assert isinstance(task, CompactTask), "a role runs what it has planned"
@@ -89,17 +91,19 @@ class CompactRole:
 
     def _prepared(self, table: Table, log: LoadedLog) -> CompactState | None:
         """The swap, its manifests written; None where there is nothing to do."""
-        if log.state is None:
+        if log.state is None or due(table.reader, log.state, table.options) is None:
             return None
-        options = table.options
-        if due(table.reader, log.state, options) is None:
-            return None
-        # Past this, the thresholds have had their say: every manifest with a dead entry counts.
-        eager = replace(options, compaction_tombstone_threshold=0.0) if log.state.tombstones else options
-        by_thresholds = compaction_due(log.state, options) is not None
-        compactor = Compactor(table.reader, self._ambient, options if by_thresholds else eager)
+        compactor = self._compactor(table, log.state)
         plan = compactor.plan(log.state)
         return compactor.prepare(log.state, plan, table.reader.metadata(log)) if plan.is_needed else None
+
+    def _compactor(self, table: Table, state: StateManifest) -> Compactor:
+        """For a state that is due."""
+        options = table.options
+        if compaction_due(state, options) is None and state.tombstones:
+            # The thresholds have had their say: every manifest with a dead entry counts.
+            options = replace(options, compaction_tombstone_threshold=0.0)
+        return Compactor(table.reader, self._ambient, options)
 
 
 def due(reader: LogReader, state: StateManifest, options: TableOptions) -> str | None:

@@ -24,13 +24,11 @@ class CompactTask:
 
 @dataclass(frozen=True, slots=True)
 class MergeTask:
-    """Write the rows of some data files of one partition into fewer files, and propose them in their place."""
+    """Write the rows of some data files of one partition into one file, and propose it in their place."""
 
     table: str
     sources: tuple[AddFile, ...]
     """Live files, in the order in which their rows are written. They share their partition values."""
-    outputs: int = 1
-    """Into how many files."""
 
     @property
     def weight_bytes(self) -> int:

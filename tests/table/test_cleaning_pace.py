@@ -6,14 +6,17 @@ import pytest
 
 from headgate_schemas.operations import Operation, Purge, Receipt
 from headgate_table.indextables.cleaner import Cleaner
-from headgate_table.indextables.cleaning import HOUR_MS, Category
-from headgate_table.indextables.options import table_options
+from headgate_table.indextables.cleaning import HOUR_MS, Category, Deletion
+from headgate_table.indextables.deleting import Deleted, Deleter
+from headgate_table.indextables.names import checkpoint_key, checkpoint_part_key
+from headgate_table.indextables.options import TableOptions, table_options
 from headgate_table.indextables.verify_report import Severity
 from headgate_table.store.interface import ObjectInfo
 from headgate_table.table import Table
 from support.ambient import FakeAmbient
 from support.cleaning import World, one_thread
 from support.stores.faulty import FaultyStore
+from support.stores.memory import MemoryStore
 
 OPEN = {"purge.retentionCheckEnabled": "false"}
 
@@ -104,6 +107,20 @@ def littered() -> World:
         world.write()
     world.clock.advance(hours=1)
     return world
+
+
+def test_a_checkpoint_is_gone_before_the_first_of_its_parts() -> None:
+    """Break: one request deletes them, in any order; a crash could leave a checkpoint whose parts are missing."""
+    requests: list[list[str]] = []
+
+    class Noting(MemoryStore):
+        def delete(self, keys: Iterable[str]) -> None:
+            requests.append(list(keys))
+
+    keys = [checkpoint_key(3), *(checkpoint_part_key(3, "0123456789ab", number) for number in range(2))]
+    deletions = [Deletion(key, 4, Category.CHECKPOINT, "it is old") for key in keys]
+    Deleter(Noting(), FakeAmbient(), TableOptions()).delete_all(deletions, Deleted())
+    assert requests == [[key] for key in keys]
 
 
 @pytest.mark.parametrize(("per_second", "at_least_s", "at_most_s"), [(1, 38, 50), (10, 3, 6), (1000, 0, 1)])

@@ -128,8 +128,8 @@ class Deleter:
 
     def _next_batch(self, deletions: Sequence[Deletion], position: int) -> Sequence[Deletion]:
         category = deletions[position].category
-        if category in (Category.VERSION, Category.STATE):
-            # One request deletes in any order, but versions must go as a prefix, and a state before what lies beside it.
+        if category in (Category.VERSION, Category.STATE, Category.CHECKPOINT):
+            # One request deletes in any order, but versions must go as a prefix, and states and checkpoints before their parts.
             return deletions[position : position + 1]
         most = min(BATCH, self._per_second)
         end = position

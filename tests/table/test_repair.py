@@ -128,7 +128,7 @@ def test_files_that_no_longer_exist_are_left_out_and_named(home: Path) -> None:
     target = repaired(home)
     result = repair_log(f"{home}/{LOG}", f"{target}/{LOG}", resources=one_thread())
     assert (result.total_splits, result.valid_splits, result.missing_splits) == (3, 2, 1)
-    assert result.missing == (files[1].path,)
+    assert (result.missing, result.status) == ((files[1].path,), "SUCCESS")
 
 
 def test_the_source_is_left_as_it_is(home: Path) -> None:

@@ -31,7 +31,10 @@ _log = get_logger("headgate.repair")
 
 @dataclass(frozen=True, slots=True)
 class RepairResult:
-    """`status` is SUCCESS, or PARTIAL_SUCCESS when something was lost. `damage` names all that could not be read."""
+    """`status` is SUCCESS, or PARTIAL_SUCCESS when the log lost something: `damage` names all of it that could not be read.
+
+    Files that are gone are counted beside; to leave them out is what a repair is for.
+    """
 
     source_path: str
     target_path: str

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -49,15 +49,19 @@ def find_entries(
     state: StateManifest | None,
     paths: Sequence[str],
     partitions: Mapping[str, Mapping[str, str]] | None = None,
+    among: Sequence[ManifestInfo] | None = None,
 ) -> dict[str, list[FoundEntry]]:
     """Every entry, tombstoned ones too, that has one of the paths; in the order of the manifests.
 
     `partitions` may name the partition values of paths that spell them out as folders: manifests whose bounds exclude
-    these are not opened.
+    these are not opened. `among` may name those of the state's manifests that are of interest.
     """
     found: dict[str, list[FoundEntry]] = {}
     if state is None or not paths:
         return found
+    needed_bytes = ENTRY_BYTES * sum(info.num_entries for info in state.manifests)
+    if among is not None:
+        state = replace(state, manifests=tuple(among))
     asked = sorted(dict.fromkeys(paths), key=hash)  # the searches of one manifest then lie close together
     hashes = path_hashes(asked)
     keys = [_key(store, state, info) for info in state.manifests]
@@ -82,7 +86,7 @@ def find_entries(
         parts = read_manifests(store, resources, state.version, infos, FACT_COLUMNS)
         for place, part in zip(batch, parts, strict=True):
             entries[place] = _found(state.manifests[place], part.table, pairs_of[place], asked)
-    resources.orders.trim(store.uri, ENTRY_BYTES * sum(info.num_entries for info in state.manifests))
+    resources.orders.trim(store.uri, needed_bytes)
     for place in sorted(entries):
         for entry in entries[place]:
             found.setdefault(entry.path, []).append(entry)

@@ -67,10 +67,9 @@ def listed_in(
     partitions: Mapping[str, Mapping[str, str]] | None = None,
 ) -> str | None:
     """One of the paths that one of these manifests of the state lists, dead or alive; None when there is none."""
-    part = replace(state, manifests=tuple(manifests))
     for start in range(0, len(paths), LOOKED_UP_AT_ONCE):
         wanted = paths.slice(start, LOOKED_UP_AT_ONCE).to_pylist()
-        found = find_entries(reader.store, reader.resources, part, wanted, partitions)
+        found = find_entries(reader.store, reader.resources, state, wanted, partitions, among=manifests)
         if found:
             return next(iter(found))
     return None

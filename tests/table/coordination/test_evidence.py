@@ -27,9 +27,11 @@ from headgate_table.indextables.log_reader import LoadedLog, LogReader
 from headgate_table.indextables.memory import MemoryLimits, TableMemory
 from headgate_table.indextables.memory_reader import recover
 from headgate_table.indextables.names import state_key, version_key
+from headgate_table.indextables.path_index import ENTRY_BYTES
 from headgate_table.indextables.path_orders import PathOrder, PathOrders, path_hashes
 from headgate_table.indextables.resources import new_resources
 from headgate_table.indextables.state_manifest import decode_state, encode_state
+from headgate_table.indextables.swap import listed_in
 from headgate_table.indextables.version_file import encode_actions
 from headgate_table.store.interface import Store
 from headgate_table.store.local import LocalStore
@@ -133,6 +135,19 @@ def test_a_path_that_is_there_costs_the_one_manifest_that_holds_it() -> None:
     live, _ = asked.known(path, *new_paths(50))
     assert set(live) == {path}
     assert store.count("get") - before == 1
+
+
+def test_looking_through_a_part_of_a_state_lets_go_of_nothing_that_the_rest_needs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Break: `find_entries` takes the manifests that are of interest for all that the table needs."""
+    monkeypatch.setattr("headgate_table.indextables.path_orders._SPARE_BYTES", 0)
+    asked = Asked(build_on(MemoryStore(), lambda made: large_table(made, even_runs(20, 1, 200)), "date"))
+    asked.known(*new_paths(1))
+    assert asked.log.state is not None
+    path = large_path(0, even_runs(20, 1, 200)[0][0][1])
+    assert listed_in(asked.reader, asked.log.state, asked.log.state.manifests[:1], pa.chunked_array([[path]])) == path
+    assert asked.reader.resources.orders.nbytes == 20 * 200 * ENTRY_BYTES
 
 
 _ASK = """

@@ -76,7 +76,8 @@ class DirectCommitter:
         """
         identity = proposal_id or self._ambient.new_id()
         with self._lock:
-            options = self._options()
+            log = self._refresh()
+            options = self._options_for(self._reader.metadata(log).configuration)
             attempts = trying_again(
                 self._ambient,
                 NumberTaken,
@@ -87,7 +88,9 @@ class DirectCommitter:
             try:
                 for attempt in attempts:
                     with attempt:
-                        return self._attempt(operation, identity, reads)
+                        if attempt.retry_state.attempt_number > 1:
+                            log = self._refresh()
+                        return self._attempt(log, operation, identity, reads)
             except NumberTaken as lost:
                 raise CommitConflict(
                     f"other writers took the next version of {self._store.uri} {options.transaction_max_attempts} times in a row "
@@ -110,15 +113,11 @@ class DirectCommitter:
         with self._lock:
             self._loaded = None
 
-    def _options(self) -> TableOptions:
-        return self._options_for(self._reader.metadata(self._refresh()).configuration)
-
     def _refresh(self) -> LoadedLog:
         self._loaded = self._reader.latest() if self._loaded is None else self._reader.advance(self._loaded)
         return self._loaded
 
-    def _attempt(self, operation: Operation, identity: str, reads: ReadSet | None) -> Receipt:
-        log = self._refresh()
+    def _attempt(self, log: LoadedLog, operation: Operation, identity: str, reads: ReadSet | None) -> Receipt:
         check_writable(log.protocol, self._store.uri)
         metadata = self._reader.metadata(log)
         options = self._options_for(metadata.configuration)

@@ -50,6 +50,16 @@ def test_a_commit_is_seen_by_a_process_that_knew_the_table_before() -> None:
     assert reader.snapshot().paths() == ["a.parquet"]
 
 
+def test_a_commit_that_nobody_gets_in_the_way_of_lists_the_log_once() -> None:
+    """Break: the first attempt looks again for what was seen when the settings were read."""
+    store = FaultyStore(MemoryStore())
+    table = new_table(store)
+    table.append([add_file("a")])
+    before = store.count("list", "list_folder")
+    table.append([add_file("b")])
+    assert store.count("list", "list_folder") - before == 1
+
+
 def test_two_writers_take_turns() -> None:
     store = MemoryStore()
     one, other = new_table(store), opened(store)

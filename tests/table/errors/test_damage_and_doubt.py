@@ -228,7 +228,7 @@ def test_a_store_that_fails_beside_the_commit_fails_only_what_can_be_made_up_for
 
 
 @pytest.mark.spec("testStorageException")
-@pytest.mark.parametrize("every", [7, 11, 13])
+@pytest.mark.parametrize("every", [7, 11, 17])
 def test_a_store_that_fails_again_and_again_loses_nothing(every: int) -> None:
     """A StoreError means that nothing was committed, so it is safe to ask again; a doubt is looked up first.
 

@@ -269,7 +269,7 @@ MUTANTS = (
         Rule.ORDER,
         "A version is dated by its committer's clock, though the one before was dated later.",
         _VERSION_LOG,
-        "        now_ms = max(self._ambient.now_ms(), held.log.time_ms)\n",
+        "        now_ms = max(self._ambient.now_ms(), held.log.time_ms, held.memory.newest_ms)\n",
         "        now_ms = self._ambient.now_ms()\n",
     ),
     Mutant(

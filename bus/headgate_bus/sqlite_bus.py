@@ -131,7 +131,7 @@ class SqliteBus:
             log.first = max(log.first, min(before, settled_by_all(transaction.connection, partition)))
 
         self._writer.do(move_first, deadline_s)
-        for _ in range(sqlite_retention.MAX_CHUNKS):
+        for _ in range(sqlite_retention.TRIM_CHUNKS):
             deleted = self._writer.do(
                 lambda transaction: transaction.delete_below_first(Topic.PROPOSALS, partition, sqlite_retention.CHUNK),
                 self._deadline_s(),

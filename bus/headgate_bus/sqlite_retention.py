@@ -16,7 +16,9 @@ from headgate_bus.sqlite_schema import TABLES, offset_in, place_of
 CHUNK = 500
 """Records deleted in one transaction, so that no appender waits long."""
 MAX_CHUNKS = 20
-"""Of one call of `trim` or `prepare`; what is left goes with the next."""
+"""Of one call of `prepare`; what is left goes with the next."""
+TRIM_CHUNKS = 1_000
+"""Of one call of `trim`, which nobody waits for: asked once a minute it has to keep up with what is proposed meanwhile."""
 SPARE = 16
 """Each publish deletes up to twice as many events as it appends, and this many: so deleting keeps up, at a bounded price."""
 

@@ -46,7 +46,9 @@ class Committer:
         background: Executor | None = None,
         measures: Measures = SILENT,
     ) -> None:
-        """`background` writes states; work on tables may wait for it, so its threads are others than the executor's."""
+        """`background` writes states, and does what may take its time; work on tables may wait for it, so its threads are
+        others than the executor's.
+        """
         self._bus = bus
         self._tables = tables
         self._ambient = ambient
@@ -116,6 +118,8 @@ class Committer:
                 # Its new holder finds everything in the tables and announces it. Whether we get it back, polling tells.
                 _log.warning("partition_taken_away", partition=partition, reason=str(fenced))
                 self._let_go(partition)
+                continue
+            lane.trim()
         self._note_standing()
         return busy
 

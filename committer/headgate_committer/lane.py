@@ -20,6 +20,7 @@ from headgate_committer.standing import LaneStanding, OldestProposal, TableCount
 from headgate_committer.table_committer import TableCommitter
 from headgate_committer.table_queue import TableQueue
 from headgate_committer.tables import NotServed, Tables
+from headgate_committer.trimming import Trimmer
 from headgate_committer.trouble import trouble_of
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError
@@ -74,6 +75,7 @@ class Lane:
         """The tables that are open, in the same order. Each has a queue."""
         self._leftovers = Leftovers(bus, partition, limits)
         self._announcements = Announcements(partition, feed.source, identity, ambient, limits, measures)
+        self._trimmer = Trimmer(bus, partition, ambient, limits, background)
         self._held_bytes = 0
         self._untold: set[str] = set()
         """Tables with answers that are not announced yet."""
@@ -327,6 +329,10 @@ class Lane:
         self._untold.clear()
         self._measure_told()
         return True
+
+    def trim(self) -> None:
+        """Now and then, have the bus let go of what was settled long ago."""
+        self._trimmer.look(self.feed.announced)
 
     def _measure_told(self) -> None:
         now_ms = self._ambient.now_ms()

@@ -45,3 +45,8 @@ class CommitterLimits:
     """How long a stopping committer goes on deciding what it has taken."""
     source_check_ms: int = 5 * SECOND_MS
     """How often the bus is asked whether it is still the same."""
+    kept_proposals: int = 10_000
+    """Settled proposals of a partition that stay on the bus, for whoever looks at what was proposed lately; those before them
+    are trimmed."""
+    trim_ms: int = 60 * SECOND_MS
+    """How often they are trimmed at most."""

@@ -75,7 +75,7 @@ def test_one_trim_deletes_a_bounded_number_and_the_next_goes_on(
     bus: SqliteBus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlite_retention, "CHUNK", 3)
-    monkeypatch.setattr(sqlite_retention, "MAX_CHUNKS", 2)
+    monkeypatch.setattr(sqlite_retention, "TRIM_CHUNKS", 2)
     bus.append(PROPOSALS, messages(20))
     seated(bus).publish(0, [], [], 20)
     bus.trim(0, 20)

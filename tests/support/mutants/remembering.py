@@ -1,6 +1,6 @@
 """Mutants of what a table remembers: seqs, ids and their horizon, positions, and the floor that survives other writers."""
 
-from support.mutants.mutant import Mutant, Rule
+from support.mutants.mutant import NONE, Mutant, Rule
 
 _RULES = "tests/simulation/test_rule_"
 _MEMORY = "table/headgate_table/indextables/memory.py"
@@ -143,6 +143,26 @@ MUTANTS = (
         "    if position is not None and position > extent.next_offset:\n",
         "    if position is not None and position > extent.next_offset + 1_000_000:\n",
         ("tests/committer/test_guards.py",),
+    ),
+    Mutant(
+        "settled-proposals-kept-for-ever",
+        Rule.SOURCES,
+        "Nobody has the bus let go of anything, so it grows until its disk is full.",
+        "committer/headgate_committer/committer.py",
+        "            lane.trim()\n",
+        "",
+        ("tests/committer/test_trimming.py",),
+        NONE,
+    ),
+    Mutant(
+        "newest-proposals-trimmed",
+        Rule.SOURCES,
+        "What was settled leaves the bus at once.",
+        "committer/headgate_committer/trimming.py",
+        "        before = announced - self._limits.kept_proposals\n",
+        "        before = announced\n",
+        ("tests/committer/test_trimming.py",),
+        NONE,
     ),
     Mutant(
         "rebind-undone-by-a-late-version",

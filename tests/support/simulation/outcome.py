@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from headgate_bus.interface import Topic
 from support.simulation.model import Decided
 from support.simulation.world import START_MS, World
 
@@ -23,7 +24,7 @@ class Outcome:
     injected: Mapping[str, int]
     """What went wrong, by the names that `faults`, `nemesis` and `outsiders` count it by."""
     did: Mapping[str, int]
-    """What maintenance came to."""
+    """What maintenance came to, on the tables and on the bus."""
 
 
 class Failure(AssertionError):
@@ -55,5 +56,5 @@ def outcome_of(
         receipts=world.receipts.count,
         outcomes=+outcomes,
         injected=+world.faults.injected,
-        did=dict(did or {}),
+        did={**(did or {}), "proposals trimmed": world.cluster.partition(Topic.PROPOSALS, 0).first},
     )

@@ -48,6 +48,8 @@ class Receipts:
     set_aside: set[int] = field(default_factory=set)
     proposals: dict[int, str] = field(default_factory=dict)
     """By offset, the ids on the bus; "" for what is no proposal."""
+    records: dict[int, Record] = field(default_factory=dict)
+    """By offset, what was put on the bus, which may have let go of it since."""
     expired: set[str] = field(default_factory=set)
     count: int = 0
     events: list[Receipt] = field(default_factory=list)
@@ -66,6 +68,7 @@ class Receipts:
     def _proposed(self, record: Record) -> None:
         identity = subject_of(record.headers)
         self.proposals[record.offset] = identity
+        self.records[record.offset] = record
         model = self.tables.get(record.key)
         if model is not None:
             model.record_at[(*self.source, record.partition, record.offset)] = identity

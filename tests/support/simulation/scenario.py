@@ -106,8 +106,7 @@ class Scenario(World):
     def repeat(self, identity: str) -> None:
         """Put the same message on the bus once more."""
         offset = next(offset for offset, known in self.receipts.proposals.items() if known == identity)
-        log = self.cluster.partition(Topic.PROPOSALS, 0)
-        record = log.records[log.index(offset)]
+        record = self.receipts.records[offset]
         self.cluster.append(Topic.PROPOSALS, [Message(record.key, record.headers, record.body)])
 
     def committed(self, count: int = 1) -> list[str]:

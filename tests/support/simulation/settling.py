@@ -5,7 +5,7 @@ whoever is told to stop leaves.
 import random
 from collections.abc import Sequence
 
-from headgate_bus.interface import Message, Record, Topic
+from headgate_bus.interface import Message, Topic
 from support.simulation.broken import InvariantBroken, must
 from support.simulation.faults import CALM
 from support.simulation.seats import Seat
@@ -47,7 +47,8 @@ def settle(world: World, crew: Crew) -> None:
 
 def ask_again(world: World, crew: Crew, drawn: random.Random) -> None:
     """Some proposals come once more: their answers must agree with the first (invariant 5)."""
-    known = [record for record in _proposals(world) if world.receipts.proposals.get(record.offset) in world.asks.by_id]
+    asked = world.receipts.records.items()
+    known = [record for offset, record in asked if world.receipts.proposals[offset] in world.asks.by_id]
     again = drawn.sample(known, min(ASKED_AGAIN, len(known)))
     told = world.receipts.count
     for record in again:
@@ -71,7 +72,3 @@ def stop(world: World, seats: Sequence[Seat]) -> None:
         ended == [["stopped"]] * len(running),
         f"committers and workers that were told to stop ended by {ended} within {STOP_S} s",
     )
-
-
-def _proposals(world: World) -> list[Record]:
-    return list(world.cluster.partition(Topic.PROPOSALS, 0).records)

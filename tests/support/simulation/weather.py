@@ -12,9 +12,9 @@ WEATHER = (
 )
 LIMITS = (
     CommitterLimits(),
-    CommitterLimits(),
-    CommitterLimits(group_proposals=1),
-    CommitterLimits(group_proposals=3, queue_proposals=3, lane_bytes=2_000, linger_ms=50),
+    CommitterLimits(kept_proposals=1, trim_ms=500),
+    CommitterLimits(group_proposals=1, kept_proposals=5, trim_ms=5_000),
+    CommitterLimits(group_proposals=3, queue_proposals=3, lane_bytes=2_000, linger_ms=50, kept_proposals=1, trim_ms=1),
 )
 SKEWS_MS = (0, 0, -5_000, 60_000)
 """How wrong a committer's clock is at the beginning."""

@@ -207,6 +207,7 @@ class World:
         self.cluster = self._new_cluster()
         self.receipts.source = self.place()
         self.receipts.proposals.clear()
+        self.receipts.records.clear()
         self.cluster.witness = _BusWitness(self.scheduler, self.receipts)
         self._checked_offset = 0
 

@@ -14,6 +14,8 @@ from typing import Any
 STOP_LIMIT_S = 60.0
 LAST_BYTES = 8192
 SKEW = "TORTURE_SKEW_S"
+KEPT_PROPOSALS = 2**53
+"""All: the evidence begins with what was proposed first."""
 TESTS = Path(__file__).resolve().parents[2]
 
 
@@ -179,7 +181,7 @@ def clean_environment() -> dict[str, str]:
 
 
 def committer_command(bus: str, root: str, *, name: str = "committer", group: str | None = None) -> list[str]:
-    command = _command("committer", bus, root, name)
+    command = [*_command("committer", bus, root, name), "--limit", f"kept-proposals={KEPT_PROPOSALS}"]
     return command if group is None else [*command, "--group", group]
 
 

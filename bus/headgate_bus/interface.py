@@ -124,8 +124,9 @@ class Seat(Protocol):
     ) -> None:
         """Append all of these and advance the committed offset, as one step: all of it becomes visible, or nothing.
 
-        None leaves the offset as it is. Raises `Fenced` when another process holds the partition by now, and
-        `BusUnavailable` when it isn't known whether it happened: then publish again, the ids make repeats harmless.
+        None leaves the offset as it is. It goes back only where the log ends before it. Raises `Fenced` when another process
+        holds the partition by now, and `BusUnavailable` when it isn't known whether it happened: then publish again, the
+        ids make repeats harmless.
         """
         ...
 

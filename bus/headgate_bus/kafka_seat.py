@@ -254,9 +254,9 @@ class KafkaSeat:
         if position is None and not self._places.has(partition):  # the group took it away since the last poll
             raise self._lost(partition)
         end = position if partition in self._sought and position is not None else 0
-        if next_offset > end:
-            end = self._cluster.extent(Topic.PROPOSALS, partition).next_offset
         if not before <= next_offset <= end:
+            end = self._cluster.extent(Topic.PROPOSALS, partition).next_offset
+        if next_offset > end or next_offset < before <= end:
             raise BusError(
                 f"group {self._group} can't commit offset {next_offset} of {self._name}, partition {partition}: it lies"
                 f" outside of {before} to {end}; nothing was published"

@@ -155,7 +155,7 @@ class SqliteSeat:
     def _check_next(self, transaction: Transaction, partition: int, next_offset: int) -> None:
         before = committed(transaction.connection, self._group, partition, self._partitions) or 0
         end = transaction.partition(Topic.PROPOSALS, partition).next_offset
-        if not before <= next_offset <= end:
+        if next_offset > end or next_offset < before <= end:
             raise BusError(
                 f"group {self._group} can't commit offset {next_offset} of partition {partition}: it lies outside of"
                 f" {before} to {end}; nothing was published"

@@ -3,7 +3,7 @@
 `version_log` and `manifest_log` are the two there are. One thread at a time works on a log.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,7 +14,7 @@ from headgate_committer.sorting import Forgotten, Known, New
 from headgate_schemas.events import CommitEvent
 from headgate_schemas.operations import Operation, Receipt
 from headgate_schemas.sources import Source
-from headgate_table.indextables.commit_info import Settled
+from headgate_table.indextables.commit_info import CommitRecord, Settled
 from headgate_table.indextables.memory import TableMemory
 from headgate_table.indextables.state_manifest import StateManifest
 from headgate_table.store.interface import Store
@@ -109,6 +109,10 @@ class CommittedLog(Protocol):
 
     def announced_since(self, source: Source, committed: int) -> Earlier:
         """What versions say that settled offsets of the source from `committed` on; it may have to be announced again."""
+        ...
+
+    def records(self) -> Iterator[CommitRecord | None]:
+        """What versions say of themselves, from the newest on back, as far as they are kept; None of foreign ones."""
         ...
 
     def follow(self, source: Source) -> Earlier:

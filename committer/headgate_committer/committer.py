@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 
 from headgate_bus.errors import BusUnavailable, Fenced, OffsetGone
-from headgate_bus.interface import Bus, Record, Topic
+from headgate_bus.interface import Bus, Extent, Record, Topic
 from headgate_committer.feed import Feed
 from headgate_committer.lane import Lane
 from headgate_committer.limits import CommitterLimits
@@ -207,6 +207,8 @@ class Committer:
         for partition in sorted(held - self._lanes.keys()) if not self._is_draining else ():
             try:
                 self._lanes[partition] = self._take_over(partition)
+            except Fenced as fenced:
+                _log.warning("partition_taken_away", partition=partition, reason=str(fenced))
             except BusUnavailable as error:
                 _log.warning("bus_unavailable", partition=partition, doing="taking over", reason=str(error))
         self._check_sources()
@@ -215,8 +217,10 @@ class Committer:
         source = self._bus.source(partition)
         extent = self._bus.extent(Topic.PROPOSALS, partition)
         committed = self._seat.committed(partition)
+        if committed is not None and committed > extent.next_offset:
+            committed = self._set_back(partition, committed, extent)
         # Tables know up to where they are decided, so beginning too early is harmless; what was lost, they notice.
-        feed = Feed(source, extent, committed)
+        feed = Feed(self._bus, source, extent, committed)
         self._seat.seek(partition, feed.start)
         self._paused.discard(partition)
         self._seat.resume(partition)
@@ -233,6 +237,12 @@ class Committer:
             self._background,
             self._measures,
         )
+
+    def _set_back(self, partition: int, committed: int, extent: Extent) -> int:
+        """The log lost its end. It grows over what counts as settled, and whoever began there would pass over new proposals."""
+        _log.warning("log_ends_early", partition=partition, committed=committed, end=extent.next_offset)
+        self._seat.publish(partition, (), (), extent.first)
+        return extent.first
 
     def _set_flow(self, partition: int, lane: Lane) -> None:
         """Take nothing more in while there is no room, or the bus doesn't take what there is to say about what came before."""

@@ -1,16 +1,16 @@
-"""The log that a partition's tables are fed from, as far as its holder knows it."""
+"""The log that a partition's tables are fed from, as it was when its holder took it."""
 
-from headgate_bus.interface import Extent
+from headgate_bus.interface import Bus, Extent
 from headgate_schemas.sources import Source
 
 
 class Feed:
     """Kept by the lane that reads the partition; tables are checked against it when they are loaded."""
 
-    def __init__(self, source: Source, extent: Extent, committed: int | None) -> None:
+    def __init__(self, bus: Bus, source: Source, extent: Extent, committed: int | None) -> None:
+        self.bus = bus
         self.source = source
         self.extent = extent
-        """From where it began when it was taken, to what was read of it since."""
         self.committed = committed
         """Up to where it was settled when it was taken."""
         is_there = committed is not None and extent.first <= committed <= extent.next_offset
@@ -18,8 +18,3 @@ class Feed:
         """Where reading begins: what lies before was announced, or is gone."""
         self.announced = self.start
         """Up to where everything is decided and announced."""
-
-    def reached(self, next_offset: int) -> None:
-        """More was read."""
-        if next_offset > self.extent.next_offset:
-            self.extent = Extent(self.extent.first, next_offset)

@@ -24,11 +24,11 @@ def way_on(uri: str) -> str:
 
 
 def refusal(uri: str, memory: TableMemory, source: Source, extent: Extent, committed: int | None) -> str | None:
-    """Why proposals from `source` can't be decided for this table; None when they can.
+    """Why proposals from `source` can't be decided for this table; None when they can, as far as its beginning tells.
 
-    `committed` is the offset up to which the group has settled everything, for whatever table.
+    `committed` is the offset up to which the group has settled everything, for whatever table. Whether the log's end is the
+    one that the table knows, `tail` finds out.
     """
-    position = memory.position(source)
     if memory.source is not None and memory.source != source:
         if memory.source.cluster == source.cluster and memory.source.topic == source.topic:
             return (
@@ -36,12 +36,7 @@ def refusal(uri: str, memory: TableMemory, source: Source, extent: Extent, commi
                 f"been added to the topic"
             )
         return f"{uri} is fed from {memory.source}, which is not this bus ({source})"
-    reached = max((offset for offset in (position, committed) if offset is not None), default=None)
-    if position is not None and position > extent.next_offset:
-        return (
-            f"{uri} has decided proposals up to offset {position}, but {source} ends at {extent.next_offset}: it was "
-            f"truncated or restored from a copy"
-        )
+    reached = max((offset for offset in (memory.position(source), committed) if offset is not None), default=None)
     if reached is not None and reached < extent.first:
         return (
             f"{uri} has decided proposals up to offset {reached}, but {source} begins at {extent.first}: proposals in between "

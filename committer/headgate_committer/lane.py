@@ -39,7 +39,7 @@ _log = get_logger("headgate.committer")
 
 _STATE_LOOK_S = 0.05
 """How often it is looked whether a state is done that another waits for."""
-_MAY_PASS = (StoreError, OutcomeUnknown, CommitConflict)
+_MAY_PASS = (BusUnavailable, StoreError, OutcomeUnknown, CommitConflict)
 
 
 class Lane:
@@ -102,7 +102,6 @@ class Lane:
                 self._announcements.set_aside(taken)
             else:
                 self._queue(taken, now_s)
-        self.feed.reached(self._next)
 
     def _queue(self, item: Undecided, now_s: float) -> None:
         uri = item.proposal.table
@@ -314,8 +313,7 @@ class Lane:
         offset = self.committable()
         # While a table is refused, the committed offset is evidence: moved on, it would hide what was lost.
         is_refused = any(queue.is_refused for queue in self._active.values())
-        # Nor does it ever go back, should the log end before it.
-        moves = not is_refused and offset > max(self.feed.announced, self.feed.committed or 0)
+        moves = not is_refused and offset > self.feed.announced
         if (self._announcements.is_empty and not moves) or self._ambient.monotonic_s() < self._announcements.ready_at_s:
             return False
         if not self._announcements.publish(seat, offset if moves else None):

@@ -4,7 +4,7 @@ The protocol is told in docs/decisions/0013-milvus-through-the-committer.md. Wha
 `manifest_grouping`'s; reading and writing versions with their records is the table room's.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
@@ -42,7 +42,7 @@ from headgate_table.milvus.file_changes import file_counts
 from headgate_table.milvus.limits import MAX_VERSION
 from headgate_table.milvus.manifest import Manifest
 from headgate_table.milvus.paths import Base
-from headgate_table.milvus.recorded_log import RecordedLog, recover_memory
+from headgate_table.milvus.recorded_log import RecordedLog, records_from, recover_memory
 from headgate_table.milvus.recorded_writer import SpokenFor, write_recorded
 from headgate_table.store.interface import Store
 
@@ -157,6 +157,10 @@ class ManifestLog:
                 commits.append(record_event(self.recorded.uri, record))
             record = next(ancestors, None)
         return Earlier(told, commits[::-1])
+
+    def records(self) -> Iterator[CommitRecord | None]:
+        record = self._known().record
+        return iter(()) if record is None else records_from(self.recorded, record)
 
     def follow(self, source: Source) -> Earlier:
         held = self._known()

@@ -9,6 +9,8 @@ from headgate_bus.interface import Bus, Topic
 from headgate_committer.committer import DEFAULT_GROUP
 from headgate_committer.rebind_manifests import bind_manifests
 from headgate_committer.rebind_offer import Offer, RebindReport
+from headgate_committer.table_log import records_from
+from headgate_committer.tail import lost_tail
 from headgate_schemas.ambient import Ambient
 from headgate_table.errors import CommitConflict, TableNotFound
 from headgate_table.indextables.log_reader import LogReader
@@ -40,7 +42,7 @@ def rebind(
     offer = Offer(source, bus.extent(Topic.PROPOSALS, source.partition), bus.committed(group, source.partition))
     for _ in range(_ATTEMPTS):
         try:
-            return _attempt(reader, ambient, options_for, offer)
+            return _attempt(bus, reader, ambient, options_for, offer)
         except NumberTaken:
             continue
     raise CommitConflict(
@@ -50,16 +52,24 @@ def rebind(
 
 
 def _attempt(
-    reader: LogReader, ambient: Ambient, options_for: Callable[[Mapping[str, str]], TableOptions], offer: Offer
+    bus: Bus,
+    reader: LogReader,
+    ambient: Ambient,
+    options_for: Callable[[Mapping[str, str]], TableOptions],
+    offer: Offer,
 ) -> RebindReport:
     try:
-        return _bound(reader, ambient, options_for, offer)
+        return _bound(bus, reader, ambient, options_for, offer)
     except TableNotFound:
-        return bind_manifests(reader.store, ambient, memory_limits(options_for({})), offer)
+        return bind_manifests(bus, reader.store, ambient, memory_limits(options_for({})), offer)
 
 
 def _bound(
-    reader: LogReader, ambient: Ambient, options_for: Callable[[Mapping[str, str]], TableOptions], offer: Offer
+    bus: Bus,
+    reader: LogReader,
+    ambient: Ambient,
+    options_for: Callable[[Mapping[str, str]], TableOptions],
+    offer: Offer,
 ) -> RebindReport:
     uri = reader.store.uri
     log = reader.latest()
@@ -67,7 +77,8 @@ def _bound(
     metadata = reader.metadata(log)
     options = options_for(metadata.configuration)
     memory = recover(reader, log, options)
-    found = offer.to(uri, memory)
+    lost = lost_tail(uri, bus, offer.source, memory.position(offer.source), records_from(reader, log.version))
+    found = offer.to(uri, memory, lost=lost)
     if isinstance(found, RebindReport):
         return found
     body = version_body(

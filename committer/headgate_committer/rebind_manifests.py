@@ -1,6 +1,8 @@
 """Binding a Milvus table to the log that feeds it: a version with an unchanged manifest, whose record says so."""
 
+from headgate_bus.interface import Bus
 from headgate_committer.rebind_offer import Offer, RebindReport
+from headgate_committer.tail import lost_tail
 from headgate_schemas.ambient import Ambient
 from headgate_table.errors import CorruptTable, TableNotFound
 from headgate_table.indextables.commit_info import record_of
@@ -8,12 +10,12 @@ from headgate_table.indextables.memory import MemoryLimits
 from headgate_table.indextables.memory_text import format_memory
 from headgate_table.milvus.commit_records import FileCounts, ManifestId, VersionRecord, commit_body, digest_of
 from headgate_table.milvus.encoding import encode_manifest
-from headgate_table.milvus.recorded_log import RecordedLog, always, recover_memory
+from headgate_table.milvus.recorded_log import RecordedLog, always, records_from, recover_memory
 from headgate_table.milvus.recorded_writer import write_recorded
 from headgate_table.store.interface import Store
 
 
-def bind_manifests(store: Store, ambient: Ambient, limits: MemoryLimits, offer: Offer) -> RebindReport:
+def bind_manifests(bus: Bus, store: Store, ambient: Ambient, limits: MemoryLimits, offer: Offer) -> RebindReport:
     """One attempt. Raises `NumberTaken`, and `TableNotFound` where there is no Milvus table either.
 
     A record whose manifests are gone counts as committed from here on: whoever rebinds has looked.
@@ -29,7 +31,8 @@ def bind_manifests(store: Store, ambient: Ambient, limits: MemoryLimits, offer: 
         raise TableNotFound(f"there is no table at {store.uri}: neither a log of versions nor Milvus manifests")
     newest = standing.record
     memory, _ = recover_memory(log, newest, limits)
-    found = offer.to(store.uri, memory, broken=broken)
+    lost = lost_tail(store.uri, bus, offer.source, memory.position(offer.source), records_from(log, newest))
+    found = offer.to(store.uri, memory, lost=lost, broken=broken)
     if isinstance(found, RebindReport):
         return found
     manifest = standing.manifest

@@ -38,12 +38,17 @@ class Offer:
     extent: Extent
     committed: int | None
 
-    def to(self, uri: str, memory: TableMemory, *, broken: str | None = None) -> "Binding | RebindReport":
-        """How this table is to be bound; a report where that isn't needed. `broken` is another reason why it is."""
+    def to(
+        self, uri: str, memory: TableMemory, *, lost: str | None, broken: str | None = None
+    ) -> "Binding | RebindReport":
+        """How this table is to be bound; a report where that isn't needed.
+
+        `lost` is why the end of the log isn't the one that the table knows, if it isn't; `broken` another reason to bind it.
+        """
         before = memory.source
         known = memory.position(self.source)
         position_before = None if before is None else memory.position(before)
-        reason = refusal(uri, memory, self.source, self.extent, self.committed) or broken
+        reason = refusal(uri, memory, self.source, self.extent, self.committed) or lost or broken
         if reason is None:
             said = (
                 f"{uri} is fed from {self.source} already"
@@ -51,7 +56,7 @@ class Offer:
                 else f"{uri} was not fed from any bus before"
             )
             return RebindReport(uri, None, self.source, known, before, position_before, f"{said}: nothing to do")
-        is_there = known is not None and self.extent.first <= known <= self.extent.next_offset
+        is_there = lost is None and known is not None and self.extent.first <= known <= self.extent.next_offset
         position = known if known is not None and is_there else self.extent.first
         epoch = 1 if memory.term is None else memory.term.epoch + 1
         return Binding(uri, self.source, position, before, position_before, reason, epoch)

@@ -5,7 +5,7 @@ One thread at a time works on a table. What becomes of a version is what the sto
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from typing import assert_never
+from typing import NoReturn, assert_never
 
 from headgate_bus.claims import open_claim
 from headgate_bus.errors import ClaimFault, ClaimRefused
@@ -21,6 +21,7 @@ from headgate_committer.intake import Undecidable, Undecided
 from headgate_committer.limits import CommitterLimits
 from headgate_committer.manifest_log import ManifestLog
 from headgate_committer.sorting import sort_out
+from headgate_committer.tail import lost_tail
 from headgate_committer.version_log import FirstVersionDraft, VersionLog
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.events import CommitEvent
@@ -185,18 +186,31 @@ class TableCommitter:
     def _check_feed(self) -> None:
         """Whether this log may be fed from our bus, and what has to be announced again."""
         feed = self._feed
-        reason = refusal(self.uri, self._log.memory, feed.source, feed.extent, feed.committed)
-        if reason is not None:
-            self._log.forget()
-            raise TableHeld(f"{reason}. {way_on(self.uri)}")
         try:
-            earlier = self._log.announced_since(feed.source, feed.announced)
+            reason = refusal(self.uri, self._log.memory, feed.source, feed.extent, feed.committed) or self._lost_tail()
+            if reason is None:
+                earlier = self._log.announced_since(feed.source, feed.announced)
+                self._told = self._unanswered(earlier.told)
+                self._commits += earlier.commits
         except BaseException:
             # Loaded is what was asked this, too: a log that is loaded is never asked again.
             self._log.forget()
             raise
-        self._told = self._unanswered(earlier.told)
-        self._commits += earlier.commits
+        if reason is not None:
+            self._hold(reason)
+
+    def _lost_tail(self) -> str | None:
+        """Looked for where the table is ahead of what was settled when the lane began: somebody crashed, or something is lost."""
+        feed = self._feed
+        position = self._log.memory.position(feed.source)
+        if position is None or position <= feed.start:
+            return None
+        return lost_tail(self.uri, feed.bus, feed.source, position, self._log.records())
+
+    def _hold(self, reason: str) -> NoReturn:
+        """Until an operator has looked. What is there by then is read anew."""
+        self._log.forget()
+        raise TableHeld(f"{reason}. {way_on(self.uri)}")
 
     def _follow(self) -> bool:
         """Take in what others wrote; what an earlier holder of the partition decided is told to its authors.
@@ -212,10 +226,7 @@ class TableCommitter:
         self._told |= self._unanswered(earlier.told)
         source = self._log.memory.source
         if source is not None and source != self._feed.source:
-            self._log.forget()
-            raise TableHeld(
-                f"{self.uri} was bound to {source} meanwhile; this bus is {self._feed.source}. {way_on(self.uri)}"
-            )
+            self._hold(f"{self.uri} was bound to {source} meanwhile; this bus is {self._feed.source}")
         return True
 
     def _is_based_anew(self) -> bool:

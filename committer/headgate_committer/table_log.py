@@ -3,7 +3,7 @@
 Follows the log when others write to it; deciding and writing are `table_committer`'s.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from headgate_committer.commit_events import event_of, receipts_of
@@ -226,6 +226,15 @@ class TableLog:
 
     def _check_term(self, memory: TableMemory) -> None:
         check_term(self.uri, memory.term, self._claimed or (None if self._held is None else self._held.term))
+
+
+def records_from(reader: LogReader, newest: int) -> Iterator[CommitRecord | None]:
+    """What versions say of themselves, from the newest on back to the first that has no file; None of foreign ones."""
+    for version in range(newest, -1, -1):
+        actions = reader.actions_or_none(version)
+        if actions is None:
+            return
+        yield commit_record(actions)
 
 
 def commit_event(uri: str, version: int, actions: Sequence[Action], record: CommitRecord) -> CommitEvent:

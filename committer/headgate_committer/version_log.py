@@ -3,7 +3,7 @@
 What is known of it is `table_log`'s, states are `states`', what a group of proposals does is `grouping`'s.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
@@ -15,7 +15,7 @@ from headgate_committer.grouping import Asked, GroupPlan, Item, commits_alone, p
 from headgate_committer.intake import Undecidable
 from headgate_committer.sorting import Forgotten, Known, New
 from headgate_committer.states import StateKeeper
-from headgate_committer.table_log import Held, TableLog, commit_event
+from headgate_committer.table_log import Held, TableLog, commit_event, records_from
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.events import CommitEvent
@@ -84,6 +84,9 @@ class VersionLog:
 
     def announced_since(self, source: Source, committed: int) -> Earlier:
         return Earlier(*self.table.announced_since(source, committed))
+
+    def records(self) -> Iterator[CommitRecord | None]:
+        return records_from(self.table.reader, self._held().log.version)
 
     def follow(self, source: Source) -> Earlier:
         held, base = self._held(), self.base

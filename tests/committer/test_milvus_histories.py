@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from headgate_bus.interface import Topic
-from headgate_committer.committer import Committer
+from headgate_committer.committer import DEFAULT_GROUP, Committer
 from headgate_committer.errors import Overtaken
 from headgate_committer.limits import CommitterLimits
 from headgate_committer.rebind import rebind
@@ -548,6 +548,21 @@ def test_a_topic_made_anew_is_refused_until_the_table_is_rebound() -> None:
     _steps(rig, second)
     assert rig.receipts() == {fresh: Committed(3, fresh), kept.id: Duplicate(1, kept.id)}
     assert _files(rig) == ["a", "b"]
+
+
+def test_a_file_that_was_restored_from_a_copy_is_refused_until_the_table_is_rebound() -> None:
+    rig = _rig("a", "b")
+    rig.bus.cluster.lose_tail(Topic.PROPOSALS, 0, 1)
+    rig.bus.cluster.group(DEFAULT_GROUP).committed[0] = 1
+    fresh = [rig.propose(merge(adding(name))) for name in ("c", "d")]
+    committer = rig.committer("second")
+    _steps(rig, committer)
+    assert "holds something else" in committer.refused[TABLE]
+    assert (rig.receipts(), rig.dead_letters()) == ({}, [])
+    assert _rebind(rig) == 3
+    _steps(rig, committer)
+    assert rig.receipts() == {proposal: Committed(4, proposal) for proposal in fresh}
+    assert _files(rig) == ["a", "b", "c", "d"]
 
 
 def test_a_rebind_that_is_not_needed_writes_nothing() -> None:

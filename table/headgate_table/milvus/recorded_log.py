@@ -267,6 +267,13 @@ class Standing:
     """None where nothing is new."""
 
 
+def records_from(log: RecordedLog, newest: VersionRecord) -> Iterator[CommitRecord | None]:
+    """What versions say of themselves, from the newest on back, as far as their records are kept; None of foreign ones."""
+    yield newest.commit
+    for record in log.ancestors(newest):
+        yield record.commit
+
+
 def recover_memory(log: RecordedLog, newest: VersionRecord, limits: MemoryLimits) -> tuple[TableMemory, int]:
     """What the table remembers at this version, and the oldest version from which on the manifest hasn't changed.
 

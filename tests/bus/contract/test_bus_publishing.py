@@ -84,6 +84,15 @@ def test_the_next_holder_starts_at_the_committed_offset(rig: Rig, bus: Bus) -> N
     assert bodies(poll_until(successor, 2)) == ["c", "d"]
 
 
+def test_the_committed_offset_goes_back_where_the_log_ends_before_it(rig: Rig, bus: Bus) -> None:
+    bus.append(PROPOSALS, messages(*"abc", key=key_in(bus, 0)))
+    rig.settled(GROUP, 0, 9)
+    seat = holding(bus.seat(GROUP))
+    assert seat.committed(0) == 9
+    seat.publish(0, [], [], 1)
+    assert (seat.committed(0), bus.committed(GROUP, 0)) == (1, 1)
+
+
 def test_of_a_publish_that_is_refused_nothing_happens(bus: Bus) -> None:
     bus.append(PROPOSALS, messages(*"abc", key=key_in(bus, 0)))
     seat = seat_at(bus)

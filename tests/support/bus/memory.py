@@ -46,6 +46,10 @@ class _Partition:
         self.first = max(self.first, min(before, self.next_offset))
         del self.records[: self.index(self.first)]
 
+    def lose_tail(self, end: int) -> None:
+        self.next_offset = max(self.first, min(end, self.next_offset))
+        del self.records[self.index(self.next_offset) :]
+
 
 @dataclass(slots=True)
 class _Group:
@@ -101,6 +105,13 @@ class MemoryCluster:
         """Lose what is below an offset, settled or not, as a broker with a wrong retention does."""
         with self.lock:
             self.partition(topic, partition).trim(before)
+
+    def lose_tail(self, topic: Topic, partition: int, end: int) -> None:
+        """Lose what was appended from an offset on, as a broker does that was elected without it. What groups have settled, no
+        broker forgets.
+        """
+        with self.lock:
+            self.partition(topic, partition).lose_tail(end)
 
     def check_available(self) -> None:
         if not self.available:
@@ -377,10 +388,11 @@ class MemorySeat:
                     " hasn't given it to this one; nothing was published. Stop what was being done for it"
                 )
             before = self._group.committed.get(partition, 0)
-            if next_offset is not None and not before <= next_offset <= log.next_offset:
+            end = log.next_offset
+            if next_offset is not None and (next_offset > end or next_offset < before <= end):
                 raise BusError(
                     f"group {self._name} can't commit offset {next_offset} of partition {partition}: it lies outside of"
-                    f" {before} to {log.next_offset}; nothing was published"
+                    f" {before} to {end}; nothing was published"
                 )
             for topic, messages in ((Topic.EVENTS, events), (Topic.DEAD_LETTERS, dead_letters)):
                 cluster.mark(topic, cluster.append(topic, messages))

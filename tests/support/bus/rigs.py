@@ -38,6 +38,10 @@ class Rig(Protocol):
         """Let go of events below an offset, as retention does, whoever has read them."""
         ...
 
+    def settled(self, group: str, partition: int, offset: int) -> None:
+        """Let the group, which nobody is in, have settled so much, whatever the log holds."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -72,6 +76,9 @@ class MemoryRig(OpenedRig):
     def lose_events(self, partition: int, before: int) -> None:
         self.memory.cluster.truncate(Topic.EVENTS, partition, before)
 
+    def settled(self, group: str, partition: int, offset: int) -> None:
+        self.memory.cluster.group(group).committed[partition] = offset
+
 
 class SqliteRig(OpenedRig):
     def __init__(self, folder: Path) -> None:
@@ -92,6 +99,10 @@ class SqliteRig(OpenedRig):
                 "UPDATE partitions SET first = ? WHERE topic = ? AND partition = ?",
                 (before, Topic.EVENTS.value, partition),
             )
+
+    def settled(self, group: str, partition: int, offset: int) -> None:
+        with closing(sqlite3.connect(self._path)) as connection, connection:
+            connection.execute("INSERT INTO settled VALUES (?, ?, ?)", (group, partition, offset))
 
 
 class KafkaRig(OpenedRig):
@@ -116,6 +127,20 @@ class KafkaRig(OpenedRig):
             admin.delete_records({TopicPartition(address.topic(Topic.EVENTS), partition): before})
         finally:
             admin.close()
+
+    def settled(self, group: str, partition: int, offset: int) -> None:
+        from kafka import OffsetAndMetadata, TopicPartition
+
+        from headgate_bus.kafka_address import parse_kafka_address
+        from headgate_bus.kafka_clients import new_consumer
+
+        address = parse_kafka_address(self.bus.address)
+        consumer = new_consumer(address, address.group(group))
+        try:
+            place = TopicPartition(address.topic(Topic.PROPOSALS), partition)
+            consumer.commit({place: OffsetAndMetadata(offset, "", -1)})
+        finally:
+            consumer.close(autocommit=False)
 
 
 def holding(seat: Seat, partitions: int = PARTITIONS) -> Seat:

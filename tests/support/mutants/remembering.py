@@ -6,6 +6,7 @@ _RULES = "tests/simulation/test_rule_"
 _MEMORY = "table/headgate_table/indextables/memory.py"
 _READER = "table/headgate_table/indextables/memory_reader.py"
 _GUARDS = "committer/headgate_committer/guards.py"
+_TAIL = "committer/headgate_committer/tail.py"
 _MEMORY_TESTS = "tests/table/coordination/test_table_memory.py"
 
 MUTANTS = (
@@ -139,10 +140,28 @@ MUTANTS = (
         "log-that-ends-too-early-believed",
         Rule.SOURCES,
         "A bus that was restored from a copy is believed.",
-        _GUARDS,
-        "    if position is not None and position > extent.next_offset:\n",
-        "    if position is not None and position > extent.next_offset + 1_000_000:\n",
+        _TAIL,
+        "    if position > extent.next_offset:\n",
+        "    if position > extent.next_offset + 1_000_000:\n",
         ("tests/committer/test_guards.py",),
+    ),
+    Mutant(
+        "log-that-has-grown-again-believed",
+        Rule.SOURCES,
+        "A bus that lost its end is believed as soon as it is as long as before.",
+        _TAIL,
+        "    if record is not None and _proposal_id(record) == last.proposal_id:\n",
+        "    if record is not None:\n",
+        (f"{_RULES}06_sources.py",),
+    ),
+    Mutant(
+        "begun-behind-a-lost-end",
+        Rule.SOURCES,
+        "Where the log ends before the committed offset, that counts again once the log has grown over it.",
+        "committer/headgate_committer/committer.py",
+        "        if committed is not None and committed > extent.next_offset:\n",
+        "        if committed is not None and committed > extent.next_offset + 1_000_000:\n",
+        (f"{_RULES}06_sources.py",),
     ),
     Mutant(
         "settled-proposals-kept-for-ever",

@@ -211,6 +211,15 @@ class World:
         self.cluster.witness = _BusWitness(self.scheduler, self.receipts)
         self._checked_offset = 0
 
+    def lose_tail(self, end: int) -> None:
+        """The broker loses what was proposed from an offset on, and hands the same offsets out again."""
+        self.cluster.lose_tail(Topic.PROPOSALS, 0, end)
+        for offset in [offset for offset in self.receipts.proposals if offset >= end]:
+            del self.receipts.proposals[offset], self.receipts.records[offset]
+        for model in self.models.values():
+            model.newest_offset = {place: min(offset, end - 1) for place, offset in model.newest_offset.items()}
+        self._checked_offset = 0
+
     def _new_cluster(self) -> WitnessedCluster:
         cluster = WitnessedCluster(self.clock, 1, lambda: self.scheduler.send(self.news))
         cluster.prepare()

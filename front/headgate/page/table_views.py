@@ -7,6 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate_table.totals import as_total, exact, total_of
+
 MAX_PARTITIONS = 30
 PAGE_FILES = 50
 
@@ -31,8 +33,8 @@ class VersionView:
         return {
             "version": self.version,
             "files": self.files.num_rows,
-            "bytes": _sum(self.files.column("size")),
-            "records": None if counts.null_count else _sum(counts),
+            "bytes": total_of(self.files.column("size")),
+            "records": None if counts.null_count else total_of(counts),
             "columns": list(self.partition_columns),
         }
 
@@ -41,13 +43,18 @@ class VersionView:
         keys = _keys(self.partition_columns)
         if not keys:
             return {"count": 0, "heaviest": []}
-        grouped = self.files.group_by(keys).aggregate([("size", "sum"), ("path", "count")])
+        sized = self.files.set_column(self.files.column_names.index("size"), "size", exact(self.files.column("size")))
+        grouped = sized.group_by(keys).aggregate([("size", "sum"), ("path", "count")])
         order = pc.sort_indices(grouped, [("size_sum", "descending"), *((key, "ascending") for key in keys)])
         heaviest = grouped.take(order[:MAX_PARTITIONS]).to_pylist()
         return {
             "count": grouped.num_rows,
             "heaviest": [
-                {"values": [row[key] for key in keys], "bytes": row["size_sum"] or 0, "files": row["path_count"]}
+                {
+                    "values": [row[key] for key in keys],
+                    "bytes": as_total(int(row["size_sum"] or 0)),
+                    "files": row["path_count"],
+                }
                 for row in heaviest
             ],
         }
@@ -82,7 +89,3 @@ def version_view(version: int, partition_columns: Sequence[str], files: pa.Table
 def _keys(partition_columns: Sequence[str]) -> list[str]:
     """A table may call a partition column `path`, too."""
     return [f"p{place}" for place in range(len(partition_columns))]
-
-
-def _sum(column: pa.ChunkedArray) -> int:
-    return pc.sum(column).as_py() or 0

@@ -27,6 +27,7 @@ from headgate_table.indextables.replay import Delta
 from headgate_table.indextables.resolve import Base, BaseKind, ReadPlan
 from headgate_table.indextables.state_writer import StateWriter, with_registry
 from headgate_table.store.interface import AlreadyExists, Created, Unknown
+from headgate_table.totals import as_total
 
 LAST_JSON_PROTOCOL = 3
 """Version 4 means Avro states, which readers of before refuse; a checkpoint needs nothing of it."""
@@ -80,7 +81,7 @@ class CheckpointWriter:
                 log.version,
                 num_actions=len(written.actions),
                 num_files=len(adds),
-                total_bytes=sum(add.size for add in adds),
+                total_bytes=as_total(sum(add.size for add in adds)),
                 created_time=created_time,
                 checkpoint_id=written.checkpoint_id,
                 parts=written.parts,

@@ -17,6 +17,7 @@ from headgate_table.indextables.options import TableOptions
 from headgate_table.indextables.resolve import Base, BaseKind
 from headgate_table.indextables.skips import skips
 from headgate_table.store.interface import Store
+from headgate_table.totals import total_of
 
 OK = "OK"
 NO_CHECKPOINT = "No checkpoint found"
@@ -119,7 +120,7 @@ def _described(reader: LogReader, log: LoadedLog, options: TableOptions, now_ms:
         num_manifests=len(state.manifests) if state is not None else 0,
         num_tombstones=len(state.tombstones) if state is not None else 0,
         tombstone_ratio=len(state.tombstones) / listed if state is not None and listed else 0.0,
-        total_bytes=pc.sum(entries.column("size")).as_py() or 0,
+        total_bytes=total_of(entries.column("size")),
         needs_compaction=state is not None and compaction_due(state, options) is not None,
         status=NO_CHECKPOINT if log.plan.base.kind is BaseKind.NOTHING else OK,
         created_at=state.created_at if state is not None else None,

@@ -12,6 +12,7 @@ from headgate_schemas.partition_text import covering
 from headgate_schemas.predicates import Predicate, columns
 from headgate_schemas.table_schema import column_kinds
 from headgate_table.indextables.log_reader import LogReader
+from headgate_table.totals import as_total
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ def _report(reader: LogReader, metadata: Metadata, version: int, where: str, pre
         status="success",
         partitions_dropped=len(partitions),
         splits_removed=len(removes),
-        total_size_bytes=sum(remove.size or 0 for remove in removes),
+        total_size_bytes=as_total(sum(remove.size or 0 for remove in removes)),
         message=f"dropped {len(partitions)} partitions with {len(removes)} files in version {version}",
     )
 

@@ -14,6 +14,7 @@ from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.names import carried_path
 from headgate_table.indextables.state_manifest import StateManifest
 from headgate_table.indextables.travel import Timeline
+from headgate_table.totals import as_total
 
 Source = Literal["version file", "state", "checkpoint", "manifest"]
 """The last is that of Milvus tables, which have nothing else."""
@@ -86,8 +87,8 @@ def _of_actions(version: int, actions: Sequence[Action], time_ms: int) -> Histor
         removes=len(removes),
         proposals=_proposals(info),
         source="version file",
-        added_bytes=sum(add.size for add in adds),
-        removed_bytes=None if None in sizes else sum(size for size in sizes if size is not None),
+        added_bytes=as_total(sum(add.size for add in adds)),
+        removed_bytes=None if None in sizes else as_total(sum(size for size in sizes if size is not None)),
         net_files=len(adds) - len(removes),
     )
 
@@ -124,7 +125,7 @@ def _of_state(reader: LogReader, listing: LogListing, state: StateManifest) -> H
     adds = sum(info.num_entries for path, info in new.items() if path not in old)
     removes = len(set(state.tombstones) - set(before.tombstones))
     # Writers disagree on whether removed bytes leave the total at once (docs/format.md, section 2.2).
-    added_bytes = state.total_bytes - before.total_bytes if removes == 0 else None
+    added_bytes = as_total(state.total_bytes - before.total_bytes) if removes == 0 else None
     return replace(
         entry, adds=adds, removes=removes, added_bytes=added_bytes, removed_bytes=0 if removes == 0 else None
     )

@@ -18,6 +18,7 @@ from headgate_table.indextables.bounds import compute_partition_bounds
 from headgate_table.indextables.names import log_key, manifest_path
 from headgate_table.indextables.options import TableOptions
 from headgate_table.store.interface import Store
+from headgate_table.totals import total_of
 
 _SCHEMA_A = tuple(field for field in ENTRY_FIELDS if field.in_schema_a)
 _ONLY_B = tuple(field.column for field in ENTRY_FIELDS if not field.in_schema_a)
@@ -70,7 +71,7 @@ def describe_manifest(path: str, entries: pa.Table, metadata: Metadata) -> NewMa
         num_entries=entries.num_rows,
         min_added_at_version=versions["min"] or 0,
         max_added_at_version=versions["max"] or 0,
-        total_bytes=pc.sum(entries.column("size")).as_py() or 0,
+        total_bytes=total_of(entries.column("size")),
         partition_bounds=None
         if bounds is None
         else {column: (bound.min, bound.max) for column, bound in bounds.items()},

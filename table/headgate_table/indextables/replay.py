@@ -14,6 +14,7 @@ from headgate_schemas.actions import (
     UnknownAction,
 )
 from headgate_schemas.doc_mapping import split_registry
+from headgate_schemas.tolerant_json import INT64
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +85,11 @@ def _over(earlier: Metadata | None, later: Metadata) -> Metadata:
 
 
 def commit_time(actions: Iterable[Action]) -> int | None:
-    """When a version was committed, where its `commitInfo` says so."""
+    """When a version was committed, where its `commitInfo` says so: in a number that entries and states can hold."""
     for action in actions:
         if isinstance(action, CommitInfo):
             value = action.body.get("timestamp")
-            return value if isinstance(value, int) else None
+            return value if type(value) is int and value in INT64 else None
     return None
 
 

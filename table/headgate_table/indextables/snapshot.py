@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from headgate_schemas.actions import Metadata, Protocol
 from headgate_schemas.column_kinds import kinds_of
@@ -20,6 +19,7 @@ from headgate_table.indextables.resources import process_resources
 from headgate_table.indextables.same_version import same_version
 from headgate_table.indextables.scan import scan_files
 from headgate_table.store.interface import Store
+from headgate_table.totals import total_of
 
 DEFAULT_COLUMNS: tuple[str, ...] = tuple(
     column
@@ -86,14 +86,13 @@ class Snapshot:
 
     @property
     def total_bytes(self) -> int:
-        total: int = pc.sum(self._entries(("path", "size")).column("size")).as_py() or 0
-        return total
+        return total_of(self._entries(("path", "size")).column("size"))
 
     @property
     def num_records(self) -> int | None:
         """The number of rows, or None when a file doesn't say how many it has."""
         counts = self._entries(("path", "num_records")).column("num_records")
-        return None if counts.null_count else (pc.sum(counts).as_py() or 0)
+        return None if counts.null_count else total_of(counts)
 
     @property
     def statistics(self) -> ReadStatistics:

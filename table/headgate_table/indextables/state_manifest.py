@@ -12,6 +12,7 @@ from headgate_schemas.action_json import format_action, parse_action
 from headgate_schemas.actions import MAX_PROTOCOL_VERSION, Metadata
 from headgate_schemas.avro_schemas import schema_text
 from headgate_schemas.errors import MalformedAction
+from headgate_schemas.tolerant_json import INT64
 from headgate_table.avro.container import block_bytes, header_bytes, parse_container
 from headgate_table.avro.records import read_records
 from headgate_table.errors import CorruptTable, UnsupportedTable
@@ -70,11 +71,11 @@ def decode_legacy_state(data: bytes, name: str) -> StateManifest:
         raise CorruptTable(f"{name} takes {len(data)} bytes; more than {MAX_JSON_BYTES} are refused")
     try:
         body = json.loads(data)
-        version = int(body["version"])
+        version = _long(body["version"])
         manifests = tuple(
             ManifestInfo(
                 path=str(item["path"]),
-                num_entries=int(item["fileCount"]),
+                num_entries=_long(item["fileCount"]),
                 partition_bounds=_legacy_bounds(item.get("partitionBounds")),
             )
             for item in body["manifests"]
@@ -83,8 +84,8 @@ def decode_legacy_state(data: bytes, name: str) -> StateManifest:
         return _checked(
             StateManifest(
                 version=version,
-                created_at=int(body.get("createdTime") or 0),
-                num_files=int(body.get("totalFileCount") or 0),
+                created_at=_long(body.get("createdTime") or 0),
+                num_files=_long(body.get("totalFileCount") or 0),
                 total_bytes=0,
                 manifests=manifests,
                 schema_registry=_text_map(body.get("schemaRegistry")),
@@ -212,6 +213,13 @@ def _text_or_none(value: Any) -> str | None:
 
 def _text_map(value: Any) -> dict[str, str]:
     return {str(key): str(item) for key, item in (value or {}).items() if item is not None}
+
+
+def _long(value: Any) -> int:
+    number = int(value)
+    if number not in INT64:
+        raise ValueError(f"{str(number)[:40]} is no long")
+    return number
 
 
 def _legacy_bounds(value: Any) -> dict[str, Bounds] | None:

@@ -32,6 +32,7 @@ from headgate_table.indextables.state_manifest import ManifestInfo, StateManifes
 from headgate_table.indextables.swap import apply_swap, manifest_info
 from headgate_table.store.backoff import trying_again
 from headgate_table.store.interface import AlreadyExists, Created, Unknown
+from headgate_table.totals import as_total, exact_sum
 
 _log = get_logger("headgate.state")
 
@@ -218,12 +219,12 @@ class StateWriter:
             registry |= named
         manifests.extend(self._new_manifests(added, metadata))
         num_files += added.num_rows
-        total_bytes += pc.sum(added.column("size")).as_py() or 0
+        total_bytes += exact_sum(added.column("size"))
         return StateManifest(
             version=log.version,
             created_at=log.time_ms or self._ambient.now_ms(),
-            num_files=max(0, num_files),
-            total_bytes=max(0, total_bytes),
+            num_files=as_total(num_files),
+            total_bytes=as_total(total_bytes),
             manifests=tuple(manifests),
             tombstones=tuple(tombstones),
             schema_registry=registry,

@@ -19,6 +19,7 @@ from headgate_table.indextables.state_manifest import ManifestInfo, StateManifes
 from headgate_table.indextables.verify_report import Findings, examples
 from headgate_table.store.interface import ObjectInfo
 from headgate_table.store.paths import check_key
+from headgate_table.totals import as_total, exact_sum
 
 _DAMAGED = "restore it, or save what is readable with `headgate table repair`"
 
@@ -51,7 +52,7 @@ class ManifestVerifier:
                 continue
             is_dead = pc.is_in(table.column("path"), value_set=tombstones)
             alive = table.filter(pc.invert(is_dead))
-            total_bytes += pc.sum(alive.column("size")).as_py() or 0
+            total_bytes += exact_sum(alive.column("size"))
             hidden.update(table.column("path").filter(is_dead).to_pylist())
             for path in alive.column("path").to_pylist():
                 if path in live:
@@ -65,7 +66,7 @@ class ManifestVerifier:
             )
         if not complete:
             return None
-        self._totals(state, name, len(live), total_bytes, len(set(state.tombstones) - hidden))
+        self._totals(state, name, len(live), as_total(total_bytes), len(set(state.tombstones) - hidden))
         return live
 
     def _totals(self, state: StateManifest, name: str, files: int, total_bytes: int, idle: int) -> None:

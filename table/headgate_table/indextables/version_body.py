@@ -14,6 +14,7 @@ from headgate_table.indextables.decide import Effect
 from headgate_table.indextables.doc_mappings import deduplicate
 from headgate_table.indextables.options import TableOptions
 from headgate_table.indextables.statistics import limit_columns, truncate_statistics
+from headgate_table.totals import as_total
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +85,8 @@ def version_body(
         operation=_operation(decided),
         added=len(adds),
         removed=len(effect.removes),
-        added_bytes=sum(add.size for add in adds),
-        removed_bytes=sum(remove.size or 0 for remove in effect.removes),
+        added_bytes=as_total(sum(add.size for add in adds)),
+        removed_bytes=as_total(sum(remove.size or 0 for remove in effect.removes)),
     )
     body: dict[str, Any] = {
         "timestamp": time_ms,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from headgate_schemas.milvus import ColumnGroup, ColumnGroupFile
 from headgate_table.milvus.commit_records import FileCounts
 from headgate_table.milvus.manifest import Manifest
+from headgate_table.totals import as_total
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,4 +76,4 @@ def _key(placed: PlacedFile) -> tuple[str, int, int]:
 
 
 def _bytes(files: Sequence[PlacedFile]) -> int:
-    return sum(file.size or 0 for file in files)
+    return as_total(sum(file.size or 0 for file in files))

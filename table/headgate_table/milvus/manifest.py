@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from headgate_schemas.milvus import EMPTY, ColumnGroup, DeltaLog, DeltaLogType, Index, LobFile, Stat
+from headgate_table.totals import as_total
 
 
 class ManifestForm(Enum):
@@ -71,7 +72,7 @@ class Manifest:
         """The sizes that the manifest itself tells: those of data files since version 4, of large values since 5."""
         sizes = (file.properties.get("file_size", "") for group in self.column_groups for file in group.files)
         data = sum(int(size) for size in sizes if size.isascii() and size.isdigit() and len(size) < 20)
-        return data + sum(file.file_size_bytes for file in self.lob_files)
+        return as_total(data + sum(file.file_size_bytes for file in self.lob_files))
 
     @property
     def num_items(self) -> int:

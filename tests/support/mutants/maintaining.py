@@ -40,6 +40,15 @@ MUTANTS = (
         ("tests/committer/test_states.py",),
     ),
     Mutant(
+        "state-total-of-any-size",
+        Rule.STATES,
+        "A state is to say a total that no number of the log can hold, and so there is none.",
+        _STATES,
+        "            total_bytes=as_total(total_bytes),\n",
+        "            total_bytes=max(0, total_bytes),\n",
+        ("tests/committer/test_states.py",),
+    ),
+    Mutant(
         "pointer-goes-back",
         Rule.POINTER,
         "Whoever writes a state last moves the pointer, back as well.",

@@ -255,8 +255,10 @@ def test_every_prefix_of_an_early_json_state_is_refused_by_name() -> None:
         b'{"version":1,"manifests":[],"protocolJson":"[5]"}',
         b'{"version":1,"manifests":[],"schemaRegistry":[5]}',
         b'{"version":1e999,"manifests":[]}',
+        b'{"version":1,"manifests":[],"totalFileCount":%d}' % 2**63,
+        b'{"version":1,"manifests":[{"path":"m","fileCount":%d}]}' % 2**63,
     ],
-    ids=range(9),
+    ids=range(11),
 )
 def test_an_early_json_state_that_makes_no_sense_is_refused(data: bytes) -> None:
     """Break: one of the errors that such JSON provokes is missing from the list in `decode_legacy_state`."""

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate_schemas.milvus import ColumnGroup, ColumnGroupFile, DeltaLog, Index, LobFile, Stat
+from headgate_table.avro.container import varint
 from headgate_table.errors import CorruptTable, UnsupportedTable
 from headgate_table.milvus import Manifest, ManifestForm, decode_manifest, encode_manifest
 from headgate_table.milvus.container_schemas import schema_of
@@ -217,8 +218,20 @@ def test_records_that_take_no_bytes_cost_no_time() -> None:
     for depth in range(30):
         fields = [{"name": "one", "type": schema}, {"name": "two", "type": f"r{depth - 1}" if depth else "null"}]
         schema = {"type": "record", "name": f"r{depth}", "fields": fields}
-    with pytest.raises(CorruptTable, match=f"more than {MAX_ITEMS}"):
+    with pytest.raises(CorruptTable, match="more than 10000 fields"):
         decode_manifest(_raw_container(json.dumps(schema).encode(), b"\x00" * 4), "m")
+
+
+def test_fields_that_take_no_bytes_count_as_items() -> None:
+    """Break: `_record` charges nothing, or one for all fields."""
+    nulls = [{"name": f"n{number}", "type": "null"} for number in range(9_000)]
+    item = {"type": "record", "name": "item", "fields": [{"name": "one", "type": "long"}, *nulls]}
+    many = {"name": "many", "type": {"type": "array", "items": item}}
+    schema = {"type": "record", "name": "Manifest", "fields": [many]}
+    count = MAX_ITEMS // 9_000 + 1
+    data = varint(count) + bytes(count) + b"\x00"
+    with pytest.raises(CorruptTable, match=f"more than {MAX_ITEMS}"):
+        decode_manifest(_raw_container(json.dumps(schema).encode(), data), "m")
 
 
 def _raw_container(schema: bytes, record: bytes) -> bytes:

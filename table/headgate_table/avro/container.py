@@ -26,6 +26,10 @@ MAX_HEADER_KEYS = 1000
 MAX_DECOMPRESSED_BYTES = 512 << 20
 """Of one file, in all. The same limit as other readers of this format have (docs/format.md, section 1.1)."""
 
+MAX_RECORDS = MAX_DECOMPRESSED_BYTES // 64
+"""Of one file. An entry of a known writer takes more than these 64 bytes; a record may take a single one, and hundreds in memory,
+so that bytes alone don't bound it."""
+
 _STEP_BYTES = 1 << 20
 _USUAL_BYTES = 1 << 17
 """Known writers end a block at half of that. It is unfolded in one call, which takes a third of the time of growing steps."""
@@ -76,11 +80,11 @@ class Container:
             raise CorruptTable(f"{self.name}: a block claims {block.count} records in {len(plain)} bytes")
         return plain
 
-    def payloads(self) -> Iterator[tuple[Block, bytes]]:
-        """All blocks with their uncompressed bytes, bounded over the whole file."""
+    def payloads(self, max_block_bytes: int = MAX_DECOMPRESSED_BYTES) -> Iterator[tuple[Block, bytes]]:
+        """All blocks with their uncompressed bytes, bounded each and over the whole file."""
         left = MAX_DECOMPRESSED_BYTES
         for block in self.blocks:
-            plain = self.payload(block, left)
+            plain = self.payload(block, min(left, max_block_bytes))
             left -= len(plain)
             yield block, plain
 
@@ -106,7 +110,12 @@ def parse_container(data: bytes, name: str) -> Container:
     sync = data[position : position + SYNC_BYTES]
     if len(sync) < SYNC_BYTES:
         raise CorruptTable(f"{name} is truncated inside of its Avro header")
-    return Container(name, data, schema_text, codec, _read_blocks(data, position + SYNC_BYTES, sync, name), header)
+    container = Container(name, data, schema_text, codec, _read_blocks(data, position + SYNC_BYTES, sync, name), header)
+    if container.num_records > MAX_RECORDS:
+        raise CorruptTable(
+            f"{name} claims {container.num_records} records; more than {MAX_RECORDS} in one file are refused"
+        )
+    return container
 
 
 def build_container(

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -25,6 +26,8 @@ _SENTINEL_FIELD = "path"
 """Every entry has one."""
 _BATCH_ROWS = 8192
 """Rows that are decoded at a time; many more no longer fit into the processor's caches."""
+_RECORDS_AT_ONCE = 256
+"""Held as Python values, each with all the fields that its schema may give it."""
 _OPTIONS = {"datafusion.optimizer.max_passes": "1", "datafusion.execution.collect_statistics": "false"}
 _SPLIT_PACKED_BYTES = 512 << 10
 _SPLIT_PLAIN_BYTES = 2 << 20
@@ -261,9 +264,12 @@ def _by_records(container: Container, names: list[str], keep: KeepBlock | None, 
     """What DataFusion refused, read the slow way: it works (a type DataFusion doesn't know) or it names the damage."""
     if keep is not None:
         return decode_columns(container, names)
-    rows = read_records(container)
+    records = read_records(container)
+    pieces: list[pa.Table] = []
     try:
-        return pa.Table.from_pydict({name: pa.array(_values(rows, name)) for name in names})
+        while rows := list(islice(records, _RECORDS_AT_ONCE)):
+            pieces.append(pa.Table.from_pydict({name: pa.array(_values(rows, name)) for name in names}))
+        return pa.concat_tables(pieces, promote_options="permissive") if pieces else _empty(container, names, 0)
     except (pa.ArrowException, TypeError, ValueError) as second:
         raise CorruptTable(f"{container.name}: its entries can't be decoded: {error}; {second}") from second
 

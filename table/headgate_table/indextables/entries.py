@@ -81,7 +81,7 @@ def _conformed(raw: pa.Table, names: Mapping[str, str | None], columns: Sequence
         if name is not None and name in raw.column_names:
             arrays.append(_conform(raw.column(name), field, source))
         else:
-            arrays.append(_absent(field, raw.num_rows, source))
+            arrays.append(_absent(field, raw.num_rows))
     return pa.Table.from_arrays(arrays, schema=entry_schema(columns))
 
 
@@ -117,10 +117,12 @@ def _writers_names(container: Container, columns: Sequence[str]) -> dict[str, st
         if field["name"] not in FIELD_BY_NAME and isinstance(field.get("field-id"), int)
     }
     names: dict[str, str | None] = {}
-    for column in columns:
+    for column in sorted({*columns, *_REQUIRED}):
         known = FIELD_BY_COLUMN[column]
         names[column] = known.name if known.name in present else renamed.get(known.field_id)
-    return names
+        if names[column] is None and column in _REQUIRED:
+            raise CorruptTable(f"{container.name}: its entries have no field {known.name}; the manifest can't be read")
+    return {column: names[column] for column in columns}
 
 
 def _conform(column: pa.ChunkedArray, field: EntryField, name: str) -> pa.ChunkedArray:
@@ -164,9 +166,7 @@ def _fill(column: pa.ChunkedArray, field: EntryField) -> pa.ChunkedArray:
     return pc.fill_null(column, _DEFAULTS[field.column])
 
 
-def _absent(field: EntryField, rows: int, name: str) -> pa.Array:
-    if field.column in _REQUIRED:
-        raise CorruptTable(f"{name}: its entries have no field {field.name}; the manifest can't be read")
+def _absent(field: EntryField, rows: int) -> pa.Array:
     wanted = _TYPES[field.kind]
     if field.optional:
         return pa.nulls(rows, type=wanted)

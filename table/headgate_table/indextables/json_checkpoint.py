@@ -11,6 +11,10 @@ from headgate_table.indextables.version_file import decode_actions, encode_actio
 
 ACTIONS_PER_PART = 100_000
 MAX_PARTS = 10_000
+MAX_LIST_BYTES = 4 << 20
+"""Of the file that lists the parts; a name takes less than a hundred."""
+MAX_ACTIONS = 16 << 20
+"""Of all parts together: they are in memory at once, a thousand bytes each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +35,16 @@ def read_checkpoint_files(version: int, get: Callable[[str], bytes]) -> list[tup
     parts = _part_names(data, key)
     if parts is None:
         return [(key, decode_actions(data, key))]
-    keys = [f"{LOG}/{name}" for name in parts]
-    return [(part_key, decode_actions(get(part_key), part_key)) for part_key in keys]
+    found: list[tuple[str, list[Action]]] = []
+    left = MAX_ACTIONS
+    for name in parts:
+        part_key = f"{LOG}/{name}"
+        actions = decode_actions(get(part_key), part_key)
+        left -= len(actions)
+        if left < 0:
+            raise CorruptTable(f"{key}: its parts hold more than {MAX_ACTIONS} actions; refused as damaged or hostile")
+        found.append((part_key, actions))
+    return found
 
 
 def write_checkpoint(
@@ -77,6 +89,10 @@ def _part_names(data: bytes, key: str) -> list[str] | None:
     text = unpack(data, key).strip()
     if b"\n" in text or b'"parts"' not in text:
         return None
+    if len(text) > MAX_LIST_BYTES:
+        raise CorruptTable(
+            f"{key}: its list of parts takes more than {MAX_LIST_BYTES} bytes; refused as damaged or hostile"
+        )
     try:
         body = json.loads(text)
     except (ValueError, RecursionError):
@@ -86,6 +102,8 @@ def _part_names(data: bytes, key: str) -> list[str] | None:
     parts = body["parts"]
     if not isinstance(parts, list) or len(parts) > MAX_PARTS or not all(map(_is_part_name, parts)):
         raise CorruptTable(f"{key}: its list of parts is damaged")
+    if len(set(parts)) < len(parts):
+        raise CorruptTable(f"{key}: it lists a part twice")
     return parts
 
 

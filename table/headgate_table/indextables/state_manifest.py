@@ -14,7 +14,7 @@ from headgate_schemas.avro_schemas import schema_text
 from headgate_schemas.errors import MalformedAction
 from headgate_schemas.tolerant_json import INT64
 from headgate_table.avro.container import block_bytes, header_bytes, parse_container
-from headgate_table.avro.records import read_records
+from headgate_table.avro.records import read_record
 from headgate_table.errors import CorruptTable, UnsupportedTable
 from headgate_table.indextables.bounds import Bounds
 
@@ -56,11 +56,9 @@ class StateManifest:
 def decode_state(data: bytes, name: str) -> StateManifest:
     """Read `_manifest.avro` of any known writer; unknown fields are left alone, missing ones get their defaults."""
     container = parse_container(data, name)
-    records = read_records(container)
-    if not records:
-        raise CorruptTable(f"{name} holds no state: the file has no record")
+    record = read_record(container)
     try:
-        return _from_record(records[0], name)
+        return _from_record(record, name)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise CorruptTable(f"{name} is not a state manifest: {type(error).__name__} {error}") from error
 

@@ -4,6 +4,7 @@ How one line looks is `action_json`'s subject (docs/format.md, sections 1.1 and 
 """
 
 import gzip
+import io
 import zlib
 from collections.abc import Iterable, Iterator
 
@@ -14,6 +15,10 @@ from headgate_table.errors import CorruptTable
 
 MAX_TEXT_BYTES = 512 << 20
 """Decompressed size of one file; the same limit as other readers have."""
+
+MAX_LINES = MAX_TEXT_BYTES // 100
+"""Of one file. An add or remove of a known writer takes more than these 100 bytes; a line may take a single one, and what
+becomes of it a hundred in memory, so that bytes alone don't bound it."""
 
 MAX_GZIP_MEMBERS = 100_000
 """Known writers make one; programs that compress by blocks make one per block."""
@@ -31,7 +36,9 @@ def decode_actions(data: bytes, name: str) -> list[Action]:
 
 
 def iterate_actions(text: bytes, name: str) -> Iterator[Action]:
-    for number, line in enumerate(text.split(b"\n"), start=1):
+    if text.count(b"\n") > MAX_LINES:
+        raise CorruptTable(f"{name} has more than {MAX_LINES} lines; refused as damaged or hostile")
+    for number, line in enumerate(io.BytesIO(text), start=1):
         stripped = line.strip()
         if not stripped:
             continue

@@ -191,14 +191,14 @@ def test_nothing_is_written_to_a_table_from_the_future() -> None:
 
 @pytest.mark.spec("testInvalidSchemaVersion")
 def test_a_manifest_whose_entries_have_no_path_is_refused() -> None:
-    """Break: `decode_columns` answers with rows of nothing."""
+    """Break: `_writers_names` asks for nothing, and `decode_columns` answers with rows of nothing."""
     schema = without_fields(avro_schemas.file_entry_a(), "path")
 
     def build(made: HandMade) -> None:
         made.state(1, [made.manifest([file("a")], schema=schema)])
         made.pointer(1)
 
-    with pytest.raises(CorruptTable, match=r"manifest-[0-9a-f]{8}\.avro: none of the wanted fields"):
+    with pytest.raises(CorruptTable, match=r"manifest-[0-9a-f]{8}\.avro: its entries have no field path"):
         opened(build_on(MemoryStore(), build)).snapshot().paths()
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from headgate_schemas.errors import HeadgateError
 from headgate_table.errors import CorruptTable, UnsupportedTable
-from headgate_table.indextables import version_file
+from headgate_table.indextables import json_checkpoint, version_file
 from headgate_table.indextables.pointer import BrokenPointer, Pointer, parse_pointer
 from headgate_table.indextables.state_manifest import decode_legacy_state, decode_state
 from headgate_table.indextables.version_file import decode_actions
@@ -137,7 +137,7 @@ def test_a_bomb_of_gzip_is_refused(wrap: Any, monkeypatch: pytest.MonkeyPatch) -
 _BOMB = """
 import gzip
 from headgate_table.errors import CorruptTable
-from headgate_table.indextables import version_file
+from headgate_table.indextables import json_checkpoint, version_file
 version_file.MAX_TEXT_BYTES = 1 << 20
 bomb = gzip.compress(bytes(256 << 20))
 version_file.unpack(gzip.compress(bytes(1 << 10)), "small")
@@ -154,6 +154,42 @@ else:
 def test_a_bomb_of_gzip_takes_little_memory() -> None:
     """Break: `_gunzip` decompresses without a limit and looks at the size afterwards."""
     assert rss_growth_of(_BOMB) < 16 << 20
+
+
+def test_a_file_of_more_lines_than_actions_can_be_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Break: `iterate_actions` doesn't count lines, or only those with an action."""
+    monkeypatch.setattr(version_file, "MAX_LINES", 5)
+    assert len(decode_actions(b"{}\n" * 5, NAME)) == 5
+    for text in (b"{}\n" * 6, b"\n" * 6):
+        with pytest.raises(CorruptTable, match=f"{NAME} has more than 5 lines"):
+            decode_actions(scala_compressed(text), NAME)
+
+
+def test_the_bound_on_lines_refuses_nothing_that_the_bound_on_bytes_lets_through() -> None:
+    path = "0e21b1a2-7d1f-4c5e-9d8a-0a1b2c3d4e5f.split"
+    least = version_file.MAX_TEXT_BYTES // version_file.MAX_LINES
+    assert len(lines([remove(path)])) > least
+    assert len(lines([{"add": {**add(file("a"))["add"], "path": path}}])) > least
+
+
+_LINES = """
+from headgate_table.errors import CorruptTable
+from headgate_table.indextables import json_checkpoint, version_file
+text = {text}
+list(version_file.iterate_actions(b"{{}}", "small"))
+settled()
+try:
+    for action in version_file.iterate_actions(text, "f"):
+        pass
+except CorruptTable:
+    pass
+"""
+
+
+@pytest.mark.parametrize("text", ['b"{}\\n" * (1 << 20)', 'b"\\n" * (24 << 20)'], ids=["actions", "empty lines"])
+def test_short_lines_take_the_memory_of_one(text: str) -> None:
+    """Break: `iterate_actions` makes a list of all lines before it looks at the first."""
+    assert rss_growth_of(_LINES.format(text=text)) < 16 << 20
 
 
 @pytest.mark.parametrize(
@@ -428,3 +464,37 @@ def test_a_list_of_parts_that_makes_no_sense_is_refused(data: bytes) -> None:
     """Break: `_part_names` checks neither names nor their number; or opens what lies outside of the log."""
     with pytest.raises(HeadgateError):
         opened(_checkpointed(data)).snapshot().paths()
+
+
+PART = f"{5:020d}.checkpoint.{'a' * 12}.{1:05d}.json"
+
+
+def test_a_part_that_is_listed_twice_is_refused() -> None:
+    """Break: `_part_names` lets one part be read ten thousand times."""
+    store = _checkpointed(_parts(PART), **{PART: lines([protocol(), metadata("an-id"), add(file("a"))])})
+    assert opened(store).snapshot().paths() == ["a.parquet"]
+    store.put(f"_transaction_log/{CHECKPOINT}", _parts(PART, PART))
+    with pytest.raises(CorruptTable, match="lists a part twice"):
+        opened(store).snapshot().paths()
+
+
+def test_parts_are_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Break: `read_checkpoint_files` bounds each part alone."""
+    other = PART.replace("00001.json", "00002.json")
+    parts = {PART: lines([protocol(), metadata("an-id")]), other: lines([add(file("a")), add(file("b"))])}
+    store = _checkpointed(_parts(PART, other), **parts)
+    monkeypatch.setattr(json_checkpoint, "MAX_ACTIONS", 4)
+    assert opened(store).snapshot().num_files == 2
+    monkeypatch.setattr(json_checkpoint, "MAX_ACTIONS", 3)
+    with pytest.raises(CorruptTable, match="more than 3 actions"):
+        opened(store).snapshot().paths()
+
+
+def test_a_list_of_parts_is_not_read_beyond_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Break: `_part_names` hands any text to the JSON library, which makes gigabytes of half of one."""
+    data = _parts(PART, filler=[{}] * 1000)
+    store = _checkpointed(data, **{PART: lines([protocol(), metadata("an-id"), add(file("a"))])})
+    assert opened(store).snapshot().num_files == 1
+    monkeypatch.setattr(json_checkpoint, "MAX_LIST_BYTES", len(data) - 1)
+    with pytest.raises(CorruptTable, match="list of parts takes more than"):
+        opened(store).snapshot().paths()

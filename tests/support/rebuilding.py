@@ -37,6 +37,9 @@ class InLog:
     def get(self, key: str, *, max_bytes: int | None = None) -> bytes:
         return self._table.get(f"{LOG}/{key}", max_bytes=max_bytes)
 
+    def head(self, key: str) -> Any:
+        return self._table.head(f"{LOG}/{key}")
+
     def create(self, key: str, data: bytes) -> Any:
         return self._table.create(f"{LOG}/{key}", data)
 

@@ -18,7 +18,7 @@ from headgate_table.indextables.json_checkpoint import (
     read_checkpoint_files,
     write_checkpoint,
 )
-from headgate_table.indextables.log_reader import MAX_VERSION_FILE_BYTES, LoadedLog, LogReader
+from headgate_table.indextables.log_reader import LoadedLog, LogReader
 from headgate_table.indextables.memory_text import KeptMemory
 from headgate_table.indextables.names import checkpoint_key
 from headgate_table.indextables.options import TableOptions
@@ -26,6 +26,7 @@ from headgate_table.indextables.pointer import checkpoint_pointer
 from headgate_table.indextables.replay import Delta
 from headgate_table.indextables.resolve import Base, BaseKind, ReadPlan
 from headgate_table.indextables.state_writer import StateWriter, with_registry
+from headgate_table.indextables.version_file import MAX_VERSION_FILE_BYTES
 from headgate_table.store.interface import AlreadyExists, Created, Unknown
 from headgate_table.totals import as_total
 

@@ -11,7 +11,7 @@ from headgate_table.indextables.listing import list_log
 from headgate_table.indextables.names import version_key
 from headgate_table.indextables.option_conflicts import check_configuration
 from headgate_table.indextables.options import TableOptions, reserved_key, table_options
-from headgate_table.indextables.version_file import decode_actions, encode_actions
+from headgate_table.indextables.version_file import MAX_VERSION_FILE_BYTES, decode_actions, encode_actions
 from headgate_table.store.interface import AlreadyExists, Created, Store, Unknown
 
 _ATTEMPTS = 5
@@ -33,7 +33,8 @@ def create_table(store: Store, ambient: Ambient, operation: Create) -> Metadata:
             case Created():
                 return metadata
             case AlreadyExists():
-                found = decode_actions(store.get(version_key(0)), version_key(0))
+                there = store.get(version_key(0), max_bytes=MAX_VERSION_FILE_BYTES)
+                found = decode_actions(there, version_key(0))
                 if any(isinstance(action, CommitInfo) and action.body.get("nonce") == nonce for action in found):
                     return metadata
                 raise TableExists(f"another program has just created a table at {store.uri}; open that one")

@@ -23,11 +23,12 @@ from headgate_schemas.actions import (
 from headgate_table.indextables.entries import ALL_COLUMNS, ordered
 from headgate_table.indextables.entry_reader import last_of_each_path
 from headgate_table.indextables.json_checkpoint import read_checkpoint_files
-from headgate_table.indextables.log_reader import MAX_VERSION_FILE_BYTES, LoadedLog, LogReader
+from headgate_table.indextables.log_reader import LoadedLog, LogReader
 from headgate_table.indextables.manifest_reader import read_manifest
 from headgate_table.indextables.names import resolve_manifest, state_key, version_key
 from headgate_table.indextables.resolve import BaseKind
 from headgate_table.indextables.state_manifest import StateManifest
+from headgate_table.indextables.version_file import MAX_VERSION_FILE_BYTES
 
 _BATCH = 64
 """Version files held in memory at once."""

@@ -32,10 +32,9 @@ from headgate_table.indextables.resolve import (
 )
 from headgate_table.indextables.resources import ReadResources
 from headgate_table.indextables.state_manifest import MAX_STATE_BYTES, StateManifest, decode_legacy_state, decode_state
-from headgate_table.indextables.version_file import decode_actions
+from headgate_table.indextables.version_file import MAX_VERSION_FILE_BYTES, decode_actions
 from headgate_table.store.interface import ObjectInfo, Store
 
-MAX_VERSION_FILE_BYTES = 512 << 20
 _METADATA_BATCH = 8
 _LOOKS = 3
 """At a log from which something goes between its listing and its reading: who cleans deletes once and is done."""

@@ -9,7 +9,7 @@ from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import CorruptTable, ObjectMissing, UnsupportedTable
 from headgate_table.indextables.json_checkpoint import read_checkpoint
 from headgate_table.indextables.log_inventory import LogInventory
-from headgate_table.indextables.log_reader import MAX_VERSION_FILE_BYTES, LogReader
+from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.manifest_reader import read_manifest
 from headgate_table.indextables.names import (
     LEGACY_STATE_MANIFEST,
@@ -18,6 +18,7 @@ from headgate_table.indextables.names import (
     resolve_manifest,
     state_key,
 )
+from headgate_table.indextables.version_file import MAX_VERSION_FILE_BYTES
 
 UNTOLD = (CorruptTable, InvalidInput, UnsupportedTable)
 """Raised where a part of the log doesn't tell which files it names: damaged, hostile, or of a newer release."""

@@ -44,6 +44,11 @@ def first_version(metadata: Metadata, *more: Action, compressed: bool) -> bytes:
     return encode_actions([Protocol(), metadata, *more], compressed=compressed)
 
 
+def _is_there(target: Store, key: str, data: bytes) -> bool:
+    info = target.head(key)
+    return info is not None and info.size == len(data) and target.get(key, max_bytes=len(data)) == data
+
+
 def _create(target: Store, version: int, data: bytes) -> None:
     key = version_key(version).removeprefix(f"{LOG}/")
     reason = ""
@@ -52,7 +57,7 @@ def _create(target: Store, version: int, data: bytes) -> None:
             case Created():
                 return
             case AlreadyExists():
-                if target.get(key) == data:
+                if _is_there(target, key, data):
                     return  # ours, of an attempt whose answer was lost
                 raise TableExists(f"another program has just written {target.uri}/{key}; repair into an empty folder")
             case Unknown(reason):

@@ -22,11 +22,12 @@ from headgate_table.indextables.entries import ALL_COLUMNS, entry_schema
 from headgate_table.indextables.entry_reader import last_of_each_path, read_entries
 from headgate_table.indextables.json_checkpoint import read_checkpoint
 from headgate_table.indextables.log_inventory import LogInventory, take_inventory
-from headgate_table.indextables.log_reader import MAX_VERSION_FILE_BYTES, LogReader
+from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.manifest_reader import MAX_MANIFEST_BYTES, read_manifest
 from headgate_table.indextables.names import resolve_manifest
 from headgate_table.indextables.replay import AddedFile, Delta
 from headgate_table.indextables.state_manifest import MAX_STATE_BYTES, StateManifest
+from headgate_table.indextables.version_file import MAX_VERSION_FILE_BYTES
 from headgate_table.store.interface import ObjectInfo
 
 _DAMAGE = (CorruptTable, UnsupportedTable, ObjectMissing, InvalidInput, MalformedAction)

@@ -25,7 +25,7 @@ from headgate_table.indextables.memory_text import KeptMemory
 from headgate_table.indextables.names import POINTER, carried_path, resolve_manifest, state_key, version_key
 from headgate_table.indextables.options import TableOptions
 from headgate_table.indextables.path_index import find_entries
-from headgate_table.indextables.pointer import Pointer, format_pointer, parse_pointer, state_pointer
+from headgate_table.indextables.pointer import MAX_POINTER_BYTES, Pointer, format_pointer, parse_pointer, state_pointer
 from headgate_table.indextables.replay import Delta
 from headgate_table.indextables.resolve import Base, BaseKind, ReadPlan
 from headgate_table.indextables.state_manifest import ManifestInfo, StateManifest, encode_state
@@ -166,7 +166,7 @@ class StateWriter:
         data = format_pointer(pointer)
         for _ in range(_POINTER_ATTEMPTS):
             try:
-                found, etag = self._store.get_with_etag(POINTER)
+                found, etag = self._store.get_with_etag(POINTER, max_bytes=MAX_POINTER_BYTES)
             except ObjectMissing:
                 outcome = self._store.create(POINTER, data)
             else:

@@ -13,11 +13,12 @@ from headgate_schemas.doc_mapping import bare_hash, split_registry
 from headgate_table.indextables.cleaning import StateFacts, states_in_history
 from headgate_table.indextables.json_checkpoint import read_checkpoint
 from headgate_table.indextables.log_inventory import LogInventory
-from headgate_table.indextables.log_reader import MAX_VERSION_FILE_BYTES, LogReader
+from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.names import checkpoint_key, state_key, version_key
 from headgate_table.indextables.state_manifest import MAX_STATE_BYTES, StateManifest
 from headgate_table.indextables.verify_manifests import ManifestVerifier
 from headgate_table.indextables.verify_report import Findings, examples
+from headgate_table.indextables.version_file import MAX_VERSION_FILE_BYTES
 from headgate_table.store.interface import ObjectInfo
 
 _T = TypeVar("_T")

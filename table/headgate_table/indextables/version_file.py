@@ -13,6 +13,9 @@ from headgate_schemas.actions import Action
 from headgate_schemas.errors import MalformedAction
 from headgate_table.errors import CorruptTable
 
+MAX_VERSION_FILE_BYTES = 512 << 20
+"""Of one file as it lies on the store: a text without compression."""
+
 MAX_TEXT_BYTES = 512 << 20
 """Decompressed size of one file; the same limit as other readers have."""
 

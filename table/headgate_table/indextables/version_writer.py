@@ -7,7 +7,7 @@ from headgate_schemas.actions import CommitInfo
 from headgate_table.errors import ObjectMissing, OutcomeUnknown, StoreError
 from headgate_table.indextables.names import LEGACY_STATE_MANIFEST, checkpoint_key, state_key, version_key
 from headgate_table.indextables.version_body import VersionBody
-from headgate_table.indextables.version_file import decode_actions
+from headgate_table.indextables.version_file import MAX_VERSION_FILE_BYTES, decode_actions
 from headgate_table.store.interface import AlreadyExists, Created, Store, Unknown
 
 _ATTEMPTS = 5
@@ -74,7 +74,7 @@ def _check_predecessor(store: Store, body: VersionBody) -> None:
 def _nonce_at(store: Store, key: str) -> str | None:
     """The nonce of the version at `key`; "" for a foreign one, None if there is no such version."""
     try:
-        data = store.get(key)
+        data = store.get(key, max_bytes=MAX_VERSION_FILE_BYTES)
     except ObjectMissing:
         return None
     for action in decode_actions(data, key):

@@ -73,8 +73,8 @@ class Store(Protocol):
         """`length` bytes from `start`; fewer only where the object ends."""
         ...
 
-    def get_with_etag(self, key: str) -> tuple[bytes, str]:
-        """The whole object and the etag that `swap` takes."""
+    def get_with_etag(self, key: str, *, max_bytes: int | None = None) -> tuple[bytes, str]:
+        """The whole object, bounded as in `get`, and the etag that `swap` takes."""
         ...
 
     def put(self, key: str, data: bytes) -> None:

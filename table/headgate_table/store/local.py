@@ -80,8 +80,8 @@ class LocalStore:
             except OSError as error:
                 raise self._failure("read", key, error) from error
 
-    def get_with_etag(self, key: str) -> tuple[bytes, str]:
-        data = self.get(key)
+    def get_with_etag(self, key: str, *, max_bytes: int | None = None) -> tuple[bytes, str]:
+        data = self.get(key, max_bytes=max_bytes)
         return data, _digest(data)
 
     def put(self, key: str, data: bytes) -> None:

@@ -47,8 +47,8 @@ class MeasuredStore:
         self._measures.count(STORE_BYTES, "read", by=len(data))
         return data
 
-    def get_with_etag(self, key: str) -> tuple[bytes, str]:
-        data, etag = self._timed("get_with_etag", lambda: self._store.get_with_etag(key))
+    def get_with_etag(self, key: str, *, max_bytes: int | None = None) -> tuple[bytes, str]:
+        data, etag = self._timed("get_with_etag", lambda: self._store.get_with_etag(key, max_bytes=max_bytes))
         self._measures.count(STORE_BYTES, "read", by=len(data))
         return data, etag
 

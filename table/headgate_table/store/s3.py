@@ -90,8 +90,8 @@ class S3Store:
     def get(self, key: str, *, max_bytes: int | None = None) -> bytes:
         return self._fetch(key, max_bytes=max_bytes)[0]
 
-    def get_with_etag(self, key: str) -> tuple[bytes, str]:
-        return self._fetch(key)
+    def get_with_etag(self, key: str, *, max_bytes: int | None = None) -> tuple[bytes, str]:
+        return self._fetch(key, max_bytes=max_bytes)
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
         if length == 0:

@@ -80,8 +80,8 @@ class SimulatedStore:
     def get_range(self, key: str, start: int, length: int) -> bytes:
         return self._read("get_range", key, lambda: self._objects.get_range(key, start, length))
 
-    def get_with_etag(self, key: str) -> tuple[bytes, str]:
-        return self._read("get_with_etag", key, lambda: self._objects.get_with_etag(key))
+    def get_with_etag(self, key: str, *, max_bytes: int | None = None) -> tuple[bytes, str]:
+        return self._read("get_with_etag", key, lambda: self._objects.get_with_etag(key, max_bytes=max_bytes))
 
     def head(self, key: str) -> ObjectInfo | None:
         return self._read("head", key, lambda: self._objects.head(key))

@@ -131,8 +131,8 @@ class FaultyStore:
         data = self._run("get_range", key, lambda: self.inner.get_range(key, start, length))
         return self._carried("get_range", data)
 
-    def get_with_etag(self, key: str) -> tuple[bytes, str]:
-        data, etag = self._run("get_with_etag", key, lambda: self.inner.get_with_etag(key))
+    def get_with_etag(self, key: str, *, max_bytes: int | None = None) -> tuple[bytes, str]:
+        data, etag = self._run("get_with_etag", key, lambda: self.inner.get_with_etag(key, max_bytes=max_bytes))
         return self._carried("get_with_etag", data), etag
 
     def put(self, key: str, data: bytes) -> None:

@@ -42,15 +42,15 @@ class MemoryStore:
 
     def get(self, key: str, *, max_bytes: int | None = None) -> bytes:
         data = self._find(key).data
-        if max_bytes is not None and len(data) > max_bytes:
-            raise StoreError(f"{self._uri}/{key} is larger than the {max_bytes} bytes it may have")
+        self._check_size(key, data, max_bytes)
         return data
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
         return self._find(key).data[start : start + length]
 
-    def get_with_etag(self, key: str) -> tuple[bytes, str]:
+    def get_with_etag(self, key: str, *, max_bytes: int | None = None) -> tuple[bytes, str]:
         held = self._find(key)
+        self._check_size(key, held.data, max_bytes)
         return held.data, held.etag
 
     def put(self, key: str, data: bytes) -> None:
@@ -106,6 +106,10 @@ class MemoryStore:
 
     def close(self) -> None:
         """Stays usable, as another process's store on the same place would."""
+
+    def _check_size(self, key: str, data: bytes, max_bytes: int | None) -> None:
+        if max_bytes is not None and len(data) > max_bytes:
+            raise StoreError(f"{self._uri}/{key} is larger than the {max_bytes} bytes it may have")
 
     def _find(self, key: str) -> _Held:
         with self._lock:

@@ -118,11 +118,14 @@ def test_an_object_above_its_bound_is_refused_and_named(store: Store) -> None:
     store.put("big", b"x" * 100)
     with pytest.raises(StoreError, match="big is larger than the 99 bytes"):
         store.get("big", max_bytes=99)
+    with pytest.raises(StoreError, match="big is larger than the 99 bytes"):
+        store.get_with_etag("big", max_bytes=99)
 
 
 def test_an_object_exactly_at_its_bound_is_read(store: Store) -> None:
     store.put("big", b"x" * 100)
     assert store.get("big", max_bytes=100) == b"x" * 100
+    assert store.get_with_etag("big", max_bytes=100)[0] == b"x" * 100
 
 
 @pytest.mark.parametrize(

@@ -42,10 +42,11 @@ from headgate_table.errors import CorruptTable, UnsupportedTable
 from headgate_table.indextables.cache import ObjectCache
 from headgate_table.indextables.create import create_table
 from headgate_table.indextables.resources import ReadResources, new_resources
-from headgate_table.indextables.scan import WHOLE_FILE_BYTES, scan_files
+from headgate_table.indextables.scan import FILES_AHEAD, WHOLE_FILE_BYTES, scan_files
 from headgate_table.store.interface import Store
 from headgate_table.store.local import LocalStore
 from headgate_table.table import Table
+from support.isolated import run_isolated
 from support.parquet import parquet
 from support.stores.memory import MemoryStore
 
@@ -488,6 +489,31 @@ def test_a_missing_local_file_is_named(tmp_path: Path) -> None:
     table.append([AddFile("a.parquet", {}, 1, 1)])
     with pytest.raises(CorruptTable, match=r"a\.parquet of .* is missing"):
         listed(table)
+
+
+_NO_MORE_FILES = """
+import resource, sys
+from headgate_table.errors import StoreError
+from headgate_table.table import Table
+batches = iter(Table.open(sys.argv[1]).snapshot().scan())
+next(batches)
+# Files that are open stay so; the three numbers below the limit are taken.
+resource.setrlimit(resource.RLIMIT_NOFILE, (3, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+try:
+    list(batches)
+except StoreError as error:
+    print("told:", error)
+"""
+
+
+def test_trouble_of_the_system_is_not_told_as_a_damaged_file(tmp_path: Path) -> None:
+    """Break: `_unread` takes every `OSError` for damage, and advises to remove a file that is fine."""
+    table = new_table(LocalStore(str(tmp_path), SystemAmbient(), durable=False), pa.schema([("a", pa.int64())]))
+    for number in range(FILES_AHEAD + 2):
+        add(table, f"{number:02d}.parquet", pa.table({"a": [number]}))
+    printed = run_isolated(_NO_MORE_FILES, str(tmp_path))
+    assert "told: could not read" in printed
+    assert "Too many open files" in printed
 
 
 @pytest.mark.parametrize(("kind", "text"), [(pa.int8(), "300"), (pa.date32(), "2024-1-5"), (pa.int32(), "x")])

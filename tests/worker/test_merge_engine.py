@@ -1,5 +1,6 @@
 """The Arrow engine by itself: bounds of memory, faults of stores, local disks. What all engines do: `test_merge_engines`."""
 
+import errno
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,18 @@ def test_a_full_disk_says_so_and_leaves_nothing_behind(tmp_path: Path) -> None:
 @pytest.fixture
 def local(tmp_path: Path) -> Table:
     return new_parquet_table(LocalStore(str(tmp_path / "table"), SystemAmbient(), durable=False))
+
+
+def test_trouble_of_the_system_is_no_fault_of_a_source(local: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Break: `batches` takes every `OSError` for damage, and the file is left alone for a day."""
+    files = append_small(local, 2)
+
+    def fail(path: str) -> None:
+        raise OSError(errno.EMFILE, "Too many open files", path)
+
+    monkeypatch.setattr(pa, "OSFile", fail)
+    with pytest.raises(StoreError, match="Too many open files"):
+        engine(local).merge(order(local, *files))
 
 
 def test_an_output_on_a_local_disk_is_written_in_its_place(local: Table) -> None:

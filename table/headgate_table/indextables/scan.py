@@ -19,12 +19,12 @@ from headgate_schemas.errors import InvalidInput
 from headgate_schemas.predicates import Predicate
 from headgate_schemas.predicates import columns as columns_of
 from headgate_schemas.table_schema import arrow_schema, column_kinds
-from headgate_table.errors import CorruptTable, ObjectMissing, UnsupportedTable
+from headgate_table.errors import CorruptTable, ObjectMissing, StoreError, UnsupportedTable
 from headgate_table.indextables.column_defaults import column_defaults
 from headgate_table.indextables.resources import ReadResources
 from headgate_table.indextables.row_filter import row_filter, row_group_filter
 from headgate_table.indextables.row_shape import RowShape
-from headgate_table.store.arrow_files import arrow_file_system
+from headgate_table.store.arrow_files import arrow_file_system, system_failure
 from headgate_table.store.interface import Store
 
 FILES_AHEAD = 8
@@ -36,7 +36,7 @@ BATCHES_AHEAD = 2
 
 _DAMAGE = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.ArrowKeyError, OSError)
 """What PyArrow raises for bytes that are no Parquet file, or no longer: a damaged footer may ask for an encoding or codec
-that nobody implements."""
+that nobody implements. Of an `OSError`, `system_failure` tells whose it is."""
 
 _PARQUET = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us"))
 
@@ -59,7 +59,7 @@ def scan_files(
     """The rows of `files` (path, partition_values, size) for which `where` is true, with the table's types.
 
     Raises `InvalidInput` for an unknown column, `UnsupportedTable` where the files aren't Parquet. A missing or damaged
-    file is a `CorruptTable` that names it, raised when the stream reaches it.
+    file is a `CorruptTable` that names it, one that the system doesn't give us a `StoreError`, raised when the stream reaches it.
     """
     check_readable(store.uri, metadata, files)
     rows = _Rows(store, resources, metadata, columns, where)
@@ -145,7 +145,7 @@ class _Rows:
                 f"or remove it from the table; `headgate table verify` finds all that are missing"
             ) from error
         except _DAMAGE as error:
-            raise self._damaged(file, error) from error
+            raise self._unread(file, error) from error
         return fragment
 
     def _rows(self, file: _File, fragment: ds.ParquetFileFragment) -> Iterator[pa.RecordBatch]:
@@ -164,7 +164,7 @@ class _Rows:
                 if conformed.num_rows:
                     yield conformed.select(self.schema.names)
         except _DAMAGE as error:
-            raise self._damaged(file, error) from error
+            raise self._unread(file, error) from error
 
     def _stored_batches(self, fragment: ds.ParquetFileFragment, stored: list[str]) -> Iterator[pa.RecordBatch]:
         physical = fragment.physical_schema
@@ -182,8 +182,8 @@ class _Rows:
             fragment_readahead=1,
         )
 
-    def _damaged(self, file: _File, error: Exception) -> CorruptTable:
-        return CorruptTable(
+    def _unread(self, file: _File, error: Exception) -> CorruptTable | StoreError:
+        return system_failure(self._store, file.path, error) or CorruptTable(
             f"the data file {file.path} of {self._store.uri} can't be read as Parquet: {error}. Restore the file, or remove "
             f"it from the table"
         )

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import fs
 
-from headgate_table.errors import ObjectMissing
+from headgate_table.errors import ObjectMissing, StoreError
 from headgate_table.store.interface import ObjectInfo, Store
 from headgate_table.store.paths import is_key
 from headgate_table.store.ranged_file import RangedFile
@@ -17,6 +17,16 @@ from headgate_table.store.ranged_file import RangedFile
 def arrow_file_system(store: Store) -> fs.PyFileSystem:
     """A file system whose paths are keys of the store."""
     return fs.PyFileSystem(StoreFiles(store))
+
+
+def system_failure(store: Store, key: str, error: BaseException) -> StoreError | None:
+    """The store's failure where the operating system had one; None for what PyArrow says of the bytes, without an `errno`."""
+    if not isinstance(error, OSError) or error.errno is None:
+        return None
+    return StoreError(
+        f"could not read {store.uri}/{key}: {error.strerror}. See that its disk is there, that this user may read it, and that "
+        f"this process may open more files"
+    )
 
 
 class StoreFiles(fs.FileSystemHandler):  # type: ignore[misc]  # pyarrow ships no types
@@ -51,7 +61,7 @@ class StoreFiles(fs.FileSystemHandler):  # type: ignore[misc]  # pyarrow ships n
         return sorted(found, key=lambda info: str(info.path))
 
     def open_input_file(self, path: str) -> pa.NativeFile:
-        """Raises `FileNotFoundError`, as PyArrow expects it; other failures are the store's own."""
+        """Raises `FileNotFoundError`, as PyArrow expects it; other failures are the store's, or the system's (`system_failure`)."""
         local = self._store.local_path(path)
         if local is not None:
             return pa.OSFile(local)

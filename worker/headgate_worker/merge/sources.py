@@ -13,10 +13,10 @@ from pyarrow import types
 
 from headgate_schemas.actions import AddFile
 from headgate_schemas.errors import InvalidInput
-from headgate_table.errors import CorruptTable, ObjectMissing, StoreError
+from headgate_table.errors import CorruptTable, ObjectMissing
 from headgate_table.indextables.row_shape import RowShape
 from headgate_table.parquet_footer import Footer, read_footer
-from headgate_table.store.arrow_files import arrow_file_system
+from headgate_table.store.arrow_files import arrow_file_system, system_failure
 from headgate_table.store.interface import Store
 from headgate_worker.merge.columns import SourceColumns
 from headgate_worker.merge.dictionaries import repeating_texts
@@ -124,12 +124,9 @@ class SourceReader:
         except CorruptTable as error:
             raise BadSource(Unreadable(key, str(error))) from error
         except _DAMAGE as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                # The operating system's, not PyArrow's about the bytes.
-                raise StoreError(
-                    f"could not read {self._store.uri}/{key}: {error.strerror}. See that its disk is there, and that this "
-                    f"user may read it"
-                ) from error
+            failure = system_failure(self._store, key, error)
+            if failure is not None:
+                raise failure from error
             raise BadSource(Unreadable(key, f"its rows can't be read: {error}")) from error
         if rows != source.num_rows:
             raise BadSource(Unreadable(key, f"it holds {rows} rows, and its footer says {source.num_rows}"))

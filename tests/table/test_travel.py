@@ -13,6 +13,7 @@ from headgate_table.indextables.travel import format_time, parse_time, version_a
 from headgate_table.indextables.version_file import decode_actions
 from headgate_table.table import Table
 from support.ambient import FakeAmbient
+from support.foreign_log import build_on
 from support.stores.faulty import FaultyStore
 from support.stores.memory import MemoryStore
 from support.tables import START_MS, add_file, new_table, opened
@@ -170,3 +171,38 @@ def test_a_snapshot_is_taken_by_version_or_time_not_both() -> None:
     _, table = _appended(1)
     with pytest.raises(InvalidInput, match="not by both"):
         table.snapshot(version=1, timestamp=START_MS)
+
+
+def _by_states_alone(*times: int) -> Table:
+    """States 1, 2, … of a writer that keeps no version files, made at these times."""
+
+    def build(made: HandMade) -> None:
+        for number, time in enumerate(times, start=1):
+            made.state(number, [made.manifest([file(f"f{number}")])], createdAt=START_MS + time)
+        made.pointer(len(times))
+
+    return opened(build_on(MemoryStore(), build))
+
+
+@pytest.mark.parametrize(
+    ("times", "history"),
+    [
+        ((1, 2, 3), [1, 2, 3]),
+        ((9, 2, 3), [2, 3]),
+        ((8, 9, 3), [3]),  # each is older than the next, and none than the last
+        ((8, 9, 3, 4), [3, 4]),
+        ((1, 9, 9, 4), [1, 4]),
+    ],
+    ids=str,
+)
+def test_numbers_that_were_used_late_are_neither_listed_nor_read(times: tuple[int, ...], history: list[int]) -> None:
+    """Break: `_is_reused` compares with the next state only."""
+    table = _by_states_alone(*times)
+    reader = table.reader
+    assert list(reader.states_in_order(reader.full_listing())) == history
+    for number in range(1, len(times) + 1):
+        if number in history:
+            assert table.snapshot(version=number).paths() == [f"f{number}.parquet"]
+        else:
+            with pytest.raises(VersionNotRetained):
+                table.snapshot(version=number)

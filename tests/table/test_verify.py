@@ -349,3 +349,13 @@ def test_a_writer_killed_at_any_step_leaves_no_error(world: World) -> None:
 
     for death in deaths(fresh, work):
         assert errors(world, death.store) == [], death.step
+
+
+def test_a_state_that_remembers_is_history_whatever_the_clocks_said(world: World) -> None:
+    """Break: `StateVerifier` judges states by their times alone, and says that purge deletes what recovery needs."""
+    reader = world.table.reader
+    key = state_key(reader.states_in_order(reader.full_listing())[0])
+    state = decode_state(world.store.get(key), key)
+    assert state.has_coordinator
+    world.store.put(key, encode_state(replace(state, created_at=state.created_at + 10**9), bytes(16)))
+    assert [finding for finding in world.table.verify().findings if "no history" in finding.what] == []

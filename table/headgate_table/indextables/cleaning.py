@@ -11,6 +11,7 @@ from enum import Enum
 
 from headgate_table.indextables.log_inventory import LogInventory
 from headgate_table.indextables.options import TableOptions
+from headgate_table.indextables.resolve import states_in_history
 
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
@@ -166,21 +167,6 @@ def plan_cleaning(inventory: LogInventory, roots: Roots, limits: Limits, now_ms:
         versions = _expired_versions(inventory, roots, roots.pointer, staying, limits, now_ms)
     manifests = _orphan_manifests(inventory, roots, gone_states, limits, now_ms, problems)
     return CleaningPlan((*states, *checkpoints, *versions, *manifests), tuple(notes), tuple(problems))
-
-
-def states_in_history(states: Mapping[int, StateFacts | None]) -> list[int]:
-    """The states whose numbers tell their order, ascending: a number used again later shows by its time (section 0)."""
-    history: list[int] = []
-    earliest_later: int | None = None
-    for version in sorted(states, reverse=True):
-        facts = states[version]
-        if facts is None:
-            continue
-        # A state that carries what a committer remembers never takes a number again, whatever the clocks said.
-        if facts.has_coordinator or earliest_later is None or facts.created_at <= earliest_later:
-            history.append(version)
-            earliest_later = min(facts.created_at, earliest_later or facts.created_at)
-    return history[::-1]
 
 
 def _kept_anchors(inventory: LogInventory, roots: Roots, pointer: int, limits: Limits) -> set[int]:

@@ -29,6 +29,7 @@ from headgate_table.indextables.resolve import (
     not_retained,
     plan_from,
     retained_ranges,
+    states_in_history,
 )
 from headgate_table.indextables.resources import ReadResources
 from headgate_table.indextables.state_manifest import MAX_STATE_BYTES, StateManifest, decode_legacy_state, decode_state
@@ -131,15 +132,8 @@ class LogReader:
 
     def states_in_order(self, listing: LogListing) -> tuple[int, ...]:
         """The states that really are history: a number re-used later shows by its time (docs/format.md, section 5.4)."""
-        found = [state for state in self.resources.each(self.state_or_none, listing.states) if state is not None]
-        kept: list[StateManifest] = []
-        earliest_later: int | None = None
-        for state in sorted(found, key=lambda item: item.version, reverse=True):
-            # A state that carries what a committer remembers never takes a number again, whatever the clocks said.
-            if state.coordinator is not None or earliest_later is None or state.created_at <= earliest_later:
-                kept.append(state)
-                earliest_later = min(state.created_at, earliest_later or state.created_at)
-        return tuple(sorted(state.version for state in kept))
+        found = self.resources.each(self.state_or_none, listing.states)
+        return tuple(states_in_history(dict(zip(listing.states, found, strict=True))))
 
     def state(self, version: int) -> StateManifest:
         """The state of a version; `ObjectMissing` where its folder holds none."""
@@ -317,13 +311,10 @@ class LogReader:
         raise first_gap
 
     def _is_reused(self, listing: LogListing, base: Base) -> bool:
-        if self.state(base.version).coordinator is not None:
+        if self.state(base.version).has_coordinator:
             return False
-        later = next((number for number in listing.states if number > base.version), None)
-        if later is None:
-            return False
-        next_state = self.state_or_none(later)
-        return next_state is not None and self.state(base.version).created_at > next_state.created_at
+        from_there = replace(listing, states=tuple(number for number in listing.states if number >= base.version))
+        return base.version not in self.states_in_order(from_there)
 
     def _forget(self) -> None:
         self._identity.forget()

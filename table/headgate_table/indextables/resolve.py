@@ -3,9 +3,10 @@
 Version files, states and JSON checkpoints share one numbering (docs/format.md, sections 5.4 and 6.3).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Protocol
 
 from headgate_table.errors import CorruptTable, VersionNotRetained
 from headgate_table.indextables.listing import LogListing
@@ -25,12 +26,37 @@ class Base:
     """-1 for NOTHING."""
 
 
+class DatedState(Protocol):
+    """What tells a state of the history from one whose number was used again."""
+
+    @property
+    def created_at(self) -> int: ...
+
+    @property
+    def has_coordinator(self) -> bool: ...
+
+
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
     version: int
     base: Base
     versions: tuple[int, ...]
     """Version files to apply on top of the base, ascending."""
+
+
+def states_in_history(states: Mapping[int, DatedState | None]) -> list[int]:
+    """The states whose numbers tell their order, ascending: a number used again later shows by its time (section 0)."""
+    history: list[int] = []
+    earliest_later: int | None = None
+    for version in sorted(states, reverse=True):
+        state = states[version]
+        if state is None:
+            continue
+        # A state that carries what a committer remembers never takes a number again, whatever the clocks said.
+        if state.has_coordinator or earliest_later is None or state.created_at <= earliest_later:
+            history.append(version)
+            earliest_later = state.created_at if earliest_later is None else min(state.created_at, earliest_later)
+    return history[::-1]
 
 
 def bases(listing: LogListing, target: int) -> list[Base]:

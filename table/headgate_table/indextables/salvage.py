@@ -17,7 +17,6 @@ from headgate_schemas.doc_mapping import bare_hash, split_registry
 from headgate_schemas.errors import InvalidInput, MalformedAction
 from headgate_table.errors import CorruptTable, ObjectMissing, UnsupportedTable
 from headgate_table.indextables.added_files import added_files
-from headgate_table.indextables.cleaning import StateFacts, states_in_history
 from headgate_table.indextables.entries import ALL_COLUMNS, entry_schema
 from headgate_table.indextables.entry_reader import last_of_each_path, read_entries
 from headgate_table.indextables.json_checkpoint import read_checkpoint
@@ -26,6 +25,7 @@ from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.manifest_reader import MAX_MANIFEST_BYTES, read_manifest
 from headgate_table.indextables.names import resolve_manifest
 from headgate_table.indextables.replay import AddedFile, Delta
+from headgate_table.indextables.resolve import states_in_history
 from headgate_table.indextables.state_manifest import MAX_STATE_BYTES, StateManifest
 from headgate_table.indextables.version_file import MAX_VERSION_FILE_BYTES
 from headgate_table.store.interface import ObjectInfo
@@ -113,11 +113,7 @@ class _Salvage:
         self._states = self._read_states()
 
     def run(self) -> Salvaged:
-        facts = {
-            number: StateFacts(state.created_at, frozenset(), has_metadata=True)
-            for number, state in self._states.items()
-        }
-        starts = [(number, True) for number in states_in_history(facts)]
+        starts = [(number, True) for number in states_in_history(self._states)]
         starts += [(number, False) for number in self._inventory.checkpoints]
         best: _Attempt | None = None
         for number, is_state in [*sorted(starts, reverse=True), (-1, False)]:

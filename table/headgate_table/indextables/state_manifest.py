@@ -52,6 +52,10 @@ class StateManifest:
     coordinator: str | None = None
     format_version: int = FORMAT_VERSION
 
+    @property
+    def has_coordinator(self) -> bool:
+        return self.coordinator is not None
+
 
 def decode_state(data: bytes, name: str) -> StateManifest:
     """Read `_manifest.avro` of any known writer; unknown fields are left alone, missing ones get their defaults."""

@@ -10,11 +10,11 @@ from typing import TypeVar
 
 from headgate_schemas.actions import Action, AddFile, Metadata, RemoveFile
 from headgate_schemas.doc_mapping import bare_hash, split_registry
-from headgate_table.indextables.cleaning import StateFacts, states_in_history
 from headgate_table.indextables.json_checkpoint import read_checkpoint
 from headgate_table.indextables.log_inventory import LogInventory
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.names import checkpoint_key, state_key, version_key
+from headgate_table.indextables.resolve import states_in_history
 from headgate_table.indextables.state_manifest import MAX_STATE_BYTES, StateManifest
 from headgate_table.indextables.verify_manifests import ManifestVerifier
 from headgate_table.indextables.verify_report import Findings, examples
@@ -118,11 +118,7 @@ class ContentVerifier:
             self._mappings |= {bare_hash(key) for key in state.schema_registry}
             if state.metadata is not None:
                 self._mappings |= set(split_registry(state.metadata.configuration)[0])
-        facts = {
-            number: StateFacts(state.created_at, frozenset(), has_metadata=True)
-            for number, state in self._states.items()
-        }
-        self.history = states_in_history(facts)
+        self.history = states_in_history(self._states)
         for number in sorted(set(self._states) - set(self.history)):
             self._findings.note(
                 state_key(number),

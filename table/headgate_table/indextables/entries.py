@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate_schemas.actions import NULL_PARTITION
 from headgate_schemas.entry_fields import ENTRY_FIELDS, FIELD_BY_COLUMN, FIELD_BY_NAME, EntryField, Kind
 from headgate_table.avro.container import Container
 from headgate_table.avro.decode import KeepBlock, decode_columns, decode_together
@@ -133,6 +134,8 @@ def _conform(column: pa.ChunkedArray, field: EntryField, name: str) -> pa.Chunke
         if field.column in _REQUIRED:
             raise CorruptTable(f"{name}: an entry has no {field.name}; the manifest can't be trusted")
         column = _fill(column, field)
+    if field.kind in (Kind.STRING_MAP, Kind.STRING_LIST):
+        column = _without_nulls(column, field)
     return column
 
 
@@ -157,6 +160,26 @@ def _nested(chunk: pa.Array, wanted: pa.DataType) -> pa.Array:
         rows = [None if row is None else [tuple(pair) for pair in row] for row in chunk.to_pylist()]
         return pa.array(rows, type=wanted)
     return chunk.cast(wanted)
+
+
+def _without_nulls(column: pa.ChunkedArray, field: EntryField) -> pa.ChunkedArray:
+    """Maps and lists of texts alone, as actions have them: a null is left out, or says that a file has no partition value."""
+    if not any(_texts(chunk).null_count for chunk in column.chunks):
+        return column
+    is_partition = field.column == "partition_values"
+    rows: list[list[Any] | None] = []
+    for row in column.to_pylist():
+        if row is None or field.kind is Kind.STRING_LIST:
+            rows.append(row and [text for text in row if text is not None])
+        elif is_partition:
+            rows.append([(key, NULL_PARTITION if text is None else text) for key, text in row])
+        else:
+            rows.append([(key, text) for key, text in row if text is not None])
+    return pa.chunked_array([pa.array(rows, type=_TYPES[field.kind])])
+
+
+def _texts(chunk: pa.Array) -> pa.Array:
+    return chunk.items if pa.types.is_map(chunk.type) else chunk.values
 
 
 def _fill(column: pa.ChunkedArray, field: EntryField) -> pa.ChunkedArray:

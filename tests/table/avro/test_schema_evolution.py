@@ -9,16 +9,20 @@ from typing import Any
 import fastavro
 import pytest
 
+from headgate_schemas.actions import NULL_PARTITION
 from headgate_schemas.entry_fields import ENTRY_FIELDS
+from headgate_schemas.operations import Committed
 from headgate_table.avro.container import parse_container
 from headgate_table.avro.encode import encode_manifest
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.entries import ALL_COLUMNS, decode_entries
+from support.foreign_log import build_on
 from support.raw_log import RawLog, read_avro
-from support.tables import SCHEMA_A, SCHEMA_B, SYNC, add_file, entries, new_table, text_of
+from support.stores.memory import MemoryStore
+from support.tables import SCHEMA_A, SCHEMA_B, SYNC, add_file, entries, new_table, opened, text_of
 from support.writers import avro_schemas
 from support.writers.avro_bytes import container
-from support.writers.handmade import file, with_field, with_type, without_fields
+from support.writers.handmade import HandMade, file, with_field, with_type, without_fields
 
 Schema = dict[str, Any]
 
@@ -183,3 +187,32 @@ def test_a_type_that_means_something_else_is_refused(kind: Any) -> None:
     value: Any = {"string": "77x", "double": 77.5}.get(kind, [77]) if isinstance(kind, str) else [77]
     with pytest.raises(CorruptTable, match=r"manifest-x\.avro.*size"):
         read(with_type(avro_schemas.file_entry_a(), "size", kind), {**file("a"), "size": value})
+
+
+NULLABLE_TEXTS = {"type": "map", "values": ["null", "string"]}
+
+
+def _with_nulls(made: HandMade) -> None:
+    schema = avro_schemas.file_entry_a()
+    schema = with_type(schema, "partitionValues", NULLABLE_TEXTS)
+    schema = with_type(schema, "minValues", ["null", NULLABLE_TEXTS])
+    schema = with_type(schema, "splitTags", ["null", {"type": "array", "items": ["null", "string"]}])
+    one = {**file("a", region="eu"), "minValues": {"id": "1", "text": None}, "splitTags": ["x", None, "y"]}
+    other = {**file("b"), "partitionValues": {"region": None}, "minValues": None, "splitTags": []}
+    made.state(1, [made.manifest([one, other], schema=schema)])
+    made.pointer(1)
+
+
+def test_a_null_inside_of_a_map_or_list_is_read_as_in_an_action_and_written_by_a_compaction() -> None:
+    """Break: `_conform` lets such a null through: whoever writes the entry fails for good."""
+    store = build_on(MemoryStore(), _with_nulls, "region")
+    columns = ["path", "partition_values", "min_values", "split_tags"]
+    expected = [
+        ("region=eu/a.parquet", [("region", "eu")], [("id", "1")], ["x", "y"]),
+        ("b.parquet", [("region", NULL_PARTITION)], None, []),
+    ]
+    table = opened(store)
+    assert [tuple(row.values()) for row in table.snapshot().files(columns).to_pylist()] == expected
+    assert isinstance(table.compact(), Committed)
+    found = [tuple(row.values()) for row in opened(store).snapshot().files(columns).to_pylist()]
+    assert sorted(found) == sorted(expected)

@@ -6,9 +6,8 @@ from dataclasses import replace
 import pytest
 
 from headgate_schemas.actions import AddFile
-from headgate_schemas.doc_mapping import mapping_hash
-from headgate_table.errors import CorruptTable
-from headgate_table.indextables.doc_mappings import deduplicate, renormalise, restore
+from headgate_schemas.doc_mapping import look_up, mapping_hash
+from headgate_table.indextables.doc_mappings import deduplicate, renormalise
 
 _TITLE = '[{"name":"title","type":"text"},{"name":"id","type":"i64"}]'
 _TITLE_REORDERED = '[{"type":"i64","name":"id"},{"type":"text","name":"title"}]'
@@ -48,15 +47,10 @@ def test_an_inline_mapping_wins_over_an_old_reference() -> None:
     assert result.adds[0].doc_mapping_ref == mapping_hash(_TITLE)
 
 
-def test_what_was_deduplicated_restores_to_the_same_mapping() -> None:
+def test_what_was_deduplicated_is_found_under_its_reference() -> None:
     result = deduplicate([_add("a", _TITLE), _add("b", _BODY)], {})
-    restored = [restore(add.doc_mapping_ref or "", result.new_entries) for add in result.adds]
-    assert restored == [_TITLE, _BODY]
-
-
-def test_a_reference_that_nothing_explains_is_an_error_that_names_it() -> None:
-    with pytest.raises(CorruptTable, match="no document mapping 'gone'"):
-        restore("docMappingSchema.gone", {"other": "[]"})
+    found = [look_up(add.doc_mapping_ref or "", result.new_entries) for add in result.adds]
+    assert found == [_TITLE, _BODY]
 
 
 def _orderings(count: int) -> list[str]:
@@ -98,4 +92,4 @@ def test_every_renamed_reference_still_means_the_same_mapping() -> None:
     for add in adds:
         ref = add.doc_mapping_ref or ""
         moved = replace(add, doc_mapping_ref=result.renamed.get(ref, ref))
-        assert mapping_hash(restore(moved.doc_mapping_ref or "", result.registry)) == mapping_hash(registry[ref])
+        assert mapping_hash(look_up(moved.doc_mapping_ref or "", result.registry) or "") == mapping_hash(registry[ref])

@@ -118,15 +118,6 @@ def parse_container(data: bytes, name: str) -> Container:
     return container
 
 
-def build_container(
-    schema_text: bytes, codec: str, sync: bytes, blocks: Iterator[tuple[int, bytes]]
-) -> Iterator[bytes]:
-    """The pieces of a container file with the given blocks (count, uncompressed bytes), compressed by `codec`."""
-    yield header_bytes(schema_text, codec, sync)
-    for count, plain in blocks:
-        yield block_bytes(count, plain, codec, sync)
-
-
 def header_bytes(schema_text: bytes, codec: str, sync: bytes, more: Mapping[str, bytes] | None = None) -> bytes:
     pairs = {"avro.schema": schema_text, "avro.codec": codec.encode("ascii"), **(more or {})}
     body = b"".join(varint(len(key)) + key.encode("ascii") + varint(len(value)) + value for key, value in pairs.items())

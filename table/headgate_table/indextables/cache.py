@@ -22,11 +22,6 @@ class CacheStatistics:
     entries: int
     bytes: int
 
-    @property
-    def hit_rate(self) -> float:
-        asked = self.hits + self.misses
-        return self.hits / asked if asked else 0.0
-
 
 @dataclass(slots=True)
 class _Slot:

@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 
 from headgate_schemas.actions import AddFile
 from headgate_schemas.doc_mapping import bare_hash, look_up, mapping_hash
-from headgate_table.errors import CorruptTable
 
 RENORMALISE_THRESHOLD = 5
 """More distinct references than this are worth a look for mappings that differ only in the order of their JSON."""
@@ -51,17 +50,6 @@ def deduplicate(adds: Iterable[AddFile], registry: Mapping[str, str]) -> Dedupli
                 new.setdefault(hash_, text)
         moved.append(replace(add, doc_mapping_json=None, doc_mapping_ref=hash_))
     return Deduplicated(adds=tuple(moved), new_entries=new)
-
-
-def restore(ref: str, registry: Mapping[str, str]) -> str:
-    """The mapping that `ref` names. Raises `CorruptTable` when the registry doesn't hold it."""
-    text = look_up(ref, registry)
-    if text is None:
-        raise CorruptTable(
-            f"the schema registry has no document mapping {bare_hash(ref)!r} ({len(registry)} others are there); "
-            "the state or metadata that held it is lost: verify the table, or repair it from an older copy"
-        )
-    return text
 
 
 def renormalise(

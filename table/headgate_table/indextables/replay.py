@@ -1,6 +1,6 @@
 """What a run of version files does to a table, as a value: pure, strict in file order (docs/format.md, section 5.3)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from headgate_schemas.actions import (
@@ -91,11 +91,3 @@ def commit_time(actions: Iterable[Action]) -> int | None:
             value = action.body.get("timestamp")
             return value if type(value) is int and value in INT64 else None
     return None
-
-
-def replay(versions: Mapping[int, Iterable[Action]]) -> Delta:
-    """The effect of all given versions, in the order of their numbers."""
-    delta = Delta()
-    for version in sorted(versions):
-        delta.apply(version, versions[version])
-    return delta

@@ -112,22 +112,29 @@ class AzureStore:
     def list(self, prefix: str = "", *, after: str = "") -> Iterator[ObjectInfo]:
         """All pages are read first: accounts with hierarchical namespace list by folder, not in byte order."""
         start = self._base + check_prefix(prefix)
-        found = self._asking("list", prefix, lambda: list(self._client.list_blobs(start, include=["metadata"])))
-        infos = (self._listed(blob) for blob in found)
-        return iter(sorted((info for info in infos if info and info.key > after), key=lambda info: info.key))
+
+        def ask() -> Sequence[ObjectInfo]:
+            # One by one: what the service tells of a blob takes many times what is kept of it.
+            infos = (self._listed(blob) for blob in self._client.list_blobs(start, include=["metadata"]))
+            return [info for info in infos if info is not None and info.key > after]
+
+        return iter(sorted(self._asking("list", prefix, ask), key=lambda info: info.key))
 
     def list_folder(self, prefix: str = "", *, after: str = "") -> Folder:
         start = self._base + check_folder(prefix)
-        found = self._asking("list", prefix, lambda: list(self._client.walk_blobs(start, include=["metadata"])))
         objects: list[ObjectInfo] = []
         folders: set[str] = set()
-        for item in found:
-            if isinstance(item, BlobPrefix):
-                folder = str(item.name).removeprefix(self._base)
-                if folder > after and is_key(folder.removesuffix("/")):
-                    folders.add(folder)
-            elif (info := self._listed(item)) is not None and info.key > after:
-                objects.append(info)
+
+        def ask() -> None:
+            for item in self._client.walk_blobs(start, include=["metadata"]):
+                if isinstance(item, BlobPrefix):
+                    folder = str(item.name).removeprefix(self._base)
+                    if folder > after and is_key(folder.removesuffix("/")):
+                        folders.add(folder)
+                elif (info := self._listed(item)) is not None and info.key > after:
+                    objects.append(info)
+
+        self._asking("list", prefix, ask)
         return Folder(tuple(sorted(objects, key=lambda info: info.key)), tuple(sorted(folders)))
 
     def delete(self, keys: Iterable[str]) -> None:

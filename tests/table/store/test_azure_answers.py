@@ -1,10 +1,14 @@
 """What an Azure store makes of the answers of a service; scripted, or lost by a proxy before Azurite."""
 
 import contextlib
+import weakref
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from azure.storage.blob import BlobProperties
 
 from headgate_table.errors import ObjectMissing, StoreError
 from headgate_table.store.azure import AzureStore
@@ -182,3 +186,25 @@ def test_the_blobs_that_stand_for_folders_are_no_objects(azurite: AzureServer, a
 def test_a_missing_blob_is_object_missing() -> None:
     with answering(refusal(404, "BlobNotFound")) as (store, _), pytest.raises(ObjectMissing):
         store.get("k")
+
+
+def test_a_listing_holds_what_is_kept_of_a_blob_and_not_all_that_the_service_tells(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Break: `list` makes a list of the service's answers first."""
+    told: list[weakref.ref[BlobProperties]] = []
+    most = 0
+
+    def blobs(*_: Any, **__: Any) -> Iterator[BlobProperties]:
+        nonlocal most
+        for number in range(100):
+            blob = BlobProperties(name=f"table/{number:03d}", metadata={})
+            blob.size, blob.etag, blob.last_modified = number, "e", datetime(2026, 1, 1, tzinfo=UTC)
+            told.append(weakref.ref(blob))
+            most = max(most, sum(one() is not None for one in told))
+            yield blob
+
+    with opened("http://127.0.0.1:1") as store:
+        monkeypatch.setattr(store._client, "list_blobs", blobs)
+        assert [info.size for info in store.list(after="049")] == list(range(50, 100))
+    assert most <= 3

@@ -1,9 +1,10 @@
 """Manifests remembered on disk: the same results with and without, in bounded space, whatever happens to the files."""
 
+import contextlib
 import functools
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -314,3 +315,25 @@ def test_a_table_opened_with_a_folder_keeps_its_manifests_there(tmp_path: Path) 
     opened = Table.open(address, settings={"transaction.cache.diskFolder": str(folder)})
     assert opened.snapshot().paths() == ["a.parquet"]
     assert any(path.is_file() for path in folder.rglob("*"))
+
+
+def test_a_file_that_vanishes_while_its_folder_is_looked_at_hides_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Break: `_stored` ends the scan of a folder at the first file that another process has removed."""
+    cache = filled(tmp_path)
+    look = os.scandir
+
+    @contextlib.contextmanager
+    def scandir(folder: Path) -> Iterator[list[os.DirEntry[str]]]:
+        with look(folder) as found:
+            entries = list(found)
+        first = next((entry for entry in entries if entry.name.endswith(".column")), None)
+        if first is not None:
+            os.unlink(first.path)
+        yield entries
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert cache.invalidate() == len(ENTRIES.column_names) - 1
+    monkeypatch.undo()
+    assert files(tmp_path) == []

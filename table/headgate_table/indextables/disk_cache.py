@@ -149,7 +149,10 @@ class DiskCache:
                         if entry.is_dir(follow_symlinks=False):
                             pending.append(Path(entry.path))
                         elif entry.name.endswith(_SUFFIX) or (with_temporary and entry.name.startswith(_TEMPORARY)):
-                            status = entry.stat(follow_symlinks=False)
+                            try:
+                                status = entry.stat(follow_symlinks=False)
+                            except FileNotFoundError:
+                                continue  # the others of its folder count all the same
                             yield _Stored(Path(entry.path), status.st_size, status.st_mtime_ns)
             except FileNotFoundError:
                 continue  # removed by another process, or never made

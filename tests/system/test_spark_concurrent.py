@@ -23,12 +23,14 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 RECORDS = 160
-RECORDS_A_BATCH = 20
+RECORDS_A_BATCH = 16
 JOBS = 6
 ROWS_A_JOB = 30
-VERSIONS_A_LIFE = 5
+VERSIONS_A_LIFE = 2
 """How far the table gets until the committer is killed again."""
 LEAST_KILLS = 3
+"""Each of the two streams makes ten batches, one after the other. So there are ten versions at least, even if all that waits
+while the committer is away ends up in one."""
 LIMIT_S = 300.0
 
 

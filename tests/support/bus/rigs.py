@@ -2,10 +2,10 @@
 
 import os
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headgate_bus.interface import Bus, Seat, Topic
 from headgate_bus.open import open_bus
@@ -13,6 +13,9 @@ from headgate_bus.sqlite_bus import SqliteBus
 from headgate_bus.sqlite_seat import lock_path
 from headgate_schemas.ambient import SystemAmbient
 from support.bus.memory import MemoryBus
+
+if TYPE_CHECKING:
+    from headgate_bus.kafka_address import KafkaAddress
 
 AMBIENT = SystemAmbient()
 GROUP = "committers"
@@ -107,26 +110,38 @@ class SqliteRig(OpenedRig):
 
 class KafkaRig(OpenedRig):
     def __init__(self, new_bus: Callable[..., Bus]) -> None:
-        super().__init__(new_bus(partitions=PARTITIONS))
+        # A holder that is slow, on a machine that is busy with other tests, must not lose its place by that.
+        patience: dict[str, object] = {"session_timeout_ms": 8_000, "max_poll_interval_ms": 300_000}
+        super().__init__(new_bus(partitions=PARTITIONS, **patience))
 
     def again(self) -> Bus:
         return self.another(open_bus(self.bus.address, AMBIENT))
 
     def supplant(self, group: str) -> Seat:
-        # The holder doesn't poll any more, so the group gives its partitions away.
+        from kafka.admin import MemberToRemove
+
+        # What the broker does to a member that it takes for dead, and that one hears of it at its next heartbeat.
+        with self._admin() as (address, admin):
+            name = address.group(group)
+            members = [each["member_id"] for each in admin.describe_groups([name])[name]["members"]]
+            assert members
+            admin.remove_group_members(name, [MemberToRemove(member_id=each) for each in members])
         return holding(self.again().seat(group))
 
     def lose_events(self, partition: int, before: int) -> None:
-        from kafka import KafkaAdminClient, TopicPartition
+        from kafka import TopicPartition
 
+        with self._admin() as (address, admin):
+            admin.delete_records({TopicPartition(address.topic(Topic.EVENTS), partition): before})
+
+    @contextmanager
+    def _admin(self) -> Iterator[tuple["KafkaAddress", Any]]:
         from headgate_bus.kafka_address import parse_kafka_address
+        from headgate_bus.kafka_clients import new_admin
 
         address = parse_kafka_address(self.bus.address)
-        admin = KafkaAdminClient(**address.client_settings())
-        try:
-            admin.delete_records({TopicPartition(address.topic(Topic.EVENTS), partition): before})
-        finally:
-            admin.close()
+        with closing(new_admin(address)) as admin:
+            yield address, admin
 
     def settled(self, group: str, partition: int, offset: int) -> None:
         from kafka import OffsetAndMetadata, TopicPartition

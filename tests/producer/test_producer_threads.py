@@ -37,6 +37,10 @@ def producer_on(memory: MemoryBus, plan: Plan = no_trouble, **options: Any) -> P
     return Producer(FailingBus(memory.again(), plan), TABLE, store=MemoryStore(uri=TABLE), **options)
 
 
+def proposed(memory: MemoryBus) -> int:
+    return memory.extent(Topic.PROPOSALS, 0).next_offset
+
+
 def test_many_threads_share_a_producer(memory: MemoryBus) -> None:
     def propose(worker: int) -> list[int]:
         tickets = [producer.append([add_file(f"{worker}-{number}")]) for number in range(50)]
@@ -84,6 +88,7 @@ def test_a_thread_that_waits_for_room_goes_on_when_there_is_some(memory: MemoryB
 def test_closing_with_unanswered_tickets_ends_and_wakes_who_waits(memory: MemoryBus) -> None:
     producer = producer_on(memory)
     ticket = producer.append([add_file("a")])
+    wait_until(lambda: proposed(memory) == 1, "it has been sent")
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(ticket.wait, PATIENCE_S)
         producer.close(0.2)
@@ -123,8 +128,9 @@ def test_events_that_come_long_after_are_still_followed(memory: MemoryBus) -> No
     decider = Decider(memory.again())
     with producer_on(memory) as producer:
         ticket = producer.append([add_file("a")])
+        wait_until(lambda: proposed(memory) == 1, "it has been sent")
         with pytest.raises(OutcomeUnknown):
             ticket.wait(0.6)
-        decider.step()
+        assert decider.step() == 1
         assert ticket.wait(PATIENCE_S) == Committed(1, ticket.proposal_id)
     assert memory.extent(Topic.EVENTS, 0).next_offset == 1

@@ -20,7 +20,7 @@ from headgate_schemas.proposals import encode_proposal, new_proposal
 from headgate_table.store.local import LocalStore
 from headgate_table.store.probe import ProbeReport
 from headgate_table.table import Table
-from support.cli_processes import a_process, heard
+from support.cli_processes import a_process, heard, rest_of
 from support.committing.threaded import a_committer
 
 LOOKS = 2_000
@@ -169,7 +169,7 @@ def test_a_signal_ends_it_cleanly(headgate: Any, bus: str, sales: Path, name: st
         heard(process, "committer_started")
         ran = headgate("propose", sales, "delete", "--path", "a.parquet")
         process.send_signal(number)
-        _, errors = process.communicate(timeout=60)
+        _, errors = rest_of(process)
     assert (ran.code, process.returncode) == (0, 0), errors
     assert json.loads(errors.splitlines()[-1])["event"] == "committer_stopped"
 
@@ -183,7 +183,7 @@ def test_a_committer_that_is_overtaken_ends_with_1_and_one_message(headgate: Any
         with a_committer(bus, group="b"):
             assert headgate("propose", sales, "delete", "--path", "c.parquet").code == 0
         first.send_signal(signal.SIGCONT)
-        _, errors = first.communicate(timeout=60)
+        _, errors = rest_of(first)
     assert first.returncode == 1
     assert re.match(r"Error: .* is worked on by committer committer-\w+ in epoch 2", errors.splitlines()[-1])
     assert "Traceback" not in errors

@@ -14,7 +14,7 @@ from headgate_table.data_file import DataFile
 from headgate_table.indextables.options import TableOptions
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table
-from support.cli_processes import a_process, heard
+from support.cli_processes import a_process, heard, rest_of
 from support.isolated import module_path
 from support.spark.session import LOOPBACK, spark_settings
 
@@ -59,7 +59,7 @@ def test_a_worker_merges_on_a_session_of_its_own_and_ends_it(bus: str, scattered
     with a_process("worker", "--bus", bus, "--roles", "merge", "--log", "json") as process:
         done = heard(process, "task_done", role="merge")
         process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=PATIENCE_S)
+        _, errors = rest_of(process)
     assert (process.returncode, done["table"]) == (0, str(scattered)), errors
     (log,) = [path for path in session_log.iterdir() if not path.name.startswith(".")]
     assert not log.name.endswith(".inprogress")

@@ -17,6 +17,7 @@ from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table
 from support.committing.threaded import a_committer
 from support.tables import add_file, files, fresh_resources
+from support.waiting import wait_until
 
 BOTH = pytest.mark.parametrize("through", ["bus", "direct"])
 DAY_S = 24 * 3600
@@ -176,8 +177,9 @@ def test_what_is_undecided_is_told_by_the_group_that_the_committers_have(
     headgate: Any, address: str, days: Path, undecided: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with a_committer(address, "others"), closing(open_bus(address, SystemAmbient())) as bus:
-        while bus.committed("others", bus.partition_of(str(days))) is None:
-            SystemAmbient().sleep(0.01)
+        wait_until(
+            lambda: bus.committed("others", bus.partition_of(str(days))) is not None, "the others have decided it"
+        )
     assert listed(headgate, days, "--bus", address) == []
     monkeypatch.setenv("HEADGATE_COMMITTER_GROUP", "others")
     assert listed(headgate, days, "--bus", address) == ["late.parquet"]

@@ -1,6 +1,5 @@
 """`headgate page` and `headgate up --page` as processes: where they are served, how they end, what they refuse."""
 
-import re
 import signal
 import subprocess
 import urllib.error
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 
 from headgate_table.table import Table
-from support.cli_processes import a_process, heard
+from support.cli_processes import a_process, heard, printed, rest_of
 from support.command_line import Headgate
 
 DEADLINE_S = 60.0
@@ -22,13 +21,8 @@ def without_settings(headgate: Headgate) -> None:
     """The environment has none of ours."""
 
 
-def told_url(process: "subprocess.Popen[str]") -> str:
-    assert process.stdout is not None
-    for line in process.stdout:
-        found = re.search(r"The page is (\S+)", line)
-        if found:
-            return found[1]
-    raise AssertionError("the process ended without telling where the page is")
+def told_url(process: "subprocess.Popen[bytes]") -> str:
+    return printed(process, r"The page is (\S+)")[1]
 
 
 def status_of(url: str, token: str = "") -> int:
@@ -41,9 +35,9 @@ def status_of(url: str, token: str = "") -> int:
             return error.code
 
 
-def ends(process: "subprocess.Popen[str]") -> int:
+def ends(process: "subprocess.Popen[bytes]") -> int:
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=DEADLINE_S)
+    rest_of(process)
     return process.returncode
 
 
@@ -63,11 +57,10 @@ def test_tables_alone_are_shown_without_a_bus(tmp_path: Path) -> None:
 def test_beyond_this_machine_a_token_is_made_and_printed_once(tmp_path: Path) -> None:
     with a_process("page", "--bus", f"sqlite://{tmp_path}/bus.db", "--listen", "0.0.0.0:0") as process:
         url = told_url(process)
-        assert process.stdout is not None
-        token = process.stdout.readline().rpartition(" ")[2].strip()
+        token = printed(process, r"(\S+)$")[1]
         assert [status_of(url), status_of(url, "wrong"), status_of(url, token)] == [401, 401, 200]
         process.send_signal(signal.SIGTERM)
-        rest = "".join(process.communicate(timeout=DEADLINE_S))
+        rest = "".join(rest_of(process))
     assert len(token) == 32
     assert token not in rest
 
@@ -78,7 +71,7 @@ def test_a_token_that_is_set_is_printed_nowhere(tmp_path: Path, monkeypatch: pyt
         url = told_url(process)
         assert [status_of(url), status_of(url, "a-token-that-is-long-enough")] == [401, 200]
         process.send_signal(signal.SIGTERM)
-        assert "a-token" not in "".join(process.communicate(timeout=DEADLINE_S))
+        assert "a-token" not in "".join(rest_of(process))
 
 
 def test_up_serves_the_page_beside_a_committer_and_a_worker(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from headgate_table.store.azure_errors import Place as AzurePlace
 from headgate_table.store.azure_errors import failure
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table
-from support.cli_processes import a_process, heard
+from support.cli_processes import a_process, heard, rest_of
 from support.command_line import Headgate
 from support.servers.scripted import Answer, scripted_server
 from support.servers.versitygw import S3Server
@@ -43,8 +43,6 @@ PAGE = "sesame-of-the-page-9"
 LOOKED_FOR = "sesame"
 ENCODED = ("c2VzYW1l", "signature%3D4", "signature%2B", "sasl%20password", "sasl+password")
 """Some of them in the spellings of addresses."""
-
-PATIENCE_S = 60.0
 
 
 def kafka_address(port: int, password: str = SASL) -> str:
@@ -100,10 +98,9 @@ def test_the_search_finds_what_it_looks_for(tmp_path: Path) -> None:
         assert leaks(f"a\nbefore {secret} behind") == [f"before {secret} behind"]
 
 
-def stopped(process: "subprocess.Popen[str]") -> str:
+def stopped(process: "subprocess.Popen[bytes]") -> str:
     process.send_signal(signal.SIGTERM)
-    out, errors = process.communicate(timeout=PATIENCE_S)
-    return out + errors
+    return "".join(rest_of(process))
 
 
 def test_nothing_tells_a_secret_while_all_goes_well(

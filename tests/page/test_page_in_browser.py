@@ -20,6 +20,7 @@ from headgate_worker.tasks import CleanTask
 from support.page.reading import DEADLINE_MS, reading
 from support.page.served import a_page
 from support.page.story import STORES, Story
+from support.servers.processes import free_port
 from support.tables import add_file
 
 expect.set_options(timeout=DEADLINE_MS)
@@ -87,7 +88,7 @@ def test_what_happens_appears_by_itself_with_its_outcome(story: Story, browser: 
 
 def test_the_browser_comes_back_by_itself_after_the_server_was_away(story: Story, browser: Browser) -> None:
     with ExitStack() as stack:
-        address = stack.enter_context(a_page(story.bus_address)).address
+        address = stack.enter_context(a_page(story.bus_address, listen=f"127.0.0.1:{free_port()}")).address
         with reading(browser, address.url, expected=NO_ANSWER) as seen:
             expect(seen.link).to_have_text("Live")
             expect(seen.cell(events(story), "Version")).to_have_text(re.compile(r"[0-9]"))
@@ -329,7 +330,8 @@ def test_beyond_this_machine_the_token_opens_the_page(story: Story, browser: Bro
 
 def test_a_browser_whose_token_is_no_longer_right_is_sent_to_the_login(story: Story, browser: Browser) -> None:
     with ExitStack() as stack:
-        address = stack.enter_context(a_page(story.bus_address, token="the-first-token-of-all")).address
+        listen = f"127.0.0.1:{free_port()}"
+        address = stack.enter_context(a_page(story.bus_address, listen=listen, token="the-first-token-of-all")).address
         with reading(browser, address.url, expected="Failed to load resource") as seen:
             seen.page.get_by_label("Token").fill("the-first-token-of-all")
             seen.page.keyboard.press("Enter")

@@ -1,7 +1,6 @@
 """Credentials are in nothing that is printed, logged, announced or stored: looked for after success, refusal and silence."""
 
 import signal
-import socket
 import subprocess
 from collections.abc import Iterable
 from contextlib import closing
@@ -26,6 +25,7 @@ from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table
 from support.cli_processes import a_process, heard, rest_of
 from support.command_line import Headgate
+from support.servers.processes import free_port
 from support.servers.scripted import Answer, scripted_server
 from support.servers.versitygw import S3Server
 
@@ -50,12 +50,6 @@ def kafka_address(port: int, password: str = SASL) -> str:
         f"kafka://127.0.0.1:{port}/lake?security_protocol=SASL_PLAINTEXT&sasl_mechanism=PLAIN&sasl_plain_username=app"
         f"&sasl_plain_password={quote(password, safe='')}"
     )
-
-
-def closed_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
 
 
 def environment() -> dict[str, str]:
@@ -156,7 +150,7 @@ def test_wrong_credentials_of_a_real_store_are_not_told(
 
 def test_a_store_that_is_not_there_is_told_without_secrets(told: Headgate) -> None:
     """One command: the clouds' own clients try again for many seconds before they give up."""
-    port = closed_port()
+    port = free_port()
     store = ("--store", f"s3.endpoint=http://127.0.0.1:{port}", "--store", "s3.region=eu-west-1")
     ran = told("table", "files", "s3://lake/t", *store, "--debug")
     assert ran.code == 1, ran.err
@@ -188,7 +182,7 @@ def test_the_signature_in_an_address_that_azure_tells_of_is_cut_out() -> None:
 
 
 def test_a_bus_that_is_not_there_is_told_without_its_password(told: Headgate, tmp_path: Path) -> None:
-    bus = kafka_address(closed_port())
+    bus = kafka_address(free_port())
     said = []
     for words in (("doctor",), ("events",), ("committer", "--root", str(tmp_path)), ("worker",)):
         ran = told(*words, "--bus", bus, "--debug")

@@ -1,7 +1,6 @@
 """The audit of what is pinned, against sources of vulnerabilities that know, that don't, and that aren't there."""
 
 import json
-import socket
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from support.servers.processes import free_port
 from support.servers.scripted import Answer, Request, scripted_server
 from tooling.audit_dependencies import (
     ACCEPTED,
@@ -152,9 +152,7 @@ def test_a_source_that_is_not_there_is_said_aloud_and_fails_nothing(
 
 def nobody() -> str:
     """An address at which nothing listens."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{taken.getsockname()[1]}"
+    return f"http://127.0.0.1:{free_port()}"
 
 
 def test_a_mirror_that_knows_no_version_is_no_source() -> None:

@@ -12,6 +12,10 @@ from pathlib import Path
 START_ATTEMPTS = 3
 START_LIMIT_S = 60.0
 STOP_LIMIT_S = 10.0
+PORTS = range(20_000, 32_000)
+"""Below those that the system hands out to whoever doesn't mind which: so a port stays free while its server is away."""
+
+_marks: list[socket.socket] = []
 
 
 class ServerFailure(Exception):
@@ -19,9 +23,20 @@ class ServerFailure(Exception):
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """One that nobody listens at, and that no other process of tests is given as long as this one lives."""
+    for port in PORTS:
+        # A datagram socket doesn't keep a server from its port: it is a mark that the system takes away with this process.
+        mark = socket.socket(type=socket.SOCK_DGRAM)
+        try:
+            mark.bind(("127.0.0.1", port))
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", port))
+        except OSError:
+            mark.close()
+        else:
+            _marks.append(mark)
+            return port
+    raise ServerFailure(f"no port of {PORTS} is free")
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Locator, Page
 
-DEADLINE_MS = 30_000
+DEADLINE_MS = 90_000
 
 
 @dataclass

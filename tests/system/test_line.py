@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from headgate_schemas.ambient import SystemAmbient
+from support.servers.processes import free_port
 from support.torture.line import CHUNK_BYTES, HELD_S, Line, Weather, line_to
 
 ANSWER = b"0123456789"
-LIMIT_S = 10.0
+LIMIT_S = 60.0
+AMBIENT = SystemAmbient()
 
 
 @pytest.fixture
@@ -80,11 +83,10 @@ def test_a_line_that_is_cut_ends_connections_and_takes_no_others_until_it_is_goo
 def test_a_slow_line_holds_every_piece(line: Line) -> None:
     with connected(line) as client:
         line.turn(Weather.SLOW)
-        client.settimeout(HELD_S)
-        with pytest.raises(TimeoutError):
-            asked(client)  # it is held twice: on its way there, and back
-        client.settimeout(LIMIT_S)
-        assert client.recv(CHUNK_BYTES) == ANSWER
+        begun_s = AMBIENT.monotonic_s()
+        assert asked(client) == ANSWER
+        took_s = AMBIENT.monotonic_s() - begun_s
+    assert took_s >= 2 * HELD_S  # on its way there, and back
     assert line.done[Weather.SLOW] == 2
 
 
@@ -96,7 +98,6 @@ def test_a_torn_answer_comes_half_and_then_the_connection_ends(line: Line) -> No
 
 
 def test_a_server_that_is_away_looks_like_one_that_hangs_up(line: Line) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as gone:
-        port = gone.getsockname()[1]
+    port = free_port()
     with line_to(lambda: port) as line_to_nobody, connected(line_to_nobody) as client:
         assert is_cut(client)

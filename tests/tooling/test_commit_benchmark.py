@@ -38,7 +38,7 @@ def test_the_benchmark_prints_a_row_for_each_figure(tmp_path: Path) -> None:
         "--files",
         "2",
         "--seconds",
-        "1",
+        "5",
         "--warm-up",
         "0.2",
         "--runs",

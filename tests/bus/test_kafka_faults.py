@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -9,8 +10,12 @@ from kafka import KafkaAdminClient, KafkaProducer
 
 from headgate_bus.errors import BusError, BusUnavailable, Fenced, OffsetGone
 from headgate_bus.interface import Message, Record, Seat, Topic
+from headgate_bus.kafka_address import parse_kafka_address
 from headgate_bus.kafka_bus import KafkaBus
+from headgate_bus.kafka_calls import DeadlinePassed, KafkaCalls
 from headgate_bus.kafka_clients import earlier_failure
+from headgate_bus.kafka_publisher import PUBLISH_TIMEOUT_S, start_opening
+from headgate_bus.kafka_records import as_sent
 from headgate_schemas.ambient import SystemAmbient
 from support.kafka.choice import with_prefix
 from support.kafka.fixtures import new_bus_address
@@ -21,6 +26,7 @@ from support.waiting import wait_until
 AMBIENT = SystemAmbient()
 PROPOSALS, EVENTS = Topic.PROPOSALS, Topic.EVENTS
 GROUP = "committers"
+PATIENCE_S = 60.0
 LATE_S = 15.0
 """How far past its deadline a call may end on a machine that is busy with other tests; without a deadline it never ends."""
 
@@ -34,11 +40,27 @@ def broker() -> Iterator[LocalBroker]:
 
 @pytest.fixture
 def bus(broker: LocalBroker) -> Iterator[KafkaBus]:
-    made = KafkaBus(new_bus_address(broker.address), AMBIENT)
+    """Whose group leaves a holder its place, however long a busy machine or a frozen broker keeps it waiting."""
+    with prepared(broker, session_timeout_ms=60_000, max_poll_interval_ms=300_000) as made:
+        yield made
+
+
+@pytest.fixture
+def hasty_bus(broker: LocalBroker) -> Iterator[KafkaBus]:
+    """Whose group soon gives away what a holder has that doesn't poll."""
+    with prepared(broker, session_timeout_ms=60_000) as made:
+        yield made
+
+
+@contextmanager
+def prepared(broker: LocalBroker, **settings: object) -> Iterator[KafkaBus]:
+    made = KafkaBus(new_bus_address(broker.address, **settings), AMBIENT)
     made.prepare()
-    yield made
-    broker.thaw()
-    made.close()
+    try:
+        yield made
+    finally:
+        broker.thaw()
+        made.close()
 
 
 def message(body: str) -> Message:
@@ -152,16 +174,56 @@ def test_questions_to_a_frozen_broker_end_by_their_deadline_and_work_again(broke
 def test_a_publication_at_a_frozen_broker_ends_by_its_deadline_and_counts_once(
     broker: LocalBroker, bus: KafkaBus
 ) -> None:
-    bus.append(PROPOSALS, [message("a")])
-    seat = seated(bus)
-    seat.publish(0, [message("first")], [], None)
+    seat = seat_in_the_middle(bus)
     broker.freeze()
-    took = seconds_of(lambda: seat.publish(0, [message("second")], [], 1))
+    took = seconds_of(lambda: seat.publish(0, [message("second")], [], 2))
     broker.thaw()
-    assert took < 12 + LATE_S
-    publish_until_it_works(seat, "third", 1)
+    assert took < PUBLISH_TIMEOUT_S + LATE_S
+    publish_until_it_works(seat, "third", 2)
     assert everything(bus, EVENTS) in (["first", "third"], ["first", "second", "third"])
-    assert bus.committed(GROUP, 0) == 1
+    assert bus.committed(GROUP, 0) == 2
+
+
+def test_a_transaction_is_not_waited_for_longer_than_its_deadline(
+    broker: LocalBroker, bus: KafkaBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Break: `publish` runs the transaction `within` an hour. The client itself doesn't give up before half a minute."""
+    seat = seat_in_the_middle(bus)
+    commit = KafkaProducer.commit_transaction
+    topic = parse_kafka_address(bus.address).topic(EVENTS)
+
+    def commit_with_a_record_on_its_way(producer: Any) -> None:
+        producer.flush()
+        broker.freeze()
+        producer.send(topic, **as_sent(message("stuck")))
+        commit(producer)
+
+    monkeypatch.setattr(KafkaProducer, "commit_transaction", commit_with_a_record_on_its_way)
+    began_s = AMBIENT.monotonic_s()
+    with pytest.raises(DeadlinePassed, match="publishing for partition 0"):
+        seat.publish(0, [message("second")], [], 2)
+    took_s = AMBIENT.monotonic_s() - began_s
+    monkeypatch.undo()
+    broker.thaw()
+    assert PUBLISH_TIMEOUT_S <= took_s < PUBLISH_TIMEOUT_S + LATE_S
+    publish_until_it_works(seat, "third", 2)
+    assert everything(bus, EVENTS) in (["first", "third"], ["first", "second", "stuck", "third"])
+    assert bus.committed(GROUP, 0) == 2
+
+
+def seat_in_the_middle(bus: KafkaBus) -> Seat:
+    """Between two proposals. It knows so much of them that no question comes before its next transaction."""
+    bus.append(PROPOSALS, [message("a"), message("b")])
+    seat = seated(bus)
+    polled: list[str] = []
+
+    def poll() -> bool:
+        polled.extend(bodies(seat.poll(0.2)))
+        return len(polled) == 2
+
+    wait_until(poll, "the proposals come")
+    seat.publish(0, [message("first")], [], 1)
+    return seat
 
 
 def test_reading_from_a_frozen_broker_ends_by_its_deadline_and_goes_on(broker: LocalBroker, bus: KafkaBus) -> None:
@@ -220,39 +282,47 @@ def test_acknowledged_appends_outlive_the_broker_once_each(broker: LocalBroker, 
     assert [found.count(number) for number in acknowledged] == [1] * len(acknowledged)
 
 
-def test_a_holder_that_doesnt_poll_is_fenced_by_its_successor(bus: KafkaBus) -> None:
-    first = seated(bus)
-    second = seated(bus)
+def test_a_holder_that_doesnt_poll_is_fenced_by_its_successor(hasty_bus: KafkaBus) -> None:
+    first = seated(hasty_bus)
+    second = seated(hasty_bus)
     second.publish(0, [message("second")], [], None)
     with pytest.raises(Fenced):
         first.publish(0, [message("first")], [], None)
-    assert everything(bus, EVENTS) == ["second"]
+    assert everything(hasty_bus, EVENTS) == ["second"]
 
 
 def test_a_holder_whose_client_hears_of_it_before_the_commit_is_fenced(
     bus: KafkaBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Its place in the group is its own all the while: only whoever publishes there has changed."""
     first = seated(bus)
-    seated(bus)
+    calls = KafkaCalls()
+    successor = calls.result(
+        start_opening(parse_kafka_address(bus.address), calls, GROUP, 0), PATIENCE_S, "opening a second publisher"
+    )
     commit = KafkaProducer.commit_transaction
+    told: list[BaseException | None] = []
 
     def commit_late(producer: Any) -> None:
-        wait_until(lambda: earlier_failure(producer) is not None, "the client hears of it")
+        wait_until(lambda: earlier_failure(producer) is not None, "the client hears of it", PUBLISH_TIMEOUT_S)
+        told.append(earlier_failure(producer))
         commit(producer)
 
     monkeypatch.setattr(KafkaProducer, "commit_transaction", commit_late)
     with pytest.raises(Fenced):
         first.publish(0, [message("first")], [], None)
+    assert len(told) == 1
     assert first.held() == frozenset()
+    successor.close()
 
 
-def test_a_successor_is_not_fenced_by_one_that_was_away(bus: KafkaBus) -> None:
-    first = seated(bus)
-    second = seated(bus)
+def test_a_successor_is_not_fenced_by_one_that_was_away(hasty_bus: KafkaBus) -> None:
+    first = seated(hasty_bus)
+    second = seated(hasty_bus)
     with pytest.raises(Fenced):
         first.publish(0, [message("first")], [], None)
     second.publish(0, [message("second")], [], None)
-    assert everything(bus, EVENTS) == ["second"]
+    assert everything(hasty_bus, EVENTS) == ["second"]
 
 
 def test_a_seat_is_taken_however_short_the_polls_are(bus: KafkaBus) -> None:

@@ -63,10 +63,12 @@ class KafkaCalls:
 
     def _run(self, future: "Future[Result]", call: Callable[[], Result]) -> None:
         try:
-            result = call()
+            try:
+                result = call()
+            finally:
+                # Before whoever waits hears of the end: its next call may need this place.
+                self._slots.release()
         except BaseException as error:  # noqa: BLE001  # handed to the thread that waits, whatever it is
             future.set_exception(error)
         else:
             future.set_result(result)
-        finally:
-            self._slots.release()

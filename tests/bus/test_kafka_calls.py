@@ -2,11 +2,15 @@
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 
 import pytest
 
 from headgate_bus.errors import BusError
 from headgate_bus.kafka_calls import DeadlinePassed, KafkaCalls
+from support.waiting import wait_until
+
+PATIENCE_S = 60.0
 
 
 @pytest.fixture
@@ -18,12 +22,12 @@ def hanging() -> Iterator[threading.Event]:
 
 
 def test_a_call_gives_its_result() -> None:
-    assert KafkaCalls().within(5, "adding", lambda: 1 + 1) == 2
+    assert KafkaCalls().within(PATIENCE_S, "adding", lambda: 1 + 1) == 2
 
 
 def test_a_call_raises_its_own_error() -> None:
     with pytest.raises(ZeroDivisionError):
-        KafkaCalls().within(5, "dividing", lambda: 1 // 0)
+        KafkaCalls().within(PATIENCE_S, "dividing", lambda: 1 // 0)
 
 
 def test_a_time_out_inside_of_a_call_is_no_passed_deadline() -> None:
@@ -31,7 +35,7 @@ def test_a_time_out_inside_of_a_call_is_no_passed_deadline() -> None:
         raise TimeoutError("its own")
 
     with pytest.raises(TimeoutError, match="its own"):
-        KafkaCalls().within(5, "waiting", call)
+        KafkaCalls().within(PATIENCE_S, "waiting", call)
 
 
 def test_a_call_that_hangs_ends_at_its_deadline(hanging: threading.Event) -> None:
@@ -49,7 +53,17 @@ def test_calls_that_hang_are_bounded(hanging: threading.Event) -> None:
 
 def test_a_call_that_ended_makes_room() -> None:
     calls = KafkaCalls(limit=1)
-    assert [calls.within(5, "counting", lambda n=n: n) for n in range(3)] == [0, 1, 2]  # type: ignore[misc]  # bound
+    assert [calls.within(PATIENCE_S, "counting", lambda n=n: n) for n in range(3)] == [0, 1, 2]  # type: ignore[misc]  # bound
+
+
+def test_who_hears_of_the_end_of_a_call_finds_its_place_free(hanging: threading.Event) -> None:
+    calls = KafkaCalls(limit=1)
+    following: list[Future[int]] = []
+    call = calls.start("waiting", hanging.wait)
+    call.add_done_callback(lambda _: following.append(calls.start("following", int)))
+    hanging.set()
+    wait_until(lambda: bool(following), "the next call begins", PATIENCE_S)
+    assert following[0].result(PATIENCE_S) == 0
 
 
 def test_a_call_that_gets_no_thread_takes_up_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,4 +77,4 @@ def test_a_call_that_gets_no_thread_takes_up_no_room(monkeypatch: pytest.MonkeyP
         patched.setattr(threading.Thread, "start", start)
         with pytest.raises(BusError, match="committing was not tried"):
             calls.start("committing", lambda: None)
-    assert calls.within(5, "adding", lambda: 1 + 1) == 2
+    assert calls.within(PATIENCE_S, "adding", lambda: 1 + 1) == 2

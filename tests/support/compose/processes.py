@@ -8,8 +8,10 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 
 from support.compose.parsing import Service
@@ -21,6 +23,7 @@ from support.servers.versitygw import provide_versitygw
 
 START_LIMIT_S = 90.0
 COMMAND_LIMIT_S = 120.0
+ANSWER_LIMIT_S = 10.0
 NOT_SETTINGS = {"KAFKA_HEAP_OPTS", "KAFKA_OPTS", "KAFKA_JVM_PERFORMANCE_OPTS", "KAFKA_LOG4J_OPTS"}
 """Read by the scripts that start Java."""
 
@@ -83,7 +86,7 @@ def running_service(
     service: Service, command: tuple[str, ...], swaps: Swaps, folder: Path
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """A service that stays, in a folder of its own; what it says is in the file `log` beside the folder."""
-    with folder.with_name(f"{folder.name}.log").open("wb") as log:
+    with _log_of(folder).open("wb") as log:
         process = subprocess.Popen(
             [_program(command[0]), *map(swaps, command[1:])],
             env=swaps.environment(service),
@@ -96,6 +99,10 @@ def running_service(
         yield process
     finally:
         end(process)
+
+
+def _log_of(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.log")
 
 
 def wait_until_said(log: Path, word: str, process: "subprocess.Popen[bytes]") -> None:
@@ -122,8 +129,18 @@ def running_store(service: Service, data: Path) -> Iterator[int]:
     settings = service.environment
     swaps = Swaps({settings["VGW_PORT"]: f"127.0.0.1:{port}", settings["VGW_BACKEND_ARG"]: str(data)})
     command = (str(provide_versitygw()), settings["VGW_BACKEND"], settings["VGW_BACKEND_ARG"])
-    with running_service(service, command, swaps, data.parent):
+    health = f"http://127.0.0.1:{port}{settings['VGW_HEALTH']}"
+    with running_service(service, command, swaps, data.parent) as process:
+        _wait_until_up(process, _log_of(data.parent), lambda: _is_healthy(health))
         yield port
+
+
+def _is_healthy(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=ANSWER_LIMIT_S) as answer:
+            return bool(answer.status == HTTPStatus.OK)
+    except OSError:
+        return False
 
 
 @contextlib.contextmanager
@@ -145,13 +162,17 @@ def running_broker_of(service: Service, folder: Path) -> Iterator[dict[str, str]
     if made.returncode != 0:
         raise ServerFailure(f"the storage of {service.name} could not be made:\n{(made.stdout + made.stderr)[-2000:]}")
     with running_service(service, (*java, "kafka.Kafka", str(file)), Swaps({}), folder) as process:
-        deadline = time.monotonic() + START_LIMIT_S
-        while not all(answers(f"kafka://{address}") for address in found.values()):
-            if process.poll() is not None or time.monotonic() > deadline:
-                said = folder.with_name(f"{folder.name}.log").read_text(errors="replace")[-2000:]
-                raise ServerFailure(f"{service.name} didn't answer. It said:\n{said}")
-            time.sleep(0.1)
+        addresses = [f"kafka://{address}" for address in found.values()]
+        _wait_until_up(process, _log_of(folder), lambda: all(map(answers, addresses)))
         yield found
+
+
+def _wait_until_up(process: "subprocess.Popen[bytes]", log: Path, is_up: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + START_LIMIT_S
+    while not is_up():
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise ServerFailure(f"{process.args!r} didn't answer. It said:\n{log.read_text(errors='replace')[-2000:]}")
+        time.sleep(0.1)
 
 
 def properties(service: Service) -> dict[str, str]:

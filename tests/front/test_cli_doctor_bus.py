@@ -10,6 +10,7 @@ from headgate.findings import Finding, Health
 from headgate_bus.interface import Message, Topic
 from headgate_bus.open import open_bus
 from headgate_schemas.ambient import SystemAmbient
+from support.bus.rigs import holding
 
 GROUP = "headgate-committer"
 AMBIENT = SystemAmbient()
@@ -34,9 +35,7 @@ def propose(address: str, count: int) -> None:
 def settle(address: str, upto: int) -> None:
     """What a committer does when it has decided everything below this offset."""
     bus = open_bus(address, AMBIENT)
-    seat = bus.seat(GROUP)
-    while 0 not in seat.held():
-        seat.poll(1.0)
+    seat = holding(bus.seat(GROUP), 1)
     seat.seek(0, 0)
     seat.publish(0, [], [], upto)
     seat.close()

@@ -110,9 +110,7 @@ class SqliteRig(OpenedRig):
 
 class KafkaRig(OpenedRig):
     def __init__(self, new_bus: Callable[..., Bus]) -> None:
-        # A holder that is slow, on a machine that is busy with other tests, must not lose its place by that.
-        patience: dict[str, object] = {"session_timeout_ms": 8_000, "max_poll_interval_ms": 300_000}
-        super().__init__(new_bus(partitions=PARTITIONS, **patience))
+        super().__init__(new_bus(partitions=PARTITIONS))
 
     def again(self) -> Bus:
         return self.another(open_bus(self.bus.address, AMBIENT))

@@ -22,6 +22,7 @@ from headgate_table.store.probe import ProbeReport
 from headgate_table.table import Table
 from support.cli_processes import a_process, heard, rest_of
 from support.committing.threaded import a_committer
+from support.freezing import freeze, thaw
 
 LOOKS = 2_000
 """How often a committer may ask whether to stop, each time after it waited for work: a bound for tests that go wrong."""
@@ -179,10 +180,10 @@ def test_a_committer_that_is_overtaken_ends_with_1_and_one_message(headgate: Any
     with a_process("committer", "--bus", bus, "--group", "a") as first:
         heard(first, "partition_taken")
         assert headgate("propose", sales, "delete", "--path", "a.parquet").code == 0
-        first.send_signal(signal.SIGSTOP)
+        freeze(first)
         with a_committer(bus, group="b"):
             assert headgate("propose", sales, "delete", "--path", "c.parquet").code == 0
-        first.send_signal(signal.SIGCONT)
+        thaw(first)
         _, errors = rest_of(first)
     assert first.returncode == 1
     assert re.match(r"Error: .* is worked on by committer committer-\w+ in epoch 2", errors.splitlines()[-1])

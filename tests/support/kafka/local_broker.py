@@ -3,7 +3,6 @@
 import base64
 import contextlib
 import os
-import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from kafka.errors import KafkaError
 from headgate_bus.errors import BusError
 from headgate_bus.kafka_address import parse_kafka_address
 from headgate_bus.kafka_clients import new_admin
+from support.freezing import freeze, thaw
 from support.kafka.broker_settings import Login, as_properties, broker_settings
 from support.kafka.certificates import new_login
 from support.kafka.jars import provide_jars
@@ -79,19 +79,19 @@ class LocalBroker:
 
     def freeze(self) -> None:
         """It keeps its connections, and answers nothing."""
-        self._signal(signal.SIGSTOP)
+        freeze(self._started())
 
     def thaw(self) -> None:
-        self._signal(signal.SIGCONT)
+        thaw(self._started())
 
     def stop(self) -> None:
         if self._process is not None and self._process.poll() is None:
             self.thaw()
             end(self._process)
 
-    def _signal(self, number: signal.Signals) -> None:
+    def _started(self) -> "subprocess.Popen[bytes]":
         assert self._process is not None, "the broker was never started"
-        self._process.send_signal(number)
+        return self._process
 
     def _format(self, port: int | None = None) -> None:
         self._port = port or free_port()

@@ -3,13 +3,14 @@
 import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from support.freezing import freeze, thaw
 
 STOP_LIMIT_S = 60.0
 LAST_BYTES = 8192
@@ -47,8 +48,7 @@ class Child:
 
     @property
     def pid(self) -> int:
-        assert self._process is not None, f"{self.name} was never started"
-        return self._process.pid
+        return self._started().pid
 
     def start(self) -> None:
         assert not self.is_running, f"{self.name} runs already"
@@ -73,18 +73,17 @@ class Child:
             self._process.wait(STOP_LIMIT_S)
 
     def freeze(self) -> None:
-        self._signal(signal.SIGSTOP)
+        freeze(self._started())
 
     def thaw(self) -> None:
-        self._signal(signal.SIGCONT)
+        thaw(self._started())
 
     def tell_to_stop(self) -> None:
-        self._signal(signal.SIGTERM)
+        self._started().terminate()
 
     def ended(self, within_s: float = STOP_LIMIT_S) -> int:
         """Its exit code. Raises `TimeoutExpired`."""
-        assert self._process is not None, f"{self.name} was never started"
-        return self._process.wait(within_s)
+        return self._started().wait(within_s)
 
     def code(self) -> int | None:
         """The exit code of the last run; None while it runs, or before it ran."""
@@ -140,9 +139,9 @@ class Child:
         if self._process is not None and self._process.returncode is not None:
             self.codes.append(self._process.returncode)
 
-    def _signal(self, number: signal.Signals) -> None:
+    def _started(self) -> "subprocess.Popen[bytes]":
         assert self._process is not None, f"{self.name} was never started"
-        self._process.send_signal(number)
+        return self._process
 
 
 def logged_events(line: str) -> Iterator[dict[str, Any]]:

@@ -136,5 +136,7 @@ def test_every_row_is_there_once_whoever_writes_beside_it_and_however_often_the_
     )
     wanted = [(part, number) for part in ("by-source", "by-sink") for number in range(RECORDS)]
     assert found == Counter([*wanted, *(("job", number) for number in range(JOBS * ROWS_A_JOB))])
+    # It may just have been killed once more; before it has begun, it doesn't know what to do when it is told to stop.
+    wait_until(lambda: committer.has_said("committer_started"), "the committer is there again", LIMIT_S)
     stopped(committer)
     assert stage.problems() == []

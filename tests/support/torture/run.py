@@ -22,7 +22,7 @@ RIVAL_LIMIT_S = 15.0
 FROZEN_S = 1.0
 """Where nobody takes over from a committer that is frozen."""
 QUIET_LIMIT_S = 180.0
-OVERTIME_LIMIT_S = 240.0
+OVERTIME_LIMIT_S = 600.0
 RESTART_PAUSE_S = 0.3
 WATCH_EVERY_S = 0.25
 CLOCKS = (-1.0, -0.1, 0.1, 1.0)

@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from headgate_committer.errors import Overtaken
+from headgate_committer.guards import check_term
+from headgate_table.indextables.commit_info import Term
 from support.page_blocks import DOCS, Block, blocks_of
 
 PAGE = DOCS / "operating.md"
@@ -52,6 +55,18 @@ def test_a_drill_goes_as_the_page_says(drill: str, tmp_path: Path) -> None:
     with a_shell([patient(step.body) for step in steps], tmp_path) as shell:
         for step in steps:
             comes_to(shell, expected_after(step))
+
+
+def test_a_committer_that_gives_way_says_the_words_of_the_page() -> None:
+    """Which of two it is, and when, no drill can tell before."""
+    [words] = re.findall(r"`([^`]* is worked on by [^`]*)`", PAGE.read_text(encoding="utf-8"))
+    with pytest.raises(Overtaken, match=pattern_of(words)):
+        check_term("lake/events", newest=Term(2, "others"), mine=Term(1, "committer"))
+
+
+def pattern_of(words: str) -> str:
+    """What is left out on the page may be anything, and so may be white space."""
+    return r"\s+".join(map(re.escape, words.split())).replace("…", ".*?")
 
 
 def expected_after(step: Block) -> list[str]:
@@ -110,5 +125,4 @@ def comes_to(shell: "subprocess.Popen[str]", expected: list[str]) -> None:
 
 
 def missing(expected: list[str], printed: str) -> list[str]:
-    patterns = [(line, r"\s+".join(map(re.escape, line.split())).replace("…", ".*?")) for line in expected]
-    return [line for line, pattern in patterns if not re.search(pattern, printed)]
+    return [line for line in expected if not re.search(pattern_of(line), printed)]

@@ -48,8 +48,8 @@ def test_with_fail_losers_are_told_and_winners_are_all_there_on_an_s3_server(
     versitygw: S3Server, s3_bucket: str
 ) -> None:
     storage = _s3(versitygw)
-    found = race(Race(f"s3://{s3_bucket}", "a/t", storage, PROCESSES, 10, "fail"))
-    assert len(found.committed) + len(found.lost) == PROCESSES * 10
+    found = race(Race(f"s3://{s3_bucket}", "a/t", storage, PROCESSES, TRANSACTIONS, "fail"))
+    assert len(found.committed) + len(found.lost) == PROCESSES * TRANSACTIONS
     _check_winners_are_there(found, *_newest(f"s3://{s3_bucket}", "a/t", storage))
 
 

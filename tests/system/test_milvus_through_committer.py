@@ -68,7 +68,7 @@ def test_with_fail_losers_are_told_and_winners_are_all_there_in_versions_of_thei
     place: tuple[str, dict[str, str]], bus: str
 ) -> None:
     uri, storage = place
-    plan = Proposers(bus, uri, storage, processes=8, each=5, fail=True)
+    plan = Proposers(bus, uri, storage, processes=16, each=50, fail=True)
     with a_committer_process(bus, storage), proposing(plan) as at_work:
         told = at_work.result()
     assert sorted([*told.versions, *told.lost]) == sorted(plan.names)

@@ -21,7 +21,7 @@ from headgate_table.store.settings import StoreSettings
 from support.isolated import run_isolated
 
 _RETRIES = 100_000
-_LIMIT_S = 120
+_LIMIT_S = 300
 
 _PROGRAM = "from support.milvus.racing import main; main()"
 

@@ -7,7 +7,7 @@ import json
 import multiprocessing
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
@@ -62,22 +62,24 @@ class Committers:
 
 
 @contextmanager
-def committers() -> Iterator[Committers]:
-    """Any number, one after the other, during the block."""
-    with a_program(_PROGRAM) as program:
+def committers(table: str, storage: Mapping[str, str]) -> Iterator[Committers]:
+    """Any number, one after the other, during the block: all of this table, on a store with these settings."""
+    with a_program(_PROGRAM, table, json.dumps(dict(storage))) as program:
         yield Committers(program)
 
 
 def main() -> None:
+    # One for all of them: it takes a while to make, and connects to nothing before it is used.
+    store = open_store(sys.argv[1], StoreSettings.from_mapping(json.loads(sys.argv[2])), SystemAmbient())
     for line in sys.stdin:
-        sys.stdout.write(json.dumps(asdict(_run(Order(**json.loads(line))))) + "\n")
+        sys.stdout.write(json.dumps(asdict(_run(Order(**json.loads(line)), store))) + "\n")
         sys.stdout.flush()
 
 
-def _run(order: Order) -> Run:
+def _run(order: Order, store: Store) -> Run:
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_decide, args=(order, theirs))
+    process = context.Process(target=_decide, args=(order, store, theirs))
     process.start()
     theirs.close()
     try:
@@ -89,16 +91,17 @@ def _run(order: Order) -> Run:
         ours.close()
 
 
-def _decide(order: Order, tells: Connection) -> None:
+def _decide(order: Order, store: Store, tells: Connection) -> None:
     ambient, fuse = SystemAmbient(), DeadlyFuse(order.dies_at, after=order.after)
 
     def doomed(uri: str, settings: StoreSettings, ambient: Ambient) -> Store:
-        return DeadlyStore(open_store(uri, settings, ambient), fuse)
+        assert uri == sys.argv[1]
+        return DeadlyStore(store, fuse)
 
     with (
         patch.object(tables, "open_store", doomed),
         closing(open_bus(order.bus, ambient)) as bus,
-        serving(bus, StoreSettings(local_durable=False), ambient, NO_LINGER) as committer,
+        serving(bus, StoreSettings(), ambient, NO_LINGER) as committer,
     ):
         _fuse_publishing(committer, fuse)
         while not _all_is_announced(bus):

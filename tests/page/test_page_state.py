@@ -128,6 +128,17 @@ def test_an_event_that_comes_again_counts_once() -> None:
     assert rates[1:3] == [1, 1]
 
 
+def test_proposals_that_are_read_again_after_the_bus_was_away_are_there_once() -> None:
+    state = PageState()
+    for _ in range(2):
+        state.saw_proposal(proposed("a", 0), NOW)
+        state.saw_proposal(proposed("b", 1), NOW)
+        state.saw_event(receipt("a"), NOW)
+        state.saw_event(commit(7), NOW)
+    assert flow(state) == [("a", "committed"), ("b", "waiting")]
+    assert row(state)["waiting"] == 1
+
+
 def test_the_same_proposal_sent_again_is_an_entry_of_its_own_with_its_own_outcome() -> None:
     state = PageState()
     state.saw_proposal(proposed("a", 1), NOW)
@@ -147,11 +158,61 @@ def test_a_rejection_says_its_code_and_its_reason_up_to_a_bound() -> None:
 def test_a_proposal_that_was_settled_without_a_receipt_here_is_not_known_after_a_while() -> None:
     state = PageState()
     state.saw_proposal(proposed("a", 1), NOW)
-    state.saw_settled(0, 2, NOW + page_state.GRACE_MS)
+    state.saw_settled(0, 2, NOW + 60_000)
+    state.saw_settled(0, 2, NOW + 60_000 + page_state.GRACE_MS)
     assert flow(state) == [("a", "waiting")]
-    state.saw_settled(0, 2, NOW + page_state.GRACE_MS + 1)
+    state.saw_settled(0, 2, NOW + 60_000 + page_state.GRACE_MS + 1)
     assert flow(state) == [("a", "unknown")]
-    assert row(state)["waiting"] == 0
+
+
+def test_a_receipt_that_comes_long_after_its_proposal_is_that_of_its_entry() -> None:
+    """As after an outage. Break: count the time from the proposal."""
+    state = PageState()
+    state.saw_proposal(proposed("a", 1), NOW)
+    later = NOW + 10 * page_state.GRACE_MS
+    state.saw_settled(0, 2, later)
+    state.saw_event(receipt("a", at=later), later)
+    assert flow(state) == [("a", "committed")]
+
+
+def test_what_is_settled_is_undecided_no_more_although_its_receipt_is_still_to_be_read() -> None:
+    state = PageState()
+    state.saw_proposal(proposed("a", 1), NOW)
+    state.saw_proposal(proposed("a", 2), NOW)
+    state.saw_settled(0, 2, NOW)
+    assert row(state)["waiting"] == 1
+    state.saw_settled(0, 3, NOW)
+    assert row(state, now=NOW + WAITING_AFTER_MS + 1)["health"] == []
+
+
+def test_of_one_proposal_sent_twice_only_the_sending_that_was_settled_long_ago_is_given_up() -> None:
+    state = PageState()
+    state.saw_proposal(proposed("a", 1), NOW)
+    state.saw_proposal(proposed("a", 5), NOW)
+    for now in (NOW, NOW + page_state.GRACE_MS + 1):
+        state.saw_settled(0, 2, now)
+    assert flow(state) == [("a", "unknown"), ("a", "waiting")]
+    state.saw_event(receipt("a"), NOW + 60_000)
+    assert flow(state) == [("a", "unknown"), ("a", "committed")]
+
+
+def test_a_sending_whose_receipt_was_taken_for_an_event_that_comes_again_has_the_outcome_of_the_one_before() -> None:
+    state = PageState()
+    for outcome in ("committed", "duplicate", "duplicate"):
+        state.saw_event(receipt("a", outcome), NOW)
+    state.saw_event(rejected("b"), NOW)
+    state.saw_event(rejected("b"), NOW)
+    for offset, identity in enumerate("aaabb"):
+        state.saw_proposal(proposed(identity, offset), NOW)
+    state.saw_settled(0, 5, NOW)
+    shown = state.picture(NOW)["flow"]
+    assert [(entry["id"], entry["outcome"], entry["version"], entry["code"]) for entry in shown] == [
+        ("a", "committed", 7, ""),
+        ("a", "duplicate", 7, ""),
+        ("b", "rejected", None, "path_in_use"),
+        ("a", "duplicate", 7, ""),
+        ("b", "rejected", None, "path_in_use"),
+    ]
 
 
 def test_lag_has_the_age_of_the_oldest_undecided_proposal_of_any_partition() -> None:

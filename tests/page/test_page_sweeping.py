@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 
 from headgate.page.board import Board
+from headgate.page.glimpse import Glimpse
 from headgate.page.looking import TableLooks
-from headgate.page.sweeping import CHANGED_S, READERS, REST, SLOW_S, UNCHANGED_S, Sweeper
-from headgate.page.table_rows import TableFacts
+from headgate.page.sweeping import CHANGED_S, FAILED_S, READERS, REST, SLOW_S, UNCHANGED_S, Sweeper
+from headgate.page.table_rows import WAITING_AFTER_MS, TableFacts
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.events import CommitEvent
+from headgate_table.errors import TableNotFound
 from headgate_table.store.settings import StoreSettings
 from support.ambient import FakeAmbient
 
@@ -48,6 +50,9 @@ class World:
         for _, work in self.executor.asked:
             if not work.done():
                 work.set_result(TableFacts(version, 1, 1, 1, 0, 0.0, False, "avro-state", None, self.ambient.now_ms()))
+
+    def propose(self) -> None:
+        self.board.tell(lambda state, now_ms: state.saw_proposal(Glimpse("a", TABLE, 0, 0, now_ms), now_ms))
 
     def commit(self, version: int) -> None:
         event = CommitEvent(
@@ -123,7 +128,53 @@ def test_what_reading_failed_by_is_told_and_the_table_is_tried_again(error: Exce
     world.step()
     [row] = world.board.tell(lambda state, now_ms: state.picture(now_ms)["tables"])
     assert row["trouble"] == said
-    world.ambient.advance(seconds=UNCHANGED_S)
+    world.ambient.advance(seconds=FAILED_S - 0.1)
+    assert world.step() == []
+    world.ambient.advance(seconds=0.1)
+    assert world.step() == [TABLE]
+
+
+def test_a_table_that_is_gone_is_not_told_to_be_made() -> None:
+    """A disk that is not mounted looks like no table."""
+    world = World(TABLE)
+    missing = TableNotFound("there is no table; make one")
+    for said in ("there is no table; make one", "where version 3 was: is its disk mounted?"):
+        world.step()
+        world.executor.asked[-1][1].set_exception(missing)
+        world.step()
+        [row] = world.board.tell(lambda state, now_ms: state.picture(now_ms)["tables"])
+        assert said in row["trouble"]
+        world.commit(3)
+        world.ambient.advance(seconds=FAILED_S)
+
+
+def test_a_table_that_could_not_be_read_for_long_is_tried_again_soon() -> None:
+    """Its store is back perhaps. Break: let it rest as one that was read."""
+    world = World(TABLE)
+    world.step()
+    world.ambient.advance(seconds=60)
+    world.executor.asked[0][1].set_exception(HeadgateError("the store didn't answer"))
+    world.step()
+    world.ambient.advance(seconds=59)
+    assert world.step() == []
+    world.ambient.advance(seconds=1)
+    assert world.step() == [TABLE]
+    world.answer(3)
+    world.step()
+    world.ambient.advance(seconds=UNCHANGED_S - 0.1)
+    assert world.step() == []
+
+
+def test_a_table_whose_proposals_wait_for_long_is_read_at_once_since_its_store_may_be_why() -> None:
+    world = World(TABLE)
+    world.step()
+    world.answer(3)
+    world.step()
+    world.propose()
+    world.ambient.advance(seconds=CHANGED_S)
+    assert world.step() == []
+    world.ambient.advance(seconds=(WAITING_AFTER_MS + 1) / 1000 - CHANGED_S)
+    world.board.pulse()
     assert world.step() == [TABLE]
 
 

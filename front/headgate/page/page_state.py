@@ -54,6 +54,8 @@ class Entry:
     reason: str = ""
     answered_ms: int | None = None
     proposed_ms: int | None = None
+    settled_ms: int | None = None
+    """When it was learned that the committer has settled it, whatever its receipt says."""
 
     @property
     def latency_ms(self) -> int | None:
@@ -99,6 +101,8 @@ class _Partition:
     """Offset and time of what was proposed, from the oldest undecided on."""
     settled: int = 0
     """What lies below is decided."""
+    seen: int = 0
+    """What lies below was read, and is read again when the bus was away."""
 
 
 class PageState:
@@ -138,7 +142,9 @@ class PageState:
                 self._complete(entry, seen, now_ms)
             return
         partition = self._partition(seen.partition)
-        if seen.offset < partition.settled:
+        is_new = seen.offset >= partition.seen
+        partition.seen = max(partition.seen, seen.offset + 1)
+        if seen.offset < partition.settled or not is_new:
             # Its receipt is still to be read, or lies before where reading began.
             self._passed[seen.id] = seen
             while len(self._passed) > MAX_ANSWERED:
@@ -161,17 +167,10 @@ class PageState:
         known.settled = max(known.settled, offset)
         while known.waiting and known.waiting[0][0] < known.settled:
             known.waiting.popleft()
-        overdue = [
-            identity
-            for identity, items in self._waiting.items()
-            if any(
-                where == partition and place < known.settled and now_ms - entry.time_ms > GRACE_MS
-                for where, place, entry in items
-            )
-        ]
-        for identity in overdue:
-            for _, _, entry in self._waiting.pop(identity):
-                self._drop(entry)
+        for items in list(self._waiting.values()):
+            for where, place, entry in items:
+                if where == partition and place < known.settled:
+                    self._settle(entry, now_ms)
 
     def saw_lag(self, proposals: int, now_ms: int) -> None:
         """How many are undecided, by the bus's own count."""
@@ -222,6 +221,11 @@ class PageState:
         """The newest version that is known of a table; None of one that isn't shown, or of which nothing is known."""
         row = self._tables.get(uri)
         return None if row is None or row.version < 0 else row.version
+
+    def is_late(self, uri: str) -> bool:
+        """Whether a proposal to the table has been undecided for long, as of when this was last shown."""
+        row = self._tables.get(uri)
+        return row is not None and row.is_late
 
     def shows(self, uri: str) -> bool:
         return uri in self._tables
@@ -404,13 +408,33 @@ class PageState:
             self._gone_tables.add(uri)
             self._changed_tables.discard(uri)
 
-    def _drop(self, entry: Entry) -> None:
-        """It was decided, and nobody will say here how."""
-        entry.outcome = "unknown"
-        self._changed_entries.add(entry.number)
+    def _settle(self, entry: Entry, now_ms: int) -> None:
+        """It is decided. Its receipt may take a while, after which nobody will say here how."""
         row = self._tables.get(entry.table)
         if row is not None and row.waiting.pop(entry.number, None) is not None:
             self._changed_tables.add(entry.table)
+        if entry.settled_ms is None:
+            entry.settled_ms = now_ms
+        told = self._told_again(entry.proposal)
+        if told is not None:
+            entry.outcome, entry.version, entry.code, entry.reason = told.outcome, told.version, told.code, told.reason
+        elif now_ms - entry.settled_ms > GRACE_MS:
+            entry.outcome = "unknown"
+        else:
+            return
+        self._changed_entries.add(entry.number)
+        self._forget_waiting(entry)
+
+    def _told_again(self, proposal: str) -> Entry | None:
+        """A sending of this proposal after which another one's receipt can't be told from an event that comes again. All say
+        the same.
+        """
+        return self._answered.get((proposal, "duplicate")) or self._answered.get((proposal, "rejected"))
+
+    def _forget_waiting(self, entry: Entry) -> None:
+        left = [item for item in self._waiting.pop(entry.proposal) if item[2] is not entry]
+        if left:
+            self._waiting[entry.proposal] = left
 
     def _partition(self, number: int) -> _Partition:
         return self._partitions.setdefault(number, _Partition())

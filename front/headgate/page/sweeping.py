@@ -9,17 +9,23 @@ from headgate.page.looking import TableLooks
 from headgate.page.table_rows import TableFacts
 from headgate.page.troubles import told
 from headgate_schemas.ambient import Ambient
+from headgate_table.errors import TableNotFound
 
 READERS = 3
 """Tables that are read at the same time."""
 CHANGED_S = 2.0
-"""How long a table that has a new version rests between two readings, at least."""
+"""How long a table that has a new version rests between two readings, at least; and one whose proposals wait for long, since
+its store may be why."""
 UNCHANGED_S = 20.0
-"""The same of one without, which may be written by somebody who announces nothing."""
+"""The same of others, which may be written by somebody who announces nothing."""
+FAILED_S = 5.0
+"""The same of one that could not be read: people look at the page to see when it can."""
 UNCHANGED_EACH_S = 0.2
 """More tables are each looked at less often: this times their number."""
 REST = 20
-"""A table rests so many times as long as its reading took: a twentieth of the time goes to reading it at most."""
+"""A table rests so many times as long as its reading took: a twentieth of the time goes to reading it at most. One that could
+not be read rests as long as it took, which was mostly waiting for a store.
+"""
 SLOW_S = 15.0
 """A reading that takes so long may be one that hangs: what is shown of the table is old, and is said so."""
 _ROUND_S = 0.2
@@ -32,14 +38,18 @@ class _Visit:
     version: int | None = None
     ended_s: float | None = None
     took_s: float = 0.0
+    failed: bool = False
     began_s: float = 0.0
     work: "Future[TableFacts] | None" = None
 
-    def due_s(self, version: int | None, tables: int) -> float:
+    def due_s(self, version: int | None, is_late: bool, tables: int) -> float:
         """When it is to be read again."""
         if self.ended_s is None:
             return 0.0
-        least_s = CHANGED_S if version != self.version else max(UNCHANGED_S, UNCHANGED_EACH_S * tables)
+        if self.failed:
+            return self.ended_s + max(FAILED_S, UNCHANGED_EACH_S * tables, self.took_s)
+        is_due_soon = is_late or version != self.version
+        least_s = CHANGED_S if is_due_soon else max(UNCHANGED_S, UNCHANGED_EACH_S * tables)
         return self.ended_s + max(least_s, REST * self.took_s)
 
 
@@ -73,10 +83,12 @@ class Sweeper:
                 self._finish(uri, visit, visit.work)
             elif visit.work is not None and now_s - visit.began_s > SLOW_S:
                 self._say_trouble(uri, f"its store has not answered for more than {SLOW_S:g} s")
-        versions = self._board.tell(lambda state, _: {uri: state.version_of(uri) for uri in state.tables})
-        self._visits = {uri: visit for uri, visit in self._visits.items() if uri in versions or visit.work is not None}
-        idle = [uri for uri in versions if self._visits.setdefault(uri, _Visit()).work is None]
-        due_s = {uri: self._visits[uri].due_s(versions[uri], len(versions)) for uri in idle}
+        known = self._board.tell(
+            lambda state, _: {uri: (state.version_of(uri), state.is_late(uri)) for uri in state.tables}
+        )
+        self._visits = {uri: visit for uri, visit in self._visits.items() if uri in known or visit.work is not None}
+        idle = [uri for uri in known if self._visits.setdefault(uri, _Visit()).work is None]
+        due_s = {uri: self._visits[uri].due_s(*known[uri], len(known)) for uri in idle}
         room = READERS - sum(visit.work is not None for visit in self._visits.values())
         for uri in sorted((uri for uri in idle if due_s[uri] <= now_s), key=due_s.__getitem__)[: max(0, room)]:
             visit = self._visits[uri]
@@ -89,10 +101,22 @@ class Sweeper:
         try:
             facts = work.result()
         except Exception as error:  # noqa: BLE001 - one table that can't be read must not end the reading of all
-            self._say_trouble(uri, told(error))
+            visit.failed = True
+            self._say_trouble(uri, self._reason(uri, error))
             return
+        visit.failed = False
         self._board.tell(lambda state, _: state.saw_facts(uri, facts))
-        visit.version = self._board.tell(lambda state, _: state.version_of(uri))
+        visit.version = self._version_of(uri)
+
+    def _reason(self, uri: str, error: Exception) -> str:
+        version = self._version_of(uri)
+        if isinstance(error, TableNotFound) and version is not None:
+            # The error's own words are for those who have mistaken the address, and tell them to make a table.
+            return f"nothing of it is found at {uri} any more, where version {version} was: is its disk mounted?"
+        return told(error)
+
+    def _version_of(self, uri: str) -> int | None:
+        return self._board.tell(lambda state, _: state.version_of(uri))
 
     def _say_trouble(self, uri: str, reason: str) -> None:
         self._board.tell(lambda state, _: state.saw_trouble(uri, reason))

@@ -190,6 +190,12 @@ def worker_command(bus: str, root: str, name: str, limits: Mapping[str, int]) ->
     return [*_command("worker", bus, root, name), *told]
 
 
+def page_command(bus: str, root: str) -> list[str]:
+    """On a free port. It has no identity, since it belongs to no group."""
+    where = ["--bus", bus, "--root", root, "--listen", "127.0.0.1:0"]
+    return [sys.executable, "-m", "headgate", "page", *where, "--log", "json"]
+
+
 def _command(kind: str, bus: str, root: str, name: str) -> list[str]:
     where = ["--bus", bus, "--root", root]
     return [sys.executable, "-m", "support.torture.skewed", kind, *where, "--id", name, "--log", "json"]

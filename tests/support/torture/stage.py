@@ -14,8 +14,9 @@ from headgate_schemas.actions import AddFile
 from headgate_schemas.ambient import SystemAmbient
 from headgate_table.store.open import open_store
 from headgate_table.table import Table
+from support.page.asking import AskingPage
 from support.raw_log import RawLog
-from support.torture.children import Child, committer_command
+from support.torture.children import Child, committer_command, page_command
 from support.torture.evidence import (
     Evidence,
     VersionWatch,
@@ -74,6 +75,22 @@ class Stage:
         self.stack.callback(child.end)
         child.start()
         return child
+
+    def page(self) -> AskingPage:
+        """One that shows what there is below the root, in a process of its own."""
+        command = page_command(self.scene.bus, self.scene.root)
+        child = Child("page", command, self.scene.folder, self.scene.environment)
+        self.stack.callback(child.end)
+        child.start()
+        told: list[str] = []
+
+        def is_served() -> bool:
+            told.extend(event["url"] for event in child.listen() if event["event"] == "page_is_served")
+            return bool(told) or not child.is_running
+
+        wait_until(is_served, "the page starts", START_LIMIT_S)
+        assert told, child.said()
+        return AskingPage(told[0])
 
     def answered(self, name: str) -> int:
         """Proposals of that process that have their receipt."""

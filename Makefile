@@ -98,7 +98,8 @@ bench-%: $(VENV)/.bench ## one benchmark: benchmarks/NAME.py (BENCH_ARGS= adds o
 
 .PHONY: docs
 docs: $(VENV)/.docs ## the documentation as a web site, in site/
-	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --strict
+	@# Not --quiet, with which mkdocs doesn't count the warnings that --strict fails on.
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 	@echo "built site/"
 
 .PHONY: requirements

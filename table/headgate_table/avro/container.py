@@ -169,11 +169,11 @@ def _read_header(data: bytes, name: str) -> tuple[dict[str, bytes], int]:
     position = len(MAGIC)
     try:
         while True:
-            count, position = _read_varint(data, position)
+            count, position = read_varint(data, position)
             if count == 0:
                 return header, position
             if count < 0:
-                _, position = _read_varint(data, position)
+                _, position = read_varint(data, position)
                 count = -count
             if count + len(header) > MAX_HEADER_KEYS:
                 raise CorruptTable(
@@ -192,8 +192,8 @@ def _read_blocks(data: bytes, position: int, sync: bytes, name: str) -> tuple[Bl
     end = len(data)
     while position < end:
         try:
-            count, position = _read_varint(data, position)
-            size, position = _read_varint(data, position)
+            count, position = read_varint(data, position)
+            size, position = read_varint(data, position)
         except IndexError:
             raise CorruptTable(f"{name} is truncated: it ends inside of a block's header") from None
         if count < 0 or size < 0:
@@ -211,7 +211,8 @@ def _read_blocks(data: bytes, position: int, sync: bytes, name: str) -> tuple[Bl
     return tuple(blocks)
 
 
-def _read_varint(data: bytes, position: int) -> tuple[int, int]:
+def read_varint(data: bytes, position: int) -> tuple[int, int]:
+    """The number that begins here, and where it ends. Raises `IndexError` where none does."""
     shift = result = 0
     while True:
         byte = data[position]
@@ -225,7 +226,7 @@ def _read_varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 def _read_bytes(data: bytes, position: int) -> tuple[bytes, int]:
-    length, position = _read_varint(data, position)
+    length, position = read_varint(data, position)
     if length < 0 or position + length > len(data):
         raise IndexError("a length beyond the end of the file")
     return data[position : position + length], position + length

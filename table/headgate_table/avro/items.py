@@ -6,7 +6,7 @@ An item of one byte in the file may take hundreds in memory: a record of all the
 from collections.abc import Callable
 from typing import Any
 
-from headgate_table.avro.container import MAX_DECOMPRESSED_BYTES
+from headgate_table.avro.container import MAX_DECOMPRESSED_BYTES, read_varint
 from headgate_table.errors import CorruptTable
 
 MAX_ITEMS = MAX_DECOMPRESSED_BYTES // 32
@@ -80,7 +80,7 @@ class _Count:
 
     def _union(self, branches: list[_Pass]) -> _Pass:
         def passing(data: bytes, position: int) -> int:
-            index, position = _long(data, position)
+            index, position = read_varint(data, position)
             if not 0 <= index < len(branches):
                 raise CorruptTable(f"{self._file} is damaged: a union has no branch {index}")
             return branches[index](data, position)
@@ -115,32 +115,20 @@ class _Count:
 
     def _block(self, data: bytes, position: int) -> tuple[int, int]:
         """How many items the next block of an array or map has, 0 at its end, and where they begin. They are counted."""
-        count, position = _long(data, position)
+        count, position = read_varint(data, position)
         if count < 0:
             count = -count
-            _, position = _long(data, position)  # the block's size in bytes
+            _, position = read_varint(data, position)  # the block's size in bytes
         self._charge(count)
         return count, position
 
 
-def _long(data: bytes, position: int) -> tuple[int, int]:
-    shift = result = 0
-    while shift < 70:
-        byte = data[position]
-        position += 1
-        result |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return (result >> 1) ^ -(result & 1), position
-        shift += 7
-    raise IndexError("a number of more than 10 bytes")
-
-
 def _number(data: bytes, position: int) -> int:
-    return _long(data, position)[1]
+    return read_varint(data, position)[1]
 
 
 def _text(data: bytes, position: int) -> int:
-    length, position = _long(data, position)
+    length, position = read_varint(data, position)
     if length < 0:
         raise IndexError("a negative length")
     return position + length

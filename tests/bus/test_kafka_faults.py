@@ -9,7 +9,7 @@ import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 
 from headgate_bus.errors import BusError, BusUnavailable, Fenced, OffsetGone
-from headgate_bus.interface import Message, Record, Seat, Topic
+from headgate_bus.interface import Extent, Message, Record, Seat, Topic
 from headgate_bus.kafka_address import parse_kafka_address
 from headgate_bus.kafka_bus import KafkaBus
 from headgate_bus.kafka_calls import DeadlinePassed, KafkaCalls
@@ -336,7 +336,9 @@ def test_an_offset_below_the_first_is_gone_and_never_replaced(bus: KafkaBus) -> 
     reader = bus.reader(PROPOSALS, {0: 0})
     seat = seated(bus)
     seat.publish(0, [], [], 3)
+    assert bus.committed(GROUP, 0) == 3  # which waits until others can see it
     bus.trim(0, 3)
+    assert bus.extent(PROPOSALS, 0) == Extent(3, 5)
     with pytest.raises(OffsetGone) as caught:
         wait_until(lambda: bool(reader.read(0.2)), "it is read")
     assert (caught.value.offset, caught.value.first, caught.value.next_offset) == (0, 3, 5)

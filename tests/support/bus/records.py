@@ -61,8 +61,12 @@ def seat_at(bus: Bus, offsets: dict[int, int] | None = None) -> Seat:
 
 
 def settle(bus: Bus, records: int) -> Seat:
-    """Append that many proposals to partition 0 and commit the offset behind them; the seat that did it."""
+    """Append that many proposals to partition 0 and commit the offset behind them; the seat that did it.
+
+    Kafka shows to nobody but those who wait for it, for a moment, what a transaction committed: `trim` doesn't, `committed` does.
+    """
     bus.append(Topic.PROPOSALS, [message(str(number), key_in(bus, 0)) for number in range(records)])
     seat = seat_at(bus, {0: records})
     seat.publish(0, [], [], records)
+    assert bus.committed(GROUP, 0) == records
     return seat

@@ -18,7 +18,7 @@ from support.compose.parsing import Service
 from support.kafka.jars import provide_jars
 from support.kafka.java import provide_java
 from support.kafka.local_broker import GENTLE_JVM, answers
-from support.servers.processes import ServerFailure, end, free_port
+from support.servers.processes import BROKER_PORTS, ServerFailure, end, free_port
 from support.servers.versitygw import provide_versitygw
 
 START_LIMIT_S = 90.0
@@ -186,7 +186,7 @@ def properties(service: Service) -> dict[str, str]:
 
 def _local(settings: Mapping[str, str], folder: Path) -> tuple[dict[str, str], dict[str, str]]:
     """The settings on free ports of loopback, and what became of the addresses that clients are told."""
-    ports = {name: free_port() for name in _by_listener(settings["listeners"])}
+    ports = {name: free_port(BROKER_PORTS) for name in _by_listener(settings["listeners"])}
     advertised = _by_listener(settings["advertised.listeners"])
     controller = ports[settings["controller.listener.names"]]
     voter, _, _ = settings["controller.quorum.voters"].partition("@")

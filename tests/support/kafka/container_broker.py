@@ -10,7 +10,7 @@ from typing import Any
 from support.kafka.broker_settings import broker_settings
 from support.kafka.jars import VERSION
 from support.kafka.local_broker import START_LIMIT_S, answers
-from support.servers.processes import ServerFailure, free_port
+from support.servers.processes import BROKER_PORTS, ServerFailure, free_port
 
 IMAGE = f"apache/kafka:{VERSION}"
 INTERNAL_PORT, CONTROLLER_PORT = 19092, 19093
@@ -54,7 +54,7 @@ def container_broker() -> Iterator[str]:
     """The address of a broker that listens on this machine's loopback only."""
     from testcontainers.core.container import DockerContainer
 
-    port = free_port()
+    port = free_port(BROKER_PORTS)
     settings = broker_settings(
         port=port,
         internal_port=INTERNAL_PORT,

@@ -19,7 +19,7 @@ from support.kafka.broker_settings import Login, as_properties, broker_settings
 from support.kafka.certificates import new_login
 from support.kafka.jars import provide_jars
 from support.kafka.java import provide_java
-from support.servers.processes import START_ATTEMPTS, ServerFailure, end, free_port, scratch_folder
+from support.servers.processes import BROKER_PORTS, START_ATTEMPTS, ServerFailure, end, free_port, scratch_folder
 
 START_LIMIT_S = 90.0
 FORMAT_LIMIT_S = 60.0
@@ -94,7 +94,7 @@ class LocalBroker:
         return self._process
 
     def _format(self, port: int | None = None) -> None:
-        self._port = port or free_port()
+        self._port = port or free_port(BROKER_PORTS)
         settings = broker_settings(
             port=self._port,
             advertised_port=self._through,

@@ -14,6 +14,8 @@ START_LIMIT_S = 60.0
 STOP_LIMIT_S = 10.0
 PORTS = range(20_000, 32_000)
 """Below those that the system hands out to whoever doesn't mind which: so a port stays free while its server is away."""
+BROKER_PORTS = range(19_000, 20_000)
+"""Those of Kafka brokers, by which pyproject.toml knows connections of the Kafka client."""
 
 _marks: list[socket.socket] = []
 
@@ -22,9 +24,9 @@ class ServerFailure(Exception):
     """A server didn't start; the message ends with what it said."""
 
 
-def free_port() -> int:
+def free_port(ports: range = PORTS) -> int:
     """One that nobody listens at, and that no other process of tests is given as long as this one lives."""
-    for port in PORTS:
+    for port in ports:
         # A datagram socket doesn't keep a server from its port: it is a mark that the system takes away with this process.
         mark = socket.socket(type=socket.SOCK_DGRAM)
         try:
@@ -36,7 +38,7 @@ def free_port() -> int:
         else:
             _marks.append(mark)
             return port
-    raise ServerFailure(f"no port of {PORTS} is free")
+    raise ServerFailure(f"no port of {ports} is free")
 
 
 @contextlib.contextmanager

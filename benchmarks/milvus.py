@@ -8,6 +8,9 @@ here, C structures there. `commit` adds one delta log to it: resolving, encoding
 the disk (the setting `local.durable`). The library works in a child process, on the same files and in the same minute; its
 times are taken there, so that nothing of the child is in them.
 
+The library's C interface has no function that decodes or encodes and does nothing else: reading and committing stand for them.
+What is no decoding and no encoding in these shows in the rows of a manifest with a single file. Ours are also timed alone.
+
 writers: processes that commit a delta log each, again and again, to one table by the merge resolver; the clock runs from
 the moment when all are ready to the last commit. `disk` waits for the disk; the library has no merge in its C interface, and
 its commit on a disk is not atomic between processes, so it has no row. By a committer, each writer waits for its receipt
@@ -36,6 +39,7 @@ from support.servers.versitygw import running_versitygw
 
 WORKS = ("manifest", "writers")
 PLACES = ("disk", "s3")
+HEADGATE, LIBRARY = "Headgate", "library"
 
 
 def main() -> None:
@@ -61,41 +65,58 @@ def main() -> None:
 
 def one_manifest(files: int, runs: int) -> None:
     with tempfile.TemporaryDirectory(prefix="bench-milvus-") as folder:
-        append = [
-            ColumnGroup(
-                ("id", "vector"),
-                tuple(
-                    ColumnGroupFile(
-                        f"0_{number:08x}-7f1c-4c62-9d1f-6a5d3b7c1e11.parquet", number * 1000, number * 1000 + 1000
-                    )
-                    for number in range(files)
-                ),
-            )
-        ]
-        Transaction.open(folder, "t").append_files(append).commit()
-        data = (Path(folder) / "t/_metadata/manifest-1.avro").read_bytes()
+        data = _made(folder, "many", files)
+        _made(folder, "one", 1)
         manifest = decode_manifest(data, "benchmark")
-        place = {"root": folder, "base": "t"}
-        (theirs,) = ask_library([{"do": "time_read", **place, "version": 1, "times": runs}])
-        read = _times(runs, lambda: Transaction.open(folder, "t", 1).get_manifest())
         print(f"{files} files, {len(data)} bytes, {runs} runs: median (least)")
-        _row("read: Headgate", read)
-        _row("read: library", theirs["seconds"])
-        _row("  of it, decode raw", _times(runs, lambda: decode_manifest(data, "benchmark")))
-        _row("  encode raw", _times(runs, lambda: encode_manifest(manifest)))
+        _compare("read", _reads(folder, "many", runs), _reads(folder, "one", runs))
+        _row("  decode raw", _times(runs, lambda: decode_manifest(data, "benchmark")))
         container = encode_manifest(manifest, ManifestForm.CONTAINER_V6)
         _row("  decode container", _times(runs, lambda: decode_manifest(container, "benchmark")))
+        _compare("commit", _all_commits(folder, "many", runs), _all_commits(folder, "one", runs))
+        _row("  encode raw", _times(runs, lambda: encode_manifest(manifest)))
         _row("  encode container", _times(runs, lambda: encode_manifest(manifest, ManifestForm.CONTAINER_V6)))
-        request = {"do": "commit", **place, "updates": {"deltas": [["x.log", 1]]}}
-        _row("commit: Headgate", _commits(folder, runs, {}))
-        _row("  without waiting", _commits(folder, runs, {"local.durable": "false"}))
-        _row("commit: library", [answer["seconds"] for answer in ask_library([request] * runs)])
 
 
-def _commits(folder: str, runs: int, storage: dict[str, str]) -> list[float]:
+def _made(folder: str, base: str, files: int) -> bytes:
+    """The manifest of a new table with so many data files."""
+    append = [
+        ColumnGroup(
+            ("id", "vector"),
+            tuple(
+                ColumnGroupFile(
+                    f"0_{number:08x}-7f1c-4c62-9d1f-6a5d3b7c1e11.parquet", number * 1000, number * 1000 + 1000
+                )
+                for number in range(files)
+            ),
+        )
+    ]
+    Transaction.open(folder, base).append_files(append).commit()
+    return (Path(folder) / base / "_metadata/manifest-1.avro").read_bytes()
+
+
+def _reads(folder: str, base: str, runs: int) -> dict[str, list[float]]:
+    """Seconds, by engine."""
+    (theirs,) = ask_library([{"do": "time_read", "root": folder, "base": base, "version": 1, "times": runs}])
+    return {
+        HEADGATE: _times(runs, lambda: Transaction.open(folder, base, 1).get_manifest()),
+        LIBRARY: theirs["seconds"],
+    }
+
+
+def _all_commits(folder: str, base: str, runs: int) -> dict[str, list[float]]:
+    request = {"do": "commit", "root": folder, "base": base, "updates": {"deltas": [["x.log", 1]]}}
+    return {
+        HEADGATE: _commits(folder, base, runs, {}),
+        f"{HEADGATE}, not waiting": _commits(folder, base, runs, {"local.durable": "false"}),
+        LIBRARY: [answer["seconds"] for answer in ask_library([request] * runs)],
+    }
+
+
+def _commits(folder: str, base: str, runs: int, storage: dict[str, str]) -> list[float]:
     taken = []
     for number in range(runs):
-        transaction = Transaction.open(folder, "t", storage=storage).add_delta_log(f"{number}.log", 1)
+        transaction = Transaction.open(folder, base, storage=storage).add_delta_log(f"{number}.log", 1)
         before = time.perf_counter()
         transaction.commit()
         taken.append(time.perf_counter() - before)
@@ -165,7 +186,13 @@ def _times(runs: int, work: Callable[[], object]) -> list[float]:
 
 
 def _row(what: str, seconds: list[float]) -> None:
-    print(f"{what:22} {statistics.median(seconds) * 1000:8.2f} ms  ({min(seconds) * 1000:.2f} ms)")
+    print(f"{what:32} {statistics.median(seconds) * 1000:8.2f} ms  ({min(seconds) * 1000:.2f} ms)")
+
+
+def _compare(what: str, many: dict[str, list[float]], one: dict[str, list[float]]) -> None:
+    for engine, seconds in many.items():
+        _row(f"{what}: {engine}", seconds)
+        _row("  with a single file", one[engine])
 
 
 def _list(text: str) -> list[str]:

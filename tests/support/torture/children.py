@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -11,9 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from support.freezing import freeze, thaw
+from support.waiting import Overdue, wait_until
 
 STOP_LIMIT_S = 60.0
 LAST_BYTES = 8192
+STACKS_LIMIT_S = 5.0
+"""A frozen process tells nothing."""
 SKEW = "TORTURE_SKEW_S"
 KEPT_PROPOSALS = 2**53
 """All: the evidence begins with what was proposed first."""
@@ -88,6 +92,15 @@ class Child:
     def code(self) -> int | None:
         """The exit code of the last run; None while it runs, or before it ran."""
         return None if self._process is None else self._process.poll()
+
+    def threads(self) -> str:
+        """Where each thread of a program that runs is just now, the innermost call first. It has to have said it is ready."""
+        before = self.said_bytes()
+        os.kill(self.pid, signal.SIGUSR1)
+        # The last of them is the main thread, and its outermost call is the module itself.
+        with contextlib.suppress(Overdue):
+            wait_until(lambda: " in <module>" in self.said(before), f"{self.name} tells where it is", STACKS_LIMIT_S)
+        return self.said(before)
 
     def said(self, since: int = 0) -> str:
         """All that its log holds, or what came after so many bytes."""

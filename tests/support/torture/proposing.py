@@ -3,6 +3,7 @@
 `python -m support.torture.proposing CONFIG.json`, until SIGTERM; then it waits for what is in flight, and ends with 0.
 """
 
+import faulthandler
 import json
 import signal
 import sys
@@ -178,6 +179,7 @@ def _work(told: Proposing, producer: Producer) -> Work:
 
 
 def main(arguments: list[str]) -> int:
+    faulthandler.register(signal.SIGUSR1)  # whoever finds it standing still asks where
     told = Proposing(**json.loads(Path(arguments[0]).read_text()))
     stopping = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())

@@ -325,6 +325,9 @@ class Run:
     def last_words(self) -> Iterator[str]:
         for child in self._cast.children:
             yield f"{child.name} (code {child.code()}) said last: {child.last_line()[:500]}"
+        for child in self._cast.children:
+            if self._begun(child):
+                yield f"{child.name} stands here:\n{child.threads()}"
 
 
 def _reason(line: str) -> str:

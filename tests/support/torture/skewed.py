@@ -1,5 +1,7 @@
 """`python -m support.torture.skewed ARGUMENTS`: the `headgate` command on a machine whose clock is off by TORTURE_SKEW_S."""
 
+import faulthandler
+import signal
 import sys
 
 from headgate import __main__ as headgate
@@ -10,6 +12,7 @@ from support.torture.clocks import skewed_ambient
 def main() -> int:
     # A command gets its clock from there and from nowhere else; nothing that is shipped knows of this.
     Session.ambient = property(lambda session: skewed_ambient())  # type: ignore[assignment]
+    faulthandler.register(signal.SIGUSR1)  # whoever finds it standing still asks where
     return headgate.main()
 
 

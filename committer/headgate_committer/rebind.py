@@ -91,5 +91,6 @@ def _bound(
         time_ms=max(ambient.now_ms(), log.time_ms, memory.newest_ms),
         author=Author(found.term(ambient), found.settled, rebound=True),
     )
-    write_version(reader.store, body, encode_actions(body.actions, compressed=options.transaction_compression))
+    data = encode_actions(body.actions, compressed=options.transaction_compression)
+    write_version(reader.store, body, data, after_file=log.newest_version_file >= log.version)
     return found.done(body.version)

@@ -183,12 +183,13 @@ class VersionLog:
             author=Author(held.term, settled_by(plan.answers)),
         )
         effects = [decided.effect for decided in plan.decided]
+        after_file = held.log.newest_version_file >= held.log.version
         at_once = (
             any(effect.re_adds or effect.swap is not None for effect in effects)
-            or held.log.newest_version_file < held.log.version  # only states tell of the newest version
+            or not after_file  # only states tell of the newest version
         )
         data = encode_actions(body.actions, compressed=held.options.transaction_compression)
-        return _VersionDraft(self, body, data, plan.answers, plan.decided, at_once)
+        return _VersionDraft(self, body, data, plan.answers, plan.decided, after_file, at_once)
 
     @property
     def is_behind(self) -> bool:
@@ -218,6 +219,7 @@ class _VersionDraft:
     data: bytes
     answers: tuple[Answer, ...]
     decided: tuple[Decided, ...]
+    after_file: bool
     effect_at_once: bool
 
     @property
@@ -234,7 +236,7 @@ class _VersionDraft:
 
     def write(self) -> CommitEvent:
         log = self.log
-        write_version(log.store, self.body, self.data)
+        write_version(log.store, self.body, self.data, after_file=self.after_file)
         record = commit_record(self.body.actions) or CommitRecord()
         held = log.table.applied(self.body, len(self.data), record)
         swap = next((item.effect.swap for item in self.decided if item.effect.swap is not None), None)
@@ -267,7 +269,7 @@ class FirstVersionDraft:
 
     def write(self) -> CommitEvent:
         table, body = self.log.table, self.first.body
-        write_version(self.log.store, body, self.first.data)
+        write_version(self.log.store, body, self.first.data, after_file=False)
         table.reader.resources.invalidate(table.uri)  # of a table that was here before
         table.created()
         return commit_event(table.uri, body.version, body.actions, commit_record(body.actions) or CommitRecord())

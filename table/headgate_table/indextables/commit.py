@@ -154,7 +154,7 @@ class DirectCommitter:
             time_ms=now_ms,
         )
         state_at_once = effect.re_adds or effect.swap is not None or self._states_run_ahead(log)
-        self._write(body, options)
+        self._write(body, options, after_file=not self._states_run_ahead(log))
         log = self._applied(log, body)
         memory.apply(body.version, body.actions)
         _log.info(
@@ -168,10 +168,10 @@ class DirectCommitter:
         self._state_if_due(log, effect, options, at_once=state_at_once)
         return Committed(body.version, identity)
 
-    def _write(self, body: VersionBody, options: TableOptions) -> None:
+    def _write(self, body: VersionBody, options: TableOptions, *, after_file: bool) -> None:
         data = encode_actions(body.actions, compressed=options.transaction_compression)
         try:
-            write_version(self._store, body, data)
+            write_version(self._store, body, data, after_file=after_file)
         except (PredecessorGone, OutcomeUnknown):
             self._loaded = None  # what is there now is not what was read
             raise

@@ -22,10 +22,10 @@ class PredecessorGone(NumberTaken):
     """The number stands alone over a log that was cleaned meanwhile: nothing that was read before holds any more."""
 
 
-def write_version(store: Store, body: VersionBody, data: bytes) -> None:
+def write_version(store: Store, body: VersionBody, data: bytes, *, after_file: bool) -> None:
     """Write the version, whose bytes these are. Raises `NumberTaken`, or `OutcomeUnknown` when nobody can tell.
 
-    A `StoreError` means that nothing was written.
+    `after_file`: the version before it was seen to have a file. A `StoreError` means that nothing was written.
     """
     key = version_key(body.version)
     may_be_there = False
@@ -49,24 +49,24 @@ def write_version(store: Store, body: VersionBody, data: bytes) -> None:
         else:
             raise _unknown(store, body, reason)
         may_be_there = True
-        _check_predecessor(store, body)
+        _check_predecessor(store, body, after_file=after_file)
     except StoreError as error:
         if may_be_there:
             raise _unknown(store, body, str(error)) from error
         raise
 
 
-def _check_predecessor(store: Store, body: VersionBody) -> None:
-    """A version counts only if the one before it still stands: a late writer must not fill a cleaned number."""
+def _check_predecessor(store: Store, body: VersionBody, *, after_file: bool) -> None:
+    """A version counts only if the one before it still stands: a late writer must not fill a cleaned number.
+
+    The newest version file is never cleaned. So one that is gone was followed by others, though its state may be kept for
+    long; a state stands for its version only where that never had a file.
+    """
     before = body.version - 1
     if before < 0:
         return
-    places = (
-        version_key(before),
-        state_key(before),
-        checkpoint_key(before),
-        state_key(before, LEGACY_STATE_MANIFEST),
-    )
+    states = (state_key(before), checkpoint_key(before), state_key(before, LEGACY_STATE_MANIFEST))
+    places = (version_key(before), *(() if after_file else states))
     if all(store.head(key) is None for key in places):
         raise PredecessorGone(f"version {body.version}, whose predecessor was cleaned up meanwhile")
 

@@ -524,6 +524,26 @@ def test_a_foreign_state_over_our_version_stops_readers_and_writers_alike(has_me
         table.append([add_file("more")])
 
 
+def test_a_kept_state_of_the_predecessor_does_not_stand_for_its_cleaned_version() -> None:
+    """Break: look for the state of the predecessor also where its version had a file, which is only cleaned once it has successors."""
+    store = MemoryStore()
+    table = new_table(store, interval=1)
+    table.append([add_file("a")])
+
+    def meanwhile(step: Step) -> Fault | None:
+        if step.operation == "create" and step.key == version_key(2):
+            others = opened(store, ambient=SteadyAmbient("others"))
+            for name in ("b", "c", "d"):
+                others.append([add_file(name)])
+            others.checkpoint()
+            store.delete([version_key(number) for number in range(4)])
+        return None
+
+    receipt = opened(FaultyStore(store, meanwhile)).append([add_file("late")])
+    assert version_of(receipt) == 5
+    assert opened(store).snapshot().paths() == ["a.parquet", "b.parquet", "c.parquet", "d.parquet", "late.parquet"]
+
+
 @pytest.mark.parametrize("form", ["avro", "json"])
 def test_commit_times_never_go_back(form: str) -> None:
     """Break: only what the log tells above its base counts, where the base is a JSON checkpoint, which tells no time."""

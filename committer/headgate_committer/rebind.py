@@ -92,5 +92,5 @@ def _bound(
         author=Author(found.term(ambient), found.settled, rebound=True),
     )
     data = encode_actions(body.actions, compressed=options.transaction_compression)
-    write_version(reader.store, body, data, after_file=log.newest_version_file >= log.version)
+    write_version(reader, body, data, after_file=log.newest_version_file >= log.version)
     return found.done(body.version)

@@ -236,7 +236,7 @@ class _VersionDraft:
 
     def write(self) -> CommitEvent:
         log = self.log
-        write_version(log.store, self.body, self.data, after_file=self.after_file)
+        write_version(log.table.reader, self.body, self.data, after_file=self.after_file)
         record = commit_record(self.body.actions) or CommitRecord()
         held = log.table.applied(self.body, len(self.data), record)
         swap = next((item.effect.swap for item in self.decided if item.effect.swap is not None), None)
@@ -269,7 +269,7 @@ class FirstVersionDraft:
 
     def write(self) -> CommitEvent:
         table, body = self.log.table, self.first.body
-        write_version(self.log.store, body, self.first.data, after_file=False)
+        write_version(table.reader, body, self.first.data, after_file=False)
         table.reader.resources.invalidate(table.uri)  # of a table that was here before
         table.created()
         return commit_event(table.uri, body.version, body.actions, commit_record(body.actions) or CommitRecord())

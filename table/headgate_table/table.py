@@ -121,7 +121,7 @@ class Table:
             name=name,
             description=description,
         )
-        create_table(table._store, table._ambient, operation)
+        create_table(table._reader, table._ambient, operation)
         table._reader.resources.invalidate(table.uri)  # of a table that was here before
         return table
 

@@ -19,12 +19,13 @@ from headgate_schemas.operations import Append, Committed, Create, Delete, Rejec
 from headgate_schemas.sources import Source
 from headgate_schemas.table_schema import schema_string_of
 from headgate_table.indextables.create import create_table
+from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.names import state_key, version_key
 from headgate_table.indextables.version_file import encode_actions
 from support.ambient import FakeAmbient
 from support.committing.rig import NO_LINGER, TABLE, AtOnce, Rig, Stores
 from support.stores.faulty import Fault, FaultyStore, Step, StepKill, on
-from support.tables import COLUMNS, add_file, new_table
+from support.tables import COLUMNS, add_file, fresh_resources, new_table
 
 MICROSECONDS = 1_780_000_000_000_000
 
@@ -355,7 +356,7 @@ def test_a_state_of_a_table_that_was_replaced_is_not_put_under_the_new_one() -> 
         rig.settle(committer)
     store = rig.stores[TABLE]
     store.delete([info.key for info in list(store.list(""))])
-    create_table(store, rig.ambient, Create(schema_string_of(COLUMNS)))
+    create_table(LogReader(store, fresh_resources()), rig.ambient, Create(schema_string_of(COLUMNS)))
     rig.settings["checkpoint.interval"] = "100"
     table = rig.table()
     for number in range(4):

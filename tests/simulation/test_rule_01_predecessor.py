@@ -4,9 +4,11 @@ Without it: somebody pauses before writing 1; others commit 1 to 4 and cleaning 
 and what it holds is acknowledged, though nobody ever reads it.
 """
 
-from headgate_schemas.operations import Append, Committed
+from headgate_schemas.operations import Append, Committed, Create, RejectCode, Rejected
+from headgate_schemas.table_schema import schema_string_of
 from support.simulation.scenario import TABLE, Scenario
 from support.simulation.scheduler import Process
+from support.simulation.world import COLUMNS, PARTITION_BY
 
 
 def _others_commit_and_clean(play: Scenario) -> None:
@@ -41,3 +43,64 @@ def test_a_late_direct_commit_ends_up_on_top_of_the_log() -> None:
         late.thaw()
         play.until(lambda: bool(receipts), "a receipt")
         assert file.path in play.model.versions[5].live
+
+
+def _others_commit_and_clean_up_to_the_late_number(play: Scenario) -> None:
+    for _ in range(3):
+        play.direct(Append((play.file(),)), interval=2)
+    play.by("cleaner", lambda process: play.table(process, TABLE, {"checkpoint.interval": "2"}).truncate_history())
+    assert min(play.model.present) == 3
+
+
+def test_a_late_version_that_others_seem_to_follow_is_nobodys_answer() -> None:
+    """Its number is the last that was cleaned, so its file joins those that are left."""
+    with Scenario() as play:
+        play.direct(Append((play.file(),)))
+        file = play.file()
+
+        def append(process: Process) -> object:
+            return play.table(process, TABLE).append([file])
+
+        late, receipts = play.begun("late", append)
+        play.halt(late, "store.create", "v2")
+        _others_commit_and_clean_up_to_the_late_number(play)
+        late.thaw()
+        play.until(lambda: bool(receipts), "a receipt")
+        assert play.model.ghosts == {2}
+        assert file.path in play.model.versions[5].live
+
+
+def test_a_late_committers_proposal_is_decided_again_on_top_of_the_log() -> None:
+    with Scenario() as play:
+        play.direct(Append((play.file(),)))
+        late = play.committer("late")
+        proposal = play.propose()
+        play.halt(late.process, "store.create", "v2")
+        _others_commit_and_clean_up_to_the_late_number(play)
+        assert late.process is not None
+        late.process.thaw()
+        play.settle()
+        assert play.model.ghosts == {2}
+        assert play.told(proposal) == [Committed(5, proposal)]
+
+
+def test_a_committer_that_creates_a_table_late_is_told_that_there_is_one() -> None:
+    uri = "memory://lake/late"
+    with Scenario() as play:
+        play.add_store(uri)
+        late = play.committer("late")
+        proposal = play.propose(Create(schema_string_of(COLUMNS), PARTITION_BY), table=uri)
+        play.halt(late.process, "store.create", "v0")
+        play.make_table(uri)
+        settings = {"checkpoint.interval": "1"}
+        for _ in range(3):
+            play.by("direct", lambda process: play.table(process, uri, settings).append([play.file()]))
+        play.by("cleaner", lambda process: play.table(process, uri, settings).truncate_history())
+        assert play.models[uri].present == {3}
+        assert late.process is not None
+        late.process.thaw()
+        play.settle()
+        assert play.models[uri].ghosts == {0}
+        [receipt] = play.told(proposal)
+        assert isinstance(receipt, Rejected)
+        assert receipt.code is RejectCode.ALREADY_EXISTS

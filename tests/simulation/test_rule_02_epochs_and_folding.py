@@ -93,4 +93,5 @@ def test_of_two_committers_by_mistake_the_earlier_one_is_fenced_and_says_so() ->
         play.until(lambda: bool(one.endings), "the end of the earlier one")
         assert one.endings == ["Overtaken"]
         assert other.endings == []
+        play.settle()
         assert play.told(proposal) == [Committed(2, proposal)]

@@ -12,6 +12,7 @@ from headgate_schemas.operations import Committed, Create
 from headgate_schemas.table_schema import schema_string_of
 from headgate_table.data_file import DataFile
 from headgate_table.indextables.create import create_table
+from headgate_table.indextables.log_reader import LogReader
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from headgate_worker.merge.arrow_engine import ArrowEngine, ArrowLimits
@@ -43,7 +44,8 @@ def new_parquet_table(
 ) -> Table:
     place = MemoryStore() if store is None else store
     ambient = SteadyAmbient("creator")
-    create_table(place, ambient, Create(schema_string_of(columns), partition_columns=tuple(partition_by)))
+    create = Create(schema_string_of(columns), partition_columns=tuple(partition_by))
+    create_table(LogReader(place, fresh_resources()), ambient, create)
     return Table(place, ambient, fresh_resources(), {"checkpoint.interval": "4"})
 
 

@@ -19,6 +19,7 @@ from headgate_schemas.operations import Create
 from headgate_schemas.table_schema import schema_string_of
 from headgate_table.indextables.cache import ObjectCache
 from headgate_table.indextables.create import create_table
+from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.resources import ReadResources, new_resources
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
@@ -90,7 +91,7 @@ def new_table(
     place = MemoryStore() if store is None else store
     chosen = ambient or SteadyAmbient(f"process {next(_processes)}")
     create = Create(schema_string_of(COLUMNS), partition_columns=partition_by, configuration=dict(configuration or {}))
-    create_table(place, chosen, create)
+    create_table(LogReader(place, fresh_resources()), chosen, create)
     return opened(place, interval=interval, settings=settings, ambient=chosen)
 
 

@@ -20,6 +20,7 @@ from headgate_table.indextables.cache import ObjectCache
 from headgate_table.indextables.create import create_table
 from headgate_table.indextables.disk_cache import DiskCache
 from headgate_table.indextables.entries import ALL_COLUMNS
+from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.resources import ReadResources, new_resources, process_resources
 from headgate_table.table import Table
 from support.stores.memory import MemoryStore
@@ -219,7 +220,7 @@ def store() -> MemoryStore:
     """A table with two states, tombstones and later versions."""
     made = MemoryStore()
     create_table(
-        made,
+        LogReader(made, resources(None)),
         SystemAmbient(),
         Create(
             schema_string='{"type":"struct","fields":[{"name":"id","type":"long","nullable":true,"metadata":{}},'

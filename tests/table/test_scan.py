@@ -41,6 +41,7 @@ from headgate_table.data_file import DataFile
 from headgate_table.errors import CorruptTable, UnsupportedTable
 from headgate_table.indextables.cache import ObjectCache
 from headgate_table.indextables.create import create_table
+from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.resources import ReadResources, new_resources
 from headgate_table.indextables.scan import FILES_AHEAD, WHOLE_FILE_BYTES, scan_files
 from headgate_table.store.interface import Store
@@ -58,7 +59,7 @@ def resources() -> ReadResources:
 
 def new_table(store: Store, schema: pa.Schema | str, partition_by: Sequence[str] = ()) -> Table:
     create_table(
-        store,
+        LogReader(store, resources()),
         SystemAmbient(),
         Create(schema_string=schema_string_of(schema), partition_columns=tuple(partition_by)),
     )

@@ -171,7 +171,7 @@ class DirectCommitter:
     def _write(self, body: VersionBody, options: TableOptions, *, after_file: bool) -> None:
         data = encode_actions(body.actions, compressed=options.transaction_compression)
         try:
-            write_version(self._store, body, data, after_file=after_file)
+            write_version(self._reader, body, data, after_file=after_file)
         except (PredecessorGone, OutcomeUnknown):
             self._loaded = None  # what is there now is not what was read
             raise

@@ -6,41 +6,32 @@ from headgate_schemas.errors import InvalidInput
 from headgate_schemas.operations import Create
 from headgate_schemas.table_schema import check_partition_columns
 from headgate_schemas.version import __version__
-from headgate_table.errors import OutcomeUnknown, TableExists
-from headgate_table.indextables.listing import list_log
-from headgate_table.indextables.names import version_key
+from headgate_table.errors import TableExists
+from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.option_conflicts import check_configuration
 from headgate_table.indextables.options import TableOptions, reserved_key, table_options
-from headgate_table.indextables.version_file import MAX_VERSION_FILE_BYTES, decode_actions, encode_actions
-from headgate_table.store.interface import AlreadyExists, Created, Store, Unknown
+from headgate_table.indextables.version_body import Summary, VersionBody
+from headgate_table.indextables.version_file import encode_actions
+from headgate_table.indextables.version_writer import NumberTaken, write_version
 
-_ATTEMPTS = 5
 
-
-def create_table(store: Store, ambient: Ambient, operation: Create) -> Metadata:
-    """Write version 0. `TableExists` when anything of a log is there already."""
+def create_table(reader: LogReader, ambient: Ambient, operation: Create) -> Metadata:
+    """Write version 0. `TableExists` when anything of a log is there already, `OutcomeUnknown` when nobody can tell."""
+    store = reader.store
     options: TableOptions = table_options(operation.configuration)
     now_ms = ambient.now_ms()
     metadata = metadata_of(operation, ambient.new_id(), now_ms)
-    if not list_log(store).is_empty:
+    if not reader.full_listing().is_empty:
         raise TableExists(f"there is a table at {store.uri} already; open it, or choose another place")
     nonce = ambient.new_id()
     info = CommitInfo({"timestamp": now_ms, "operation": "Create", "engine": f"headgate/{__version__}", "nonce": nonce})
-    data = encode_actions([Protocol(), metadata, info], compressed=options.transaction_compression)
-    reason = ""
-    for _ in range(_ATTEMPTS):
-        match store.create(version_key(0), data):
-            case Created():
-                return metadata
-            case AlreadyExists():
-                there = store.get(version_key(0), max_bytes=MAX_VERSION_FILE_BYTES)
-                found = decode_actions(there, version_key(0))
-                if any(isinstance(action, CommitInfo) and action.body.get("nonce") == nonce for action in found):
-                    return metadata
-                raise TableExists(f"another program has just created a table at {store.uri}; open that one")
-            case Unknown(reason):
-                continue
-    raise OutcomeUnknown(f"the store never said whether {store.uri} was created ({reason}); open it to find out")
+    body = VersionBody(0, nonce, [Protocol(), metadata, info], Summary("Create", 0, 0, 0, 0), ())
+    data = encode_actions(body.actions, compressed=options.transaction_compression)
+    try:
+        write_version(reader, body, data, after_file=False)
+    except NumberTaken:
+        raise TableExists(f"another program has just created a table at {store.uri}; open that one") from None
+    return metadata
 
 
 def metadata_of(operation: Create, new_id: str, now_ms: int) -> Metadata:

@@ -221,7 +221,7 @@ class EvidenceReader:
         except (VersionNotRetained, CorruptTable):
             return None
         files = {added.add.path: added.add for added in added_files(entries)}
-        coming_back = list(files.keys() - {file.path for file in live})
+        coming_back = sorted(files.keys() - {file.path for file in live})
         if any(self._may_be_deleted(memory, path) for path in coming_back):
             return None
         return files if all(self._reader.resources.each(self._is_there, coming_back)) else None
@@ -232,7 +232,7 @@ class EvidenceReader:
     def _is_there(self, path: str) -> bool:
         """Who names a file outside of the table is believed; known writers do."""
         keys = file_keys(path, self._reader.store.uri)
-        return not keys or any(is_key(key) and self._reader.store.head(key) is not None for key in keys)
+        return not keys or any(is_key(key) and self._reader.store.head(key) is not None for key in sorted(keys))
 
 
 def _partitions(operation: Operation) -> dict[str, Mapping[str, str]]:

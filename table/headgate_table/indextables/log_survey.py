@@ -49,7 +49,9 @@ def survey_log(reader: LogReader, protected: Protected) -> LogSurvey:
     pointer = _pointer(reader, inventory, known)
     versions_from = protected.versions_from
     if not remembers and not inventory.checkpoints:  # JSON checkpoints carry the floor, and nothing carries more
-        versions_from = _lower(versions_from, _first_to_remember(reader, inventory))
+        first = _first_to_remember(reader, inventory)
+        # The lowest that is left in a cleaned log is not believed: it might have come late.
+        versions_from = _lower(versions_from, None if first is None else first - 1)
     roots = Roots(pointer, known, manifests, versions_from)
     return LogSurvey(inventory, roots)
 

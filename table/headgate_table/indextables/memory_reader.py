@@ -2,6 +2,9 @@
 
 From the newest state that carries the memory and the versions after it; without one, from all version files that are left.
 Copies that other writers carried along can only raise what was found.
+
+A version that came late, into a number that was cleaned, counts for nothing (docs/format.md, section 6.6), and nothing in its
+file tells. Cleaning never goes past the newest state with a memory, so what follows such a state is what it seems to be.
 """
 
 from collections.abc import Sequence
@@ -9,7 +12,7 @@ from collections.abc import Sequence
 from headgate_schemas.actions import Metadata
 from headgate_schemas.logs import get_logger
 from headgate_table.errors import CorruptTable, ObjectMissing, UnsupportedTable
-from headgate_table.indextables.commit_info import commit_record
+from headgate_table.indextables.commit_info import CommitRecord, commit_record
 from headgate_table.indextables.left_versions import left_versions
 from headgate_table.indextables.listing import LogListing
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
@@ -31,8 +34,9 @@ def recover(reader: LogReader, log: LoadedLog, options: TableOptions | MemoryLim
     """What the table remembers at the loaded version. What can't be known any more counts as lost, not as never decided."""
     limits = options if isinstance(options, MemoryLimits) else memory_limits(options)
     listing = reader.full_listing()
-    memory = _newest_kept(reader, listing, log, limits) or TableMemory(limits)
-    _follow(memory, reader, log, listing)
+    kept = _newest_kept(reader, listing, log, limits)
+    memory = kept or TableMemory(limits)
+    _follow(memory, reader, log, listing, doubted=-1 if kept is not None else _maybe_late(listing, log.version))
     return memory
 
 
@@ -51,11 +55,14 @@ def advance(memory: TableMemory, reader: LogReader, log: LoadedLog, options: Tab
             return
     listing = reader.full_listing()
     files = sum(memory.through < number <= log.version for number in listing.versions)
-    if files < log.version - memory.through:
+    is_cut = not _is_left(listing, memory.through)
+    if is_cut or files < log.version - memory.through:
         later = _newest_kept(reader, listing, log, memory.limits)
-        if later is not None and later.through > memory.through:
-            memory.become(later)
-    _follow(memory, reader, log, listing)
+        if later is not None and later.through >= memory.through:
+            is_cut = False
+            if later.through > memory.through:
+                memory.become(later)
+    _follow(memory, reader, log, listing, doubted=_maybe_late(listing, log.version) if is_cut else -1)
 
 
 def _newest_kept(reader: LogReader, listing: LogListing, log: LoadedLog, limits: MemoryLimits) -> TableMemory | None:
@@ -93,11 +100,14 @@ def _parsed(reader: LogReader, state: StateManifest, limits: MemoryLimits) -> Ta
     return memory if memory.through <= state.version else None
 
 
-def _follow(memory: TableMemory, reader: LogReader, log: LoadedLog, listing: LogListing) -> None:
-    """Apply what is left of the versions up to the loaded one, and find out whether something was lost on the way."""
+def _follow(memory: TableMemory, reader: LogReader, log: LoadedLog, listing: LogListing, *, doubted: int) -> None:
+    """Apply what is left of the versions up to the loaded one, and find out whether something was lost on the way.
+
+    Of versions up to `doubted` only what they do to files counts, so that no path is used twice.
+    """
     known_through = memory.through
     versions = [number for number in listing.versions if known_through < number <= log.version]
-    applied, settled_ms = _apply_all(memory, reader, versions)
+    applied, settled_ms = _apply_all(memory, reader, versions, doubted=doubted)
     memory.skip_to(log.version)
     if log.state is not None and log.state.metadata is not None:
         _raise(memory, log.state.metadata.coordinator, reader)
@@ -111,11 +121,17 @@ def _follow(memory: TableMemory, reader: LogReader, log: LoadedLog, listing: Log
 
 
 def _apply_all(
-    memory: TableMemory, reader: LogReader, versions: Sequence[int], *, to_first_hole: bool = False
+    memory: TableMemory,
+    reader: LogReader,
+    versions: Sequence[int],
+    *,
+    to_first_hole: bool = False,
+    doubted: int = -1,
 ) -> tuple[set[int], int]:
     """Apply those of the versions that can be read.
 
-    Returns them, and when the first proposal was settled that none of them can hide: after it, every decision is known.
+    Returns those of them whose decisions count, and when the first proposal was settled that none of them can hide: after it,
+    every decision is known.
     """
     applied: set[int] = set()
     settled_ms = 0
@@ -124,7 +140,10 @@ def _apply_all(
             break
         if actions is None:
             continue
-        if version != memory.through + 1:
+        if version <= doubted:
+            memory.apply(version, actions, CommitRecord())
+            continue
+        if version != memory.through + 1 or version == doubted + 1:
             settled_ms = 0
         record = commit_record(actions)
         if not settled_ms and record is not None and record.settled is not None:
@@ -135,6 +154,25 @@ def _apply_all(
                 _raise(memory, action.coordinator, reader)
         applied.add(version)
     return applied, settled_ms
+
+
+def _is_left(listing: LogListing, number: int) -> bool:
+    """Whether the log was not cleaned past this version, so that those after it are what they seem to be."""
+    return (
+        number < 0 or number in listing.version_objects or number in _told_by_states_alone(listing, number - 1, number)
+    )
+
+
+def _maybe_late(listing: LogListing, newest: int) -> int:
+    """Up to where version files may have come late into a log that was cleaned before; -1 where it never was.
+
+    Cleaning takes a prefix. So a file that came after it is the lowest of those that are left without a hole, or lies below.
+    """
+    states = {*listing.states, *listing.checkpoints}
+    first = newest
+    while first > 0 and (first - 1 in listing.version_objects or first - 1 in states):
+        first -= 1
+    return -1 if first == 0 else min((number for number in listing.versions if number >= first), default=first)
 
 
 def _told_by_states_alone(listing: LogListing, after: int, until: int) -> set[int]:

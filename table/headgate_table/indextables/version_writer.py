@@ -3,8 +3,9 @@
 What was read back is what happened, not what was meant (docs/format.md, section 6).
 """
 
-from headgate_schemas.actions import CommitInfo
+from headgate_schemas.actions import CommitInfo, Metadata
 from headgate_table.errors import ObjectMissing, OutcomeUnknown, StoreError
+from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.names import LEGACY_STATE_MANIFEST, checkpoint_key, state_key, version_key
 from headgate_table.indextables.version_body import VersionBody
 from headgate_table.indextables.version_file import MAX_VERSION_FILE_BYTES, decode_actions
@@ -22,12 +23,12 @@ class PredecessorGone(NumberTaken):
     """The number stands alone over a log that was cleaned meanwhile: nothing that was read before holds any more."""
 
 
-def write_version(store: Store, body: VersionBody, data: bytes, *, after_file: bool) -> None:
+def write_version(reader: LogReader, body: VersionBody, data: bytes, *, after_file: bool) -> None:
     """Write the version, whose bytes these are. Raises `NumberTaken`, or `OutcomeUnknown` when nobody can tell.
 
     `after_file`: the version before it was seen to have a file. A `StoreError` means that nothing was written.
     """
-    key = version_key(body.version)
+    store, key = reader.store, version_key(body.version)
     may_be_there = False
     reason = ""
     try:
@@ -49,14 +50,14 @@ def write_version(store: Store, body: VersionBody, data: bytes, *, after_file: b
         else:
             raise _unknown(store, body, reason)
         may_be_there = True
-        _check_predecessor(store, body, after_file=after_file)
+        _check_predecessor(reader, body, after_file=after_file)
     except StoreError as error:
         if may_be_there:
             raise _unknown(store, body, str(error)) from error
         raise
 
 
-def _check_predecessor(store: Store, body: VersionBody, *, after_file: bool) -> None:
+def _check_predecessor(reader: LogReader, body: VersionBody, *, after_file: bool) -> None:
     """A version counts only if the one before it still stands: a late writer must not fill a cleaned number.
 
     The newest version file is never cleaned. So one that is gone was followed by others, though its state may be kept for
@@ -64,11 +65,26 @@ def _check_predecessor(store: Store, body: VersionBody, *, after_file: bool) -> 
     """
     before = body.version - 1
     if before < 0:
+        _check_first(reader, body)
         return
     states = (state_key(before), checkpoint_key(before), state_key(before, LEGACY_STATE_MANIFEST))
     places = (version_key(before), *(() if after_file else states))
-    if all(store.head(key) is None for key in places):
+    if all(reader.store.head(key) is None for key in places):
         raise PredecessorGone(f"version {body.version}, whose predecessor was cleaned up meanwhile")
+
+
+def _check_first(reader: LogReader, body: VersionBody) -> None:
+    """Version 0 has none before it: it counts unless it came late, into the log of another table that was cleaned meanwhile.
+
+    Cleaning leaves a state or a checkpoint above what it takes, so a log without any was never cleaned.
+    """
+    listing = reader.full_listing()
+    if not listing.states and not listing.checkpoints:
+        return
+    reader.resources.invalidate(reader.store.uri)  # what is known may be of a table that was here before
+    table_id = reader.metadata(reader.latest()).id
+    if not any(isinstance(action, Metadata) and action.id == table_id for action in body.actions):
+        raise PredecessorGone(f"version 0, which another table at {reader.store.uri} had long ago")
 
 
 def _nonce_at(store: Store, key: str) -> str | None:
@@ -86,5 +102,9 @@ def _nonce_at(store: Store, key: str) -> str | None:
 def _unknown(store: Store, body: VersionBody, reason: str) -> OutcomeUnknown:
     return OutcomeUnknown(
         f"the store never said whether version {body.version} of {store.uri} was written ({reason}). "
-        f"Look for proposal {', '.join(body.proposals[:3]) or 'it'} with `headgate table history {store.uri}` before you commit again"
+        f"Look for {_named(body)} with `headgate table history {store.uri}` before you commit again"
     )
+
+
+def _named(body: VersionBody) -> str:
+    return f"proposal {', '.join(body.proposals[:3])}" if body.proposals else "it"

@@ -14,6 +14,7 @@ from headgate_bus.interface import Record, Topic
 from headgate_schemas.operations import Create
 from headgate_schemas.table_schema import schema_string_of
 from headgate_table.indextables.create import create_table
+from headgate_table.indextables.log_reader import LogReader
 from headgate_table.table import Table
 from support.bus.memory import MemoryBus
 from support.simulation.ambient import SimulatedAmbient
@@ -195,12 +196,15 @@ class World:
         return model
 
     def new_table(self, uri: str, configuration: Mapping[str, str] | None = None) -> TableModel:
-        """A table of `COLUMNS` at version 0."""
+        """A store, and a table of `COLUMNS` at version 0."""
         model = self.add_store(uri)
+        self.make_table(uri, configuration)
+        return model
+
+    def make_table(self, uri: str, configuration: Mapping[str, str] | None = None) -> None:
         create = Create(schema_string_of(COLUMNS), PARTITION_BY, dict(configuration or {}))
         process = self.process("setup")
-        self.complete(process, lambda: create_table(self.store(process, uri), self.ambient(process), create))
-        return model
+        self.complete(process, lambda: create_table(self._reader(process, uri), self.ambient(process), create))
 
     def rebuild_cluster(self) -> None:
         """Another cluster takes the place of the bus: empty, with other identities."""
@@ -250,6 +254,9 @@ class World:
         """The table as a process opens it, with an empty cache."""
         ambient = self.ambient(process)
         return Table(self.store(process, uri), ambient, resources_of(ambient), settings)
+
+    def _reader(self, process: Process, uri: str) -> LogReader:
+        return LogReader(self.store(process, uri), resources_of(self.ambient(process)))
 
     def complete(self, process: Process, work: Callable[[], T], within_s: float = 3_600) -> T:
         """Start the work in the process, and let the world go on until it is done."""

@@ -5,15 +5,16 @@ import pytest
 from headgate_schemas.operations import Create
 from headgate_schemas.table_schema import schema_string_of
 from headgate_table.errors import StoreError, TableExists
-from headgate_table.indextables import create, state_writer, version_writer
+from headgate_table.indextables import state_writer, version_writer
 from headgate_table.indextables.create import create_table
+from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.names import LOG, POINTER, version_key
 from headgate_table.indextables.new_log import write_new_log
 from headgate_table.store.interface import AlreadyExists, CreateOutcome
 from support.raw_log import RawLog
 from support.stores.faulty import Fault, FaultyStore, Step, on
 from support.stores.memory import MemoryStore
-from support.tables import SteadyAmbient, add_file, new_table, opened
+from support.tables import SteadyAmbient, add_file, fresh_resources, new_table, opened
 
 LARGE = b" " * 100_000
 
@@ -77,8 +78,8 @@ def test_a_large_object_in_the_place_of_the_pointer_is_not_read(monkeypatch: pyt
 
 
 def test_a_large_object_in_the_place_of_a_new_table_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Break: `create_table` asks for the object without `max_bytes`."""
-    monkeypatch.setattr(create, "MAX_VERSION_FILE_BYTES", 50_000)
+    """Break: whoever finds its number taken asks for what is there without `max_bytes`."""
+    monkeypatch.setattr(version_writer, "MAX_VERSION_FILE_BYTES", 50_000)
 
     class Meanwhile(MemoryStore):
         def create(self, key: str, data: bytes) -> CreateOutcome:
@@ -86,7 +87,7 @@ def test_a_large_object_in_the_place_of_a_new_table_is_not_read(monkeypatch: pyt
             return AlreadyExists()
 
     with pytest.raises(StoreError, match="is larger than the 50000 bytes it may have"):
-        create_table(Meanwhile(), SteadyAmbient(), Create(schema_string_of("id BIGINT")))
+        create_table(LogReader(Meanwhile(), fresh_resources()), SteadyAmbient(), Create(schema_string_of("id BIGINT")))
 
 
 def test_a_large_object_in_the_place_of_a_new_log_is_another_programs_and_not_read() -> None:

@@ -10,6 +10,7 @@ from headgate_schemas.errors import InvalidInput
 from headgate_schemas.operations import Alter, Create, RejectCode, Rejected
 from headgate_schemas.table_schema import schema_string_of
 from headgate_table.indextables.create import create_table
+from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.names import checkpoint_key, state_key, version_key
 from headgate_table.indextables.state_manifest import decode_state, encode_state
 from headgate_table.indextables.version_file import decode_actions, encode_actions
@@ -17,7 +18,7 @@ from headgate_table.table import Table
 from support.decided_logs import SOURCE, accepted, by_committer, fresh_reader, metadata, write_log
 from support.raw_log import RawLog
 from support.stores.memory import MemoryStore
-from support.tables import COLUMNS, SteadyAmbient, add_file, new_table, opened
+from support.tables import COLUMNS, SteadyAmbient, add_file, fresh_resources, new_table, opened
 
 
 def coordinated(interval: int = 1, **settings: str) -> Table:
@@ -128,7 +129,7 @@ def test_alter_sets_the_settings_of_the_memory() -> None:
 def test_no_table_is_created_with_it() -> None:
     create = Create(schema_string_of(COLUMNS), configuration={COORDINATOR_KEY: "{}"})
     with pytest.raises(InvalidInput, match="belongs to the committer"):
-        create_table(MemoryStore(), SteadyAmbient(), create)
+        create_table(LogReader(MemoryStore(), fresh_resources()), SteadyAmbient(), create)
 
 
 def test_a_state_that_says_no_more_than_a_table_has_is_as_before() -> None:

@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from headgate_schemas.actions import Action
 from headgate_schemas.operations import Duplicate, RejectCode, Rejected, Writer
 from headgate_table.indextables.commit_info import Term
+from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.memory import MemoryLimits, TableMemory
 from headgate_table.indextables.memory_reader import advance, recover
 from headgate_table.indextables.names import state_key, version_key
 from headgate_table.indextables.state_manifest import decode_state, encode_state
+from headgate_table.indextables.version_file import encode_actions
 from headgate_table.store.interface import Store
 from support.decided_logs import (
     OTHER,
@@ -197,8 +199,57 @@ def test_of_a_window_lost_in_part_only_the_lost_part_expires() -> None:
     _drop_memory(store, 4)
     store.delete([version_key(number) for number in range(4)])
     memory = recovered(store)
-    assert memory.horizon_ms == START_MS + 3
-    assert memory.earlier("p3", None) == Duplicate(4, "p3")
+    assert memory.horizon_ms == START_MS + 4
+    assert memory.earlier("p4", None) == Duplicate(5, "p4")
+
+
+def _cleaned_and_filled_again() -> tuple[MemoryStore, TableMemory, LogReader]:
+    """A log of which versions 0 to 2 were cleaned, and then a late 2 was written; and what was known at version 1."""
+    versions = [by_committer(accepted(f"p{n}"), next_offset=n, appended_ms=START_MS + n) for n in (1, 2, 3, 4)]
+    store = logged(*versions)
+    reader = fresh_reader(store)
+    known = recover(reader, reader.at_version(1), LIMITS)
+    for number in (2, 4):
+        write_state(store, number, recovered(logged(*versions[:number])))
+    store.delete([version_key(number) for number in range(3)])
+    late = by_committer(accepted("late"), next_offset=9, appended_ms=START_MS + 9, term=Term(9, "late"))
+    store.put(version_key(2), encode_actions([*removes("x"), *late]))
+    return store, known, fresh_reader(store)
+
+
+def test_whoever_knew_an_earlier_version_does_not_believe_what_came_late() -> None:
+    """Break: versions on top of what a process knows count although the log was cleaned past it."""
+    _, memory, reader = _cleaned_and_filled_again()
+    advance(memory, reader, reader.latest())
+    assert (memory.earlier("late", None), memory.position(SOURCE), memory.term) == (None, 4, TERM)
+    assert memory.earlier("p2", None) == Duplicate(2, "p2")
+
+
+def test_where_no_state_remembers_the_lowest_version_left_decides_nothing() -> None:
+    """Break: a late version is told from others by nothing, so it counts. What it did to files is known all the same."""
+    store, memory, _ = _cleaned_and_filled_again()
+    for number in (2, 4):
+        _drop_memory(store, number)
+    reader = fresh_reader(store)
+    advance(memory, reader, reader.latest())
+    for told in (memory, recovered(store)):
+        assert told.earlier("late", None) is None
+        assert (told.position(SOURCE), told.horizon_ms) == (4, START_MS + 3)
+        assert told.earlier("p4", None) == Duplicate(4, "p4")
+        assert told.was_removed("x.parquet")
+
+
+def test_a_log_that_begins_where_a_state_remembers_hides_nothing() -> None:
+    """Break: the lowest version left is doubted although the state below it says all that was decided before."""
+    versions = [by_committer(accepted(f"p{n}"), next_offset=n + 1) for n in range(4)]
+    store = logged(*versions)
+    write_state(store, 2, recovered(logged(*versions[:2])))
+    reader = fresh_reader(store)
+    followed = recover(reader, reader.at_version(2), LIMITS)
+    store.delete([version_key(number) for number in range(3)])
+    advance(followed, reader, reader.latest())
+    for memory in (followed, recovered(store)):
+        assert memory == replayed(versions, TableMemory(LIMITS))
 
 
 def test_a_table_where_no_committer_worked_has_no_horizon() -> None:

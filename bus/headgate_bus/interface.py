@@ -145,7 +145,8 @@ class Follower(Protocol):
     def poll(self, timeout_s: float, max_records: int = 1_000) -> Sequence[Record]:
         """Events of held partitions, each partition's in order, from where the group has settled; at first from the oldest.
 
-        Only here do partitions come and go; it returns early when one does. Raises `BusUnavailable`.
+        Only here do partitions come and go; it returns early when one does. One that was taken away and given again is missing
+        from `held` after at least one poll. Raises `BusUnavailable`.
         """
         ...
 

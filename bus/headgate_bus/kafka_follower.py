@@ -57,6 +57,7 @@ class KafkaFollower:
             self._held.clear()
             self._rejoin = False
             self._join()
+            return []  # what was held may be given again at once: the holder has to see that it was gone
         deadline_s = self._ambient.monotonic_s() + timeout_s
         while True:
             left_s = max(deadline_s - self._ambient.monotonic_s(), 0.0)
@@ -145,6 +146,9 @@ class KafkaFollower:
         gone = {partition for partition in self._held if partition not in change.given or partition in change.lost}
         for partition in gone:
             del self._held[partition]
+        if gone:
+            self._membership.comings.look_again()  # what came back begins with the next poll: the holder has to see that
+            return True
         came = False
         for partition in sorted(change.given - self._held.keys()):
             try:
@@ -152,7 +156,7 @@ class KafkaFollower:
             except BusError:
                 self._membership.comings.look_again()  # where this one begins, the next poll asks again
                 raise
-        return came or bool(gone)
+        return came
 
     def _begin(self, partition: int) -> bool:
         """Whether it could be begun: the group may have taken it away again, which the next look tells."""

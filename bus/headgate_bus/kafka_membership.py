@@ -2,11 +2,11 @@
 
 from concurrent.futures import Future, wait
 
-from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.errors import KafkaError
 from kafka.structs import MemberState
 
 from headgate_bus.kafka_address import KafkaAddress
+from headgate_bus.kafka_assignor import TruthfulAssignor
 from headgate_bus.kafka_calls import KafkaCalls
 from headgate_bus.kafka_clients import CLOSE_TIMEOUT_S, new_consumer
 from headgate_bus.kafka_comings import Comings
@@ -26,6 +26,7 @@ class KafkaMembership:
         self._calls = calls
         self._joining: Future[bool] | None = None
         self.is_lost = False
+        assignor = TruthfulAssignor()
         self.consumer = new_consumer(
             address,
             address.group(group),
@@ -33,8 +34,9 @@ class KafkaMembership:
             heartbeat_interval_ms=address.session_timeout_ms // 4,
             max_poll_interval_ms=address.max_poll_interval_ms,
             # What is held stays held, and goes on, while others join and leave.
-            partition_assignment_strategy=(CooperativeStickyAssignor,),
+            partition_assignment_strategy=(assignor,),
         )
+        assignor.owned = self.consumer.assignment
         self.places = KafkaPlaces(self.consumer, topic)
         self.comings = Comings(self.places)
         self.consumer.subscribe([topic], listener=self.comings)

@@ -70,6 +70,8 @@ class KafkaSeat:
             self._stand_up()
             self._sit_down()
             self._rejoin = False
+            # What was held may be given again at once: the holder has to see that it was gone.
+            return []
         deadline = self._ambient.monotonic_s() + timeout_s
         while True:
             left = max(deadline - self._ambient.monotonic_s(), 0.0)
@@ -202,7 +204,8 @@ class KafkaSeat:
                 start_opening(self._address, self._calls, self._group, partition),
                 self._ambient.monotonic_s() + OPEN_TIMEOUT_S,
             )
-        return self._take_opened() or bool(gone)
+        # What is gone may be among the openings, and be open by now: see `poll`.
+        return bool(gone) or self._take_opened()
 
     def _take_opened(self) -> bool:
         taken = False

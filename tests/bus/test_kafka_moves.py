@@ -10,20 +10,25 @@ import pytest
 from kafka import TopicPartition
 from kafka.errors import LogTruncationError
 
-from headgate_bus.errors import BusUnavailable
+from headgate_bus import kafka_seat
+from headgate_bus.errors import BusUnavailable, Fenced
 from headgate_bus.interface import Message, Record, Topic
+from headgate_bus.kafka_address import parse_kafka_address
 from headgate_bus.kafka_bus import KafkaBus
+from headgate_bus.kafka_calls import KafkaCalls
 from headgate_bus.kafka_follower import KafkaFollower
+from headgate_bus.kafka_publisher import start_opening
 from headgate_bus.kafka_seat import KafkaSeat
 from support.waiting import wait_until
 
-NewBus = Callable[[], KafkaBus]
+NewBus = Callable[..., KafkaBus]
+PATIENCE_S = 60.0
 
 
-def moved(follower: KafkaFollower, partition: int) -> None:
+def moved(member: KafkaFollower | KafkaSeat, partition: int) -> None:
     """The group took the partition away and gave it again, as the thread that joins is told."""
-    comings = follower._membership.comings
-    place = TopicPartition(follower._name, partition)
+    comings = (member._member if isinstance(member, KafkaSeat) else member._membership).comings
+    place = TopicPartition(member._name, partition)
     comings.on_partitions_lost([place])
     comings.on_partitions_assigned([place])
 
@@ -55,19 +60,74 @@ def test_of_a_partition_that_was_given_anew_nothing_is_settled_before_the_next_p
     follower.settle(0, 1)
 
 
+def test_of_a_partition_that_came_back_a_worker_sees_that_it_was_gone(follower: KafkaFollower) -> None:
+    """Break: begin it in the poll that lets go of it. Its holder goes on to settle what it has not read since."""
+    moved(follower, 0)
+    assert follower.poll(PATIENCE_S) == []
+    assert 0 not in follower.held()
+    wait_until(lambda: bool(follower.poll(0.1)), "the event comes again")
+    assert 0 in follower.held()
+
+
+def test_a_worker_that_has_to_join_anew_sees_that_it_holds_nothing(follower: KafkaFollower) -> None:
+    follower._rejoin = True
+    assert follower.poll(PATIENCE_S) == []
+    assert follower.held() == frozenset()
+    wait_until(lambda: bool(follower.poll(0.1)), "the event comes again")
+
+
 def test_nobody_knows_where_one_stands_in_a_partition_that_was_given_anew(follower: KafkaFollower) -> None:
     assert follower.position(0) == 1
     moved(follower, 0)
     assert follower.position(0) is None
 
 
-def test_a_partition_that_went_since_the_last_poll_can_be_sought_and_paused_without_harm(new_kafka_bus: NewBus) -> None:
-    """Break: a committer that is told to stop at this moment ends with the client's error, and settles nothing."""
-    bus = new_kafka_bus()
+def seated(new_kafka_bus: NewBus, partitions: int) -> tuple[KafkaBus, KafkaSeat]:
+    """In a place that holds everything."""
+    bus = new_kafka_bus(partitions=partitions)
     bus.prepare()
     seat = bus.seat("committers")
-    wait_until(lambda: bool(seat.poll(0.1) or seat.held()), "the seat holds its partition")
-    assert isinstance(seat, KafkaSeat)
+    wait_until(lambda: bool(seat.poll(0.1)) or len(seat.held()) == partitions, "the seat holds its partitions")
+    return bus, seat
+
+
+def test_what_a_seat_lets_go_of_to_join_anew_is_missing_before_it_comes_back(new_kafka_bus: NewBus) -> None:
+    """Break: join, and hold it again, within one poll. Its committer goes on with what it has, and nothing is delivered any more."""
+    bus, seat = seated(new_kafka_bus, partitions=2)
+    calls = KafkaCalls()
+    opening = start_opening(parse_kafka_address(bus.address), calls, "committers", 0)
+    other = calls.result(opening, PATIENCE_S, "opening a second publisher")
+    with pytest.raises(Fenced):
+        seat.publish(0, [Message("table", {}, b"a")], [], None)
+    assert seat.held() == {1}
+    assert seat.poll(PATIENCE_S) == []
+    assert seat.held() == frozenset()
+    wait_until(lambda: bool(seat.poll(0.1)) or seat.held() == {0, 1}, "the seat holds its partitions again")
+    other.close()
+
+
+def test_a_partition_that_was_given_anew_is_missing_however_fast_its_publisher_opens(
+    new_kafka_bus: NewBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Break: look for publishers that are open in the same poll that lets go of the partition."""
+    _, seat = seated(new_kafka_bus, partitions=1)
+
+    def open_at_once(*asked: Any) -> Any:
+        opening = start_opening(*asked)
+        opening.result(PATIENCE_S)
+        return opening
+
+    monkeypatch.setattr(kafka_seat, "start_opening", open_at_once)
+    moved(seat, 0)
+    seat.poll(PATIENCE_S)
+    assert seat.held() == frozenset()
+    seat.poll(PATIENCE_S)
+    assert seat.held() == {0}
+
+
+def test_a_partition_that_went_since_the_last_poll_can_be_sought_and_paused_without_harm(new_kafka_bus: NewBus) -> None:
+    """Break: a committer that is told to stop at this moment ends with the client's error, and settles nothing."""
+    _, seat = seated(new_kafka_bus, partitions=1)
     seat._consumer._subscription.assign_from_subscribed([])
     seat.pause(0)
     seat.resume(0)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from headgate_bus.interface import Topic
-from headgate_worker.following import Backlog
+from headgate_worker.following import Backlog, Following
 from headgate_worker.limits import WorkerLimits
 from support.ambient import FakeAmbient
 from support.bus.memory import MemoryBus
@@ -73,6 +73,33 @@ def test_events_of_other_workers_partitions_do_not_count(bus: MemoryBus, ambient
     for worker in workers:
         worker.step(0.0)
     assert sum(worker.backlog.events for worker in workers) == len(TABLES) - 2 * SLOW.poll_records
+
+
+def test_a_partition_that_comes_back_begins_where_it_was_settled(bus: MemoryBus, ambient: FakeAmbient) -> None:
+    """Break: remember after `Fenced` what was read until then. It isn't read again by the time it is to be settled."""
+    following = Following(bus, "workers", ambient, WorkerLimits(hold_ms=100_000, poll_records=1))
+    table = TABLES[0]
+    for _ in range(2):
+        announce(bus, table)
+        assert read_something(following)
+        ambient.advance(seconds=50)
+    ambient.advance(seconds=1)
+    bus.expire()
+    following.settle()
+    assert not following.owns(table)
+    assert read_something(following)
+    assert following.owns(table)
+    ambient.advance(seconds=50)
+    following.settle()
+    ambient.advance(seconds=51)
+    following.settle()
+    following.close()
+    [next_event] = bus.again().follow("workers").poll(0.0)
+    assert next_event.offset == 1
+
+
+def read_something(following: Following) -> bool:
+    return any(following.poll(0.0).commits for _ in range(3))
 
 
 def test_a_bus_that_does_not_answer_leaves_the_last_look_as_it_was(bus: MemoryBus, ambient: FakeAmbient) -> None:

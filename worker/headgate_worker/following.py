@@ -118,7 +118,7 @@ class Following:
     def settle(self) -> None:
         """Settle the events that came long enough ago."""
         oldest_kept = (self._ambient.now_ms() - self._limits.hold_ms) // self._piece_ms
-        for partition, marks in self._marks.items():
+        for partition, marks in list(self._marks.items()):
             offset = None
             while marks and marks[0][0] < oldest_kept:
                 offset = marks.popleft()[1]
@@ -127,7 +127,9 @@ class Following:
             try:
                 self._follower.settle(partition, offset)
             except Fenced:
-                continue  # its next holder reads these events again
+                # Its next holder reads these events again, also where that is this worker and the next poll brings it back.
+                del self._marks[partition]
+                self._held -= {partition}
             except BusUnavailable as error:
                 self._trouble("settling events", error)
                 marks.appendleft((oldest_kept - 1, offset))

@@ -10,6 +10,8 @@ from support.torture.evidence import Asked, Evidence
 from support.torture.journal import Told
 
 SHOWN = 5
+REMEMBERED = 8
+"""Of so many last seqs of an app a table knows the versions. A repetition of an older one is answered with that of the last."""
 
 
 @dataclass(slots=True)
@@ -46,15 +48,14 @@ class Outcome:
     is_new: bool = True
     """Else it repeats a seq under another id."""
     later: tuple[int, ...] = ()
-    """Versions of later seqs of the same app."""
+    """Versions of seqs of the same app that are so much later that this one's is forgotten: whoever takes over far behind the
+    table decides repetitions again, with what it knows then."""
 
-    def answers(self, had_rivals: bool) -> set[Told]:
+    def answers(self) -> set[Told]:
         if self.code is not None:
             return {("rejected", self.code)}
         exact: set[Told] = {("duplicate", self.version)} | ({("committed", self.version)} if self.is_new else set())
-        # A table knows the versions of an app's last seqs only. Who decides everything again, from the beginning,
-        # answers a repetition of an older one with the version of the last.
-        return exact | {("duplicate", version) for version in self.later} if had_rivals else exact
+        return exact | {("duplicate", version) for version in self.later}
 
 
 def judge(evidence: Evidence) -> list[str]:
@@ -164,7 +165,8 @@ def _outcomes(want: Expected, told: Sequence[Decision]) -> dict[str, Outcome]:
 
     def later(identity: str) -> tuple[int, ...]:
         app, seq = of_id.get(identity, ("", 0))
-        return tuple(number for each, number in by_app.get(app, ()) if each > seq)
+        from_there = sorted(each for each in by_app.get(app, ()) if each[0] >= seq)
+        return tuple(number for _, number in from_there[REMEMBERED:])
 
     found = {
         each.id: Outcome(each.version, later=later(each.id)) if each.accepted else Outcome(code=each.code or "")
@@ -246,7 +248,7 @@ def _judge_receipts(evidence: Evidence, outcomes: Mapping[str, Outcome]) -> Iter
             given.setdefault(identity, set()).update((kind, what) for kind, what in told)
     for identity, answers in given.items():
         outcome = outcomes.get(identity)
-        allowed = set() if outcome is None else outcome.answers(evidence.had_rivals)
+        allowed = set() if outcome is None else outcome.answers()
         if not answers <= allowed:
             yield f"{identity} was told {shown(answers)}, but its table allows {shown(allowed)}"
     silent = outcomes.keys() - evidence.receipts.keys()

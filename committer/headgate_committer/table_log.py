@@ -16,6 +16,7 @@ from headgate_schemas.operations import Receipt
 from headgate_schemas.sources import Source
 from headgate_table.indextables.commit_info import CommitRecord, Term, commit_record
 from headgate_table.indextables.evidence import EvidenceReader
+from headgate_table.indextables.late_versions import late_up_to
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
 from headgate_table.indextables.memory import TableMemory
 from headgate_table.indextables.memory_reader import advance, recover
@@ -128,11 +129,17 @@ class TableLog:
             self.load()  # another table took the place of the one we knew
             return []
         # Before anything moves: where it can't be read now, the next look begins at the same version.
-        told = self._told(range(before + 1, log.version + 1))
+        told = self._told(range(self._believed_from(before, log), log.version + 1))
         advance(held.memory, self.reader, log)
         self._check_term(held.memory)
         self._move(replace(log, delta=log.delta.copy()))
         return told
+
+    def _believed_from(self, before: int, log: LoadedLog) -> int:
+        """The first version after `before` whose file can be believed: the log may have been cleaned past that one."""
+        if log.plan.base.version <= before:
+            return before + 1
+        return max(before, late_up_to(self.reader, self.reader.full_listing(), log)) + 1
 
     def _check_base(self, log: LoadedLog) -> None:
         """Raise `CorruptTable` where a state that came below our newest version says otherwise than what we have written."""

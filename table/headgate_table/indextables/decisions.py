@@ -6,6 +6,7 @@ from headgate_schemas.logs import get_logger
 from headgate_schemas.operations import Committed, Receipt, RejectCode, Rejected, Writer
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.commit_info import commit_record
+from headgate_table.indextables.late_versions import late_up_to
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.memory import MemoryLimits
 from headgate_table.indextables.memory_reader import recover
@@ -33,7 +34,9 @@ def find_decision(
         return remembered
     # Ids of proposals with a writer are not remembered; all others are, from the first version that the window covers.
     covered_from = memory.window[0].version if memory.window and writer is None else log.version + 1
-    versions = [number for number in reader.full_listing().versions if number < covered_from]
+    listing = reader.full_listing()
+    late = late_up_to(reader, listing, log)
+    versions = [number for number in listing.versions if late < number < covered_from]
     told = _told(reader, versions[::-1], proposal_id)
     if told is not None or writer is None:
         return told

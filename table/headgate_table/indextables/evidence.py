@@ -15,6 +15,7 @@ from headgate_table.indextables.added_files import added_files
 from headgate_table.indextables.decide import Blocked, Evidence, LiveFile, Questions
 from headgate_table.indextables.entries import ALL_COLUMNS
 from headgate_table.indextables.entry_reader import EntryFilter, read_entries
+from headgate_table.indextables.late_versions import late_up_to
 from headgate_table.indextables.left_versions import left_versions
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
 from headgate_table.indextables.memory import TableMemory
@@ -88,9 +89,14 @@ class EvidenceReader:
                 f"read the table again and propose anew"
             )
         try:
+            if reads.based_on < log.plan.base.version and reads.based_on < self._late_up_to(log):
+                return read_conflict(reads, None, metadata)
             return read_conflict(reads, self._versions(range(reads.based_on + 1, log.version + 1)), metadata)
         except (ObjectMissing, CorruptTable):
             return read_conflict(reads, None, metadata)
+
+    def _late_up_to(self, log: LoadedLog) -> int:
+        return late_up_to(self._reader, self._reader.full_listing(), log)
 
     def gather(
         self,

@@ -3,8 +3,7 @@
 From the newest state that carries the memory and the versions after it; without one, from all version files that are left.
 Copies that other writers carried along can only raise what was found.
 
-A version that came late, into a number that was cleaned, counts for nothing (docs/format.md, section 6.6), and nothing in its
-file tells. Cleaning never goes past the newest state with a memory, so what follows such a state is what it seems to be.
+Cleaning never goes past the newest state with a memory, so no version after such a state came late (`late_versions`).
 """
 
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from headgate_schemas.actions import Metadata
 from headgate_schemas.logs import get_logger
 from headgate_table.errors import CorruptTable, ObjectMissing, UnsupportedTable
 from headgate_table.indextables.commit_info import CommitRecord, commit_record
+from headgate_table.indextables.late_versions import late_up_to
 from headgate_table.indextables.left_versions import left_versions
 from headgate_table.indextables.listing import LogListing
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
@@ -36,7 +36,7 @@ def recover(reader: LogReader, log: LoadedLog, options: TableOptions | MemoryLim
     listing = reader.full_listing()
     kept = _newest_kept(reader, listing, log, limits)
     memory = kept or TableMemory(limits)
-    _follow(memory, reader, log, listing, doubted=-1 if kept is not None else _maybe_late(listing, log.version))
+    _follow(memory, reader, log, listing, doubted=-1 if kept is not None else late_up_to(reader, listing, log))
     return memory
 
 
@@ -62,7 +62,7 @@ def advance(memory: TableMemory, reader: LogReader, log: LoadedLog, options: Tab
             is_cut = False
             if later.through > memory.through:
                 memory.become(later)
-    _follow(memory, reader, log, listing, doubted=_maybe_late(listing, log.version) if is_cut else -1)
+    _follow(memory, reader, log, listing, doubted=late_up_to(reader, listing, log) if is_cut else -1)
 
 
 def _newest_kept(reader: LogReader, listing: LogListing, log: LoadedLog, limits: MemoryLimits) -> TableMemory | None:
@@ -143,7 +143,7 @@ def _apply_all(
         if version <= doubted:
             memory.apply(version, actions, CommitRecord())
             continue
-        if version != memory.through + 1 or version == doubted + 1:
+        if version != memory.through + 1:
             settled_ms = 0
         record = commit_record(actions)
         if not settled_ms and record is not None and record.settled is not None:
@@ -161,18 +161,6 @@ def _is_left(listing: LogListing, number: int) -> bool:
     return (
         number < 0 or number in listing.version_objects or number in _told_by_states_alone(listing, number - 1, number)
     )
-
-
-def _maybe_late(listing: LogListing, newest: int) -> int:
-    """Up to where version files may have come late into a log that was cleaned before; -1 where it never was.
-
-    Cleaning takes a prefix. So a file that came after it is the lowest of those that are left without a hole, or lies below.
-    """
-    states = {*listing.states, *listing.checkpoints}
-    first = newest
-    while first > 0 and (first - 1 in listing.version_objects or first - 1 in states):
-        first -= 1
-    return -1 if first == 0 else min((number for number in listing.versions if number >= first), default=first)
 
 
 def _told_by_states_alone(listing: LogListing, after: int, until: int) -> set[int]:

@@ -26,7 +26,8 @@ class PredecessorGone(NumberTaken):
 def write_version(reader: LogReader, body: VersionBody, data: bytes, *, after_file: bool) -> None:
     """Write the version, whose bytes these are. Raises `NumberTaken`, or `OutcomeUnknown` when nobody can tell.
 
-    `after_file`: the version before it was seen to have a file. A `StoreError` means that nothing was written.
+    `after_file`: the version before it was seen to have a file. A `StoreError` means that nothing was written. Where version 0
+    lies in another table's log, that log is read, which raises what damage to it raises.
     """
     store, key = reader.store, version_key(body.version)
     may_be_there = False
@@ -82,7 +83,8 @@ def _check_first(reader: LogReader, body: VersionBody) -> None:
     if not listing.states and not listing.checkpoints:
         return
     reader.resources.invalidate(reader.store.uri)  # what is known may be of a table that was here before
-    table_id = reader.metadata(reader.latest()).id
+    fresh = LogReader(reader.store, reader.resources)
+    table_id = fresh.metadata(fresh.latest()).id
     if not any(isinstance(action, Metadata) and action.id == table_id for action in body.actions):
         raise PredecessorGone(f"version 0, which another table at {reader.store.uri} had long ago")
 

@@ -349,7 +349,7 @@ def test_versions_that_were_cleaned_are_a_conflict() -> None:
     store = serializable_table()
     store.delete([version_key(0), version_key(1), version_key(2)])
     asked = Asked(store)
-    assert asked.conflict(2, "region = 'us'") is None
+    assert asked.conflict(3, "region = 'us'") is None
     assert asked.conflict(1, "region = 'us'") is not None
 
 

@@ -77,7 +77,7 @@ class StateWriter:
         """The state of the loaded version. One that exists already is taken if it says the same, whoever wrote it."""
         assert memory.through <= log.version, "a state must not remember what comes after it"
         key = state_key(log.version)
-        planned = self._planned(log, metadata, memory, swap)
+        planned = first = self._planned(log, metadata, memory, swap)
         state = planned.state
         attempts = trying_again(
             self._ambient,
@@ -95,7 +95,7 @@ class StateWriter:
                         state = planned.state
                     is_ours = self._create(key, planned.data)
                     if not is_ours:
-                        state = self._existing(log)
+                        state = self._existing(log, may_be_void=self._is_late(first))
         except _Unanswered as unanswered:
             raise OutcomeUnknown(
                 f"{key} of {self._store.uri} could not be written: {unanswered}. The version itself is committed"
@@ -144,6 +144,7 @@ class StateWriter:
             manifest = resolve_manifest(info.path, state.version, self._store.uri)
             if self._store.head(manifest) is None:
                 self._store.delete([key])
+                self._reader.resources.invalidate(self._store.uri)
                 raise StoreError(
                     f"{manifest} of {self._store.uri} was cleaned up before the state of version {state.version} referred to it, "
                     f"because that took more than {MAX_ATTEMPT_S} s; the state was taken back. The version itself is committed"
@@ -266,9 +267,14 @@ class StateWriter:
         gone_paths = set(back)
         return kept, [path for path in tombstones if path not in gone_paths]
 
-    def _existing(self, log: LoadedLog) -> StateManifest:
-        """The state that is there already under our version, if it lists the same files as ours would."""
+    def _existing(self, log: LoadedLog, *, may_be_void: bool) -> StateManifest:
+        """The state that is there already under our version, if it lists the same files as ours would.
+
+        It may be that of an attempt whose answer was lost, and void if that was long ago.
+        """
         there = self._reader.state(log.version)
+        if may_be_void:
+            self._check_manifests(state_key(log.version), there)
         ours, _ = read_entries(self._store, self._reader.resources, log, ("path",))
         theirs, _ = read_entries(self._store, self._reader.resources, rebased(log, there), ("path",))
         if set(ours.column("path").to_pylist()) != set(theirs.column("path").to_pylist()):

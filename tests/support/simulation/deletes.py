@@ -84,6 +84,7 @@ def _state(model: TableModel, number: int, age_ms: int) -> None:
         newest_two = sorted(model.states)[-2:]
         must(number not in newest_two, f"{model.uri}: state {number} was deleted, one of the newest two (rule 7)")
     model.states.pop(number, None)
+    model.void_states.discard(number)
     _must_be_readable(model, f"after state {number} was deleted")
 
 

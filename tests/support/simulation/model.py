@@ -72,6 +72,9 @@ class TableModel:
     ghosts: set[int] = field(default_factory=set)
     """Numbers that were cleaned up and filled again by a late writer, who must not believe in it."""
     states: dict[int, State] = field(default_factory=dict)
+    void_states: set[int] = field(default_factory=set)
+    """States that came when their manifests had been cleaned. Until its writer takes one back, which it may not live to do, what
+    lies between it and the next state can't be read."""
     pointer: int = -1
     decided: dict[str, Decided] = field(default_factory=dict)
     seqs: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
@@ -124,6 +127,8 @@ class TableModel:
     def base_of(self, version: int) -> int | None:
         """The state, or -1 for the beginning, from which a version can be rebuilt; None when it can't be."""
         while version >= 0:
+            if version in self.void_states:
+                return None
             if version in self.states:
                 return version
             if version not in self.present:

@@ -25,7 +25,12 @@ def judge_state(model: TableModel, number: int, data: bytes) -> None:
     for info in record["manifests"]:
         path = info["path"]
         key = f"{LOG}/{path}" if "/" in path else f"{folder}/{path}"
-        must(model.store.head(key) is not None, f"{model.uri}: state {number} names {path}, which isn't there")
+        if model.store.head(key) is None:
+            must(number < model.pointer, f"{model.uri}: state {number} names {path}, which isn't there")
+            model.void_states.add(
+                number
+            )  # of a writer that was away for so long that it was cleaned: it takes that back, too
+            return
         manifests.add(key)
         for entry in _entries(model, key):
             must(

@@ -5,11 +5,14 @@ from dataclasses import dataclass
 
 from headgate_committer.commit_events import event_of
 from headgate_schemas.events import CommitEvent
+from headgate_schemas.logs import get_logger
 from headgate_table.indextables.commit_info import CommitRecord
 from headgate_table.milvus.commit_records import FileCounts, VersionRecord
-from headgate_table.milvus.file_changes import file_counts
+from headgate_table.milvus.file_changes import dropped, file_counts
 from headgate_table.milvus.manifest import Manifest
 from headgate_table.milvus.recorded_log import RecordedLog
+
+_log = get_logger("headgate.committer")
 
 FOREIGN_ANNOUNCED = 64
 """Of foreign versions that came at once, so many of the newest are announced: each is read and compared."""
@@ -45,10 +48,24 @@ def events_of(log: RecordedLog, came: Came, now_ms: int) -> list[CommitEvent]:
         before = before or log.readable(version - 1)
         after = log.readable(version)
         if after is not None:
+            _warn_of_dropped(log, version, before or Manifest(), after)
             counts = file_counts(before or Manifest(), after)
             events.append(_event(log.uri, version, CommitRecord(time_ms=now_ms), counts))
             before = after
     return events
+
+
+def _warn_of_dropped(log: RecordedLog, version: int, before: Manifest, after: Manifest) -> None:
+    lacks = dropped(before, after)
+    if lacks:
+        _log.warning(
+            "foreign_version_dropped_changes",
+            table=log.uri,
+            version=version,
+            dropped=lacks.counted,
+            advice="a program that compacts does this; one that wrote over an older version lost what was committed since: "
+            f"run `headgate table verify {log.uri}`, and propose again what is missing",
+        )
 
 
 def _event(uri: str, version: int, commit: CommitRecord, counts: FileCounts) -> CommitEvent:

@@ -4,7 +4,7 @@ An `overwrite` drops what came after the version that it read, so it begins a gr
 otherwise a change would be accepted in a version that doesn't hold it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from headgate_committer.answers import Answer, set_aside
@@ -17,7 +17,7 @@ from headgate_schemas.operations import Milvus, Operation, RejectCode, Rejected
 from headgate_table.indextables.commit_info import Decision
 from headgate_table.indextables.decide import Refusal
 from headgate_table.indextables.memory import TableMemory
-from headgate_table.milvus.decide import Seen, decide_transaction
+from headgate_table.milvus.decide import Seen, decide_transaction, needs_read
 from headgate_table.milvus.manifest import Manifest
 from headgate_table.milvus.paths import Base
 
@@ -43,13 +43,23 @@ def overwrites(operation: Operation) -> bool:
     return isinstance(operation, Milvus) and operation.resolver is Resolver.OVERWRITE
 
 
+def version_needed(operation: Operation) -> int | None:
+    """The version whose manifest the decision depends on, besides the newest."""
+    return operation.read_version if isinstance(operation, Milvus) and needs_read(operation) else None
+
+
 def plan_manifest(
-    items: Sequence[Item], seen: Seen, memory: TableMemory, read: Manifest | None, base: Base, fits: Fits | None = None
+    items: Sequence[Item],
+    seen: Seen,
+    memory: TableMemory,
+    reads: Mapping[int, Manifest],
+    base: Base,
+    fits: Fits | None = None,
 ) -> ManifestPlan:
     """Decide as many of the items as go into the next version.
 
-    `read` is what the first of them has read, if it overwrites. With `fits`, every manifest is asked about, and the group
-    ends with the first change.
+    `reads` holds the versions that `needs_read` asks for, as far as they are there. With `fits`, every manifest is asked
+    about, and the group ends with the first change.
     """
     version = seen.version + 1
     so_far = GroupSoFar(version, memory)
@@ -68,7 +78,7 @@ def plan_manifest(
             break
         # What this group has changed lies after every version that anybody can have read.
         met = Seen(seen.version, manifest, version if is_grown else seen.same_since)
-        result = _decided(item, met, read, base, so_far)
+        result = _decided(item, met, reads, base, so_far)
         if fits is not None and isinstance(result, Manifest):
             result = fits(replace(result, form=seen.manifest.form)) or result
         if isinstance(result, Manifest):
@@ -77,7 +87,9 @@ def plan_manifest(
     return ManifestPlan(replace(manifest, form=seen.manifest.form), tuple(decisions), tuple(so_far.answers))
 
 
-def _decided(asked: Asked, met: Seen, read: Manifest | None, base: Base, so_far: GroupSoFar) -> Manifest | Refusal:
+def _decided(
+    asked: Asked, met: Seen, reads: Mapping[int, Manifest], base: Base, so_far: GroupSoFar
+) -> Manifest | Refusal:
     proposal = asked.undecided.proposal
     if proposal.read_set is not None:
         return Refusal(
@@ -88,7 +100,8 @@ def _decided(asked: Asked, met: Seen, read: Manifest | None, base: Base, so_far:
     no_room = so_far.no_room(proposal.written_by)
     if no_room is not None:
         return no_room
-    return decide_transaction(asked.operation, met, read if overwrites(asked.operation) else None, base)
+    version = version_needed(asked.operation)
+    return decide_transaction(asked.operation, met, None if version is None else reads.get(version), base)
 
 
 def without_table(uri: str, items: Sequence[Item], answers: Sequence[Answer]) -> tuple[Answer, ...]:

@@ -15,7 +15,13 @@ from headgate_committer.grouping import Asked, Item
 from headgate_committer.guards import check_term
 from headgate_committer.intake import Undecidable
 from headgate_committer.manifest_events import Came, events_of, record_event
-from headgate_committer.manifest_grouping import ManifestPlan, overwrites, plan_manifest, without_table
+from headgate_committer.manifest_grouping import (
+    ManifestPlan,
+    overwrites,
+    plan_manifest,
+    version_needed,
+    without_table,
+)
 from headgate_committer.record_sweeping import RecordSweeper
 from headgate_committer.sorting import Forgotten, Known, New
 from headgate_schemas.ambient import Ambient
@@ -197,11 +203,13 @@ class ManifestLog:
         return held.may_have_successors
 
     def opened(self, sorted_out: Sequence[Known | Forgotten | New], open_operation: OpenOperation) -> list[Item]:
-        """What overwrites begins a group, so that one earlier manifest is in memory at most.
+        """A transaction that overwrites begins a group, and so does one that needs another earlier version than those before
+        it: one earlier manifest is in memory at most.
 
         Where there is no table yet, a group ends before what isn't a transaction: nobody knows whether there will be one.
         """
-        is_table = self._known().version > 0
+        newest = self._known().version
+        earlier: int | None = None
         items: list[Item] = []
         for entry in sorted_out:
             if isinstance(entry, Known):
@@ -214,9 +222,13 @@ class ManifestLog:
             if isinstance(opened, Undecidable):
                 items.append(opened)
                 continue
-            begins = overwrites(opened) or not (is_table or isinstance(opened, Milvus))
+            needed = version_needed(opened)
+            needed = None if needed is None or needed >= newest else needed
+            begins = overwrites(opened) or not (newest > 0 or isinstance(opened, Milvus))
+            begins = begins or not (needed is None or earlier is None or needed == earlier)
             if begins and any(isinstance(item, Asked) for item in items):
                 break
+            earlier = earlier if needed is None else needed
             items.append(Asked(entry.undecided, opened))
         return items
 
@@ -226,11 +238,11 @@ class ManifestLog:
     def plan(self, items: Sequence[Item], settled_by: SettledBy) -> "_ManifestDraft | tuple[Answer, ...]":
         held = self._known()
         seen = Seen(held.version, held.manifest, held.same_since)
-        read = self._read_by(items)
-        plan = plan_manifest(items, seen, held.memory, read, self._base)
+        reads = self._reads(items)
+        plan = plan_manifest(items, seen, held.memory, reads, self._base)
         data = self._encoded(plan.manifest)
         if isinstance(data, Refusal):  # one of them must be to blame
-            plan = plan_manifest(items, seen, held.memory, read, self._base, self._misfit)
+            plan = plan_manifest(items, seen, held.memory, reads, self._base, self._misfit)
             data = self._encoded(plan.manifest)
             assert isinstance(data, bytes), "each was asked about"
         if not plan.decisions:
@@ -272,19 +284,19 @@ class ManifestLog:
         assert self._held is not None, "only what was read can be decided upon"
         return self._held
 
-    def _read_by(self, items: Sequence[Item]) -> Manifest | None:
-        """What the proposal that overwrites has read; None where it isn't there."""
+    def _reads(self, items: Sequence[Item]) -> dict[int, Manifest]:
+        """The versions that these proposals have read and that their decisions depend on, as far as they are there."""
         held = self._known()
-        for item in items:
-            if not isinstance(item, Asked) or not isinstance(item.operation, Milvus) or not overwrites(item.operation):
-                continue
-            version = item.operation.read_version
-            if version is None or version > held.version:
-                return None
-            if version == held.version:
-                return held.manifest
-            return self.recorded.readable(version)
-        return None
+        needed = (version_needed(item.operation) for item in items if isinstance(item, Asked))
+        reads: dict[int, Manifest] = {}
+        for version in {version for version in needed if version is not None}:
+            manifest = held.manifest if version == held.version else self._earlier(version)
+            if manifest is not None:
+                reads[version] = manifest
+        return reads
+
+    def _earlier(self, version: int) -> Manifest | None:
+        return None if version > self._known().version else self.recorded.readable(version)
 
     def _encoded(self, manifest: Manifest) -> bytes | Refusal:
         try:

@@ -11,7 +11,7 @@ from headgate_committer.errors import Overtaken
 from headgate_committer.limits import CommitterLimits
 from headgate_committer.rebind import rebind
 from headgate_schemas.events import CommitEvent, ReceiptEvent
-from headgate_schemas.operations import Committed, Duplicate, Rejected, Writer
+from headgate_schemas.operations import Committed, Duplicate, RejectCode, Rejected, Writer
 from headgate_table.errors import StoreError
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.options import table_options
@@ -138,8 +138,12 @@ def test_foreign_versions_that_were_met_stay_foreign_whatever_record_comes_later
     _taken(zombie, rig, 1)()
     with pytest.raises(Overtaken):
         lane.collect()
-    assert rig.receipts()[identity] == Committed(3 + len(more), identity)
-    assert _files(rig) == ["a", "same", *more, "same"]
+    receipt = rig.receipts()[identity]
+    assert isinstance(receipt, Rejected)
+    assert receipt.code is RejectCode.PATH_IN_USE, (
+        "the stranger's version holds that file, and nobody gets its rows twice"
+    )
+    assert _files(rig) == ["a", "same", *more]
     sealed = record_of(inner, 2)
     assert sealed is not None
     assert sealed.commit is None
@@ -395,16 +399,16 @@ def test_a_version_that_was_there_with_our_bytes_is_not_decided_upon_before_it_i
     store = FaultyStore(inner, _at(RECORDS, works))
     rig.settle(rig.committer("second", stores={TABLE: store}))
     told = rig.receipts()
-    accepted = [
-        (decision.id, version)
+    decided = [
+        (decision.id, version, decision.code)
         for version in range(2, newest(inner) + 1)
         if (record := record_of(inner, version)) is not None and record.commit is not None
         for decision in record.commit.decisions
-        if decision.accepted
     ]
-    assert accepted == [(ids[0], 2), (ids[1], 5)]
-    assert {identity: told[identity].version for identity in ids} == dict(accepted)  # type: ignore[union-attr]  # both were accepted
-    assert _files(rig) == ["a", "b", "c", "d", "c"]
+    assert decided == [(ids[0], 2, None), (ids[1], 5, RejectCode.PATH_IN_USE)]
+    assert told[ids[0]] == Committed(2, ids[0])
+    assert isinstance(told[ids[1]], Rejected)
+    assert _files(rig) == ["a", "b", "c", "d"]
 
 
 def test_a_number_that_was_cleaned_away_does_not_count() -> None:

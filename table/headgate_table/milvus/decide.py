@@ -5,6 +5,7 @@ of the one before, and are no conflict.
 """
 
 from dataclasses import dataclass
+from typing import assert_never
 
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.milvus import Resolver
@@ -14,6 +15,8 @@ from headgate_table.milvus.manifest import Manifest
 from headgate_table.milvus.paths import Base, stored
 from headgate_table.milvus.resolvers import VersionedManifest, resolve
 from headgate_table.milvus.updating import Refused, check_updates
+
+_CODES = {"too_many_items": RejectCode.OVER_BOUND, "path_in_use": RejectCode.PATH_IN_USE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +29,24 @@ class Seen:
     """The oldest version from which on the manifest hasn't changed: who read that one, or a later one, has seen it all."""
 
 
+def needs_read(operation: Operation) -> bool:
+    """Whether the decision depends on what the version that was read holds, and not on its number alone."""
+    if not isinstance(operation, Milvus) or operation.read_version is None:
+        return False
+    match operation.resolver:
+        case Resolver.FAIL:
+            return False
+        case Resolver.MERGE:
+            return bool(operation.updates.added_stats)
+        case Resolver.OVERWRITE:
+            return True
+        case _:
+            assert_never(operation.resolver)
+
+
 def decide_transaction(operation: Operation, seen: Seen, read: Manifest | None, base: Base) -> Manifest | Refusal:
-    """The manifest after the operation. `read` is that of the version which an `overwrite` has read, None where it is gone."""
+    """The manifest after the operation. `read` is the manifest of the version that was read, where `needs_read` says that it
+    matters; None where that version is gone."""
     match operation:
         case Milvus():
             return _decided(operation, seen, read, base)
@@ -50,22 +69,21 @@ def _decided(operation: Milvus, seen: Seen, read: Manifest | None, base: Base) -
         return Refusal(RejectCode.INVALID, "a transaction without updates changes nothing")
     newest = VersionedManifest(max(seen.version, seen.same_since), seen.manifest)
     was_read = newest
-    if operation.resolver is not Resolver.MERGE:
-        version = operation.read_version
-        if version is None:
+    version = operation.read_version
+    if version is None:
+        if operation.resolver is not Resolver.MERGE:
             return Refusal(RejectCode.INVALID, f"resolver {operation.resolver.value} needs the version that was read")
-        if version > seen.version:
-            return Refusal(
-                RejectCode.RESOLVER_REFUSED, f"version {version} isn't there; the newest is version {seen.version}"
-            )
-        if operation.resolver is Resolver.OVERWRITE:
-            if read is None:
-                return Refusal(RejectCode.RESOLVER_REFUSED, f"version {version} isn't there any more, or can't be read")
-            was_read = VersionedManifest(version, read)
-        elif version < seen.same_since:
-            was_read = VersionedManifest(version, seen.manifest)
-    result = resolve(operation.resolver, was_read, newest, updates)
+    elif version > seen.version:
+        return Refusal(
+            RejectCode.RESOLVER_REFUSED, f"version {version} isn't there; the newest is version {seen.version}"
+        )
+    elif needs_read(operation):
+        if read is None:
+            return Refusal(RejectCode.RESOLVER_REFUSED, f"version {version} isn't there any more, or can't be read")
+        was_read = VersionedManifest(version, read)
+    elif version < seen.same_since:
+        was_read = VersionedManifest(version, seen.manifest)
+    result = resolve(operation.resolver, was_read, newest, updates, base)
     if isinstance(result, Refused):
-        code = RejectCode.OVER_BOUND if result.code == "too_many_items" else RejectCode.RESOLVER_REFUSED
-        return Refusal(code, result.reason)
+        return Refusal(_CODES.get(result.code, RejectCode.RESOLVER_REFUSED), result.reason)
     return result

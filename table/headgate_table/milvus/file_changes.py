@@ -45,6 +45,40 @@ def file_counts(before: Manifest, after: Manifest) -> FileCounts:
     return FileCounts(len(added), len(removed), _bytes(added), _bytes(removed))
 
 
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """What one manifest holds and its successor lacks."""
+
+    data_files: tuple[str, ...] = ()
+    delta_logs: tuple[str, ...] = ()
+    stats: tuple[str, ...] = ()
+    """Keys that are gone. A stat that was set anew is not among them."""
+
+    def __bool__(self) -> bool:
+        return bool(self.data_files or self.delta_logs or self.stats)
+
+    @property
+    def counted(self) -> str:
+        """In words, with the first names."""
+        parts = (("data files", self.data_files), ("delta logs", self.delta_logs), ("stats", self.stats))
+        return "; ".join(
+            f"{len(names)} {kind} ({', '.join(name[:100] for name in names[:3])}{', …' if len(names) > 3 else ''})"
+            for kind, names in parts
+            if names
+        )
+
+
+def dropped(before: Manifest, after: Manifest) -> Dropped:
+    """What the later manifest of the two lacks."""
+    _, removed = changed_files(before, after)
+    logs = {(log.path, log.type) for log in after.delta_logs}
+    return Dropped(
+        tuple(placed.file.path for placed in removed),
+        tuple(log.path for log in before.delta_logs if (log.path, log.type) not in logs),
+        tuple(key for key in before.stats if key not in after.stats),
+    )
+
+
 def _appended(before: Sequence[ColumnGroup], after: Sequence[ColumnGroup]) -> list[PlacedFile] | None:
     """The new files, where all others are in their old places, as in nearly every version; else None."""
     if len(before) > len(after):

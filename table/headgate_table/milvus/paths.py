@@ -52,6 +52,10 @@ class Base:
         return (plain, f"{self.uri.rstrip('/')}/{plain}", folder) if self.uri else (plain, folder)
 
 
+ROOT = Base("")
+"""A table at the root of its store, whose address is not known."""
+
+
 def resolved(manifest: Manifest, base: Base, policy: PathPolicy = PathPolicy.BARE) -> Manifest:
     """The same manifest with the paths that builds of that policy read from it: relative to the store, or absolute."""
 
@@ -70,7 +74,7 @@ def resolved(manifest: Manifest, base: Base, policy: PathPolicy = PathPolicy.BAR
     plain = policy is not PathPolicy.AS_GIVEN
 
     def data_file_at(path: str) -> str:
-        return data_folder + path if plain and _is_bare(path) else at(path, DATA_FOLDER)
+        return data_folder + path if plain and is_bare(path) else at(path, DATA_FOLDER)
 
     def group_at(group: ColumnGroup) -> ColumnGroup:
         make, kind = tuple.__new__, ColumnGroupFile  # at half the time of a call, for ten thousands of them
@@ -159,13 +163,18 @@ def _below(base_path: str, folder: str) -> str:
     return normal(f"{base_path}/{folder}" if base_path else folder)
 
 
-def _is_bare(path: str) -> bool:
+def is_bare(path: str) -> bool:
     """A plain name, as nearly all are."""
     return "/" not in path and path not in _DOTS
 
 
+def bare_name(path: str, base: Base, folder: str) -> str:
+    """The name of a file within the table's folder of that kind, however it is spelled; other paths stay as they are."""
+    return _bare(path, base, folder)
+
+
 def _in_folder(path: str, base: Base, folder: str) -> str:
-    if _is_bare(path):
+    if is_bare(path):
         return base.below(folder) + path
     if path.startswith("/") or _SCHEME.match(path):
         return path

@@ -234,7 +234,7 @@ class Transaction:
         return self
 
     def _next(self, seen: VersionedManifest) -> _Pending:
-        result = resolve(self._resolver, self._read, seen, self._updates)
+        result = resolve(self._resolver, self._read, seen, self._updates, self._log.base)
         if isinstance(result, Refused):
             raise self._refusal(result, seen)
         if not isinstance(result, Manifest):

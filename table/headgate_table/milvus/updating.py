@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.milvus import ColumnGroup, ColumnGroupFile, DeltaLog, Stat, Updates
+from headgate_table.milvus.held_files import repeated_delta_log, repeated_file
 from headgate_table.milvus.limits import MAX_ITEMS, MAX_TEXT_BYTES
 from headgate_table.milvus.manifest import Manifest
-from headgate_table.milvus.paths import check_path
+from headgate_table.milvus.paths import ROOT, Base, check_path
 
 _MOST_SHOWN = 100
 """Characters of a name in a reason."""
@@ -18,23 +19,30 @@ class Refused:
     """The updates don't fit the manifest that they would be applied to, or their resolver says no."""
 
     code: str
-    """One of concurrent_transaction, column_exists, group_mismatch, row_count_mismatch, too_many_items, resolver."""
+    """One of column_exists, concurrent_transaction, group_mismatch, path_in_use, resolver, row_count_mismatch, stat_changed,
+    too_many_items."""
     reason: str
 
 
-def apply_updates(manifest: Manifest, updates: Updates) -> Manifest | Refused:
-    """The manifest after all updates. Nothing of the given ones is changed, so that it can be done again and again."""
+def apply_updates(manifest: Manifest, updates: Updates, base: Base = ROOT) -> Manifest | Refused:
+    """The manifest after all updates. Nothing of the given ones is changed, so that it can be done again and again.
+
+    `base` tells which spellings of a path name one file of the table.
+    """
     groups: tuple[ColumnGroup, ...] = manifest.column_groups
     for appended in updates.appended_files:
-        grown = _with_files(groups, appended)
+        grown = _with_files(groups, appended, base)
         if isinstance(grown, Refused):
             return grown
         groups = grown
     for added in updates.added_column_groups:
-        wider = _with_group(groups, added)
+        wider = _with_group(groups, added, base)
         if isinstance(wider, Refused):
             return wider
         groups = wider
+    repeated = repeated_delta_log(manifest.delta_logs, updates.added_delta_logs, base)
+    if repeated is not None:
+        return Refused("path_in_use", f"the table holds the delta log {_cut(repeated)!r} already")
     touched = {column for each in updates.appended_files for group in each if group.files for column in group.columns}
     after = replace(
         manifest,
@@ -112,14 +120,14 @@ def check_stat(key: str, stat: Stat) -> None:
 
 
 def _with_files(
-    groups: tuple[ColumnGroup, ...], appended: tuple[ColumnGroup, ...]
+    groups: tuple[ColumnGroup, ...], appended: tuple[ColumnGroup, ...], base: Base
 ) -> tuple[ColumnGroup, ...] | Refused:
     """The groups with the appended files behind their own. The first append to a table brings its groups."""
     if not groups:
         repeated = _repeated(appended)
         if repeated is not None:
             return Refused("column_exists", f"column {_cut(repeated)!r} stands in two of the appended column groups")
-        return appended
+        return _first_in_use(appended, base) or appended
     if len(groups) != len(appended):
         return Refused(
             "group_mismatch",
@@ -136,10 +144,24 @@ def _with_files(
                 "group_mismatch",
                 f"column group {index} is stored as {_cut(group.format)!r} in the table and as {_cut(new.format)!r} in the append",
             )
+        refused = _in_use(group.files, new.files, base)
+        if refused is not None:
+            return refused
     return tuple(replace(group, files=group.files + new.files) for group, new in zip(groups, appended, strict=True))
 
 
-def _with_group(groups: tuple[ColumnGroup, ...], added: ColumnGroup) -> tuple[ColumnGroup, ...] | Refused:
+def _first_in_use(groups: tuple[ColumnGroup, ...], base: Base) -> Refused | None:
+    return next((refused for group in groups if (refused := _in_use((), group.files, base))), None)
+
+
+def _in_use(held: tuple[ColumnGroupFile, ...], added: tuple[ColumnGroupFile, ...], base: Base) -> Refused | None:
+    repeated = repeated_file(held, added, base)
+    if repeated is None:
+        return None
+    return Refused("path_in_use", f"the table holds rows of the data file {_cut(repeated)!r} already")
+
+
+def _with_group(groups: tuple[ColumnGroup, ...], added: ColumnGroup, base: Base) -> tuple[ColumnGroup, ...] | Refused:
     repeated = _repeated((*groups, added))
     if repeated is not None:
         return Refused("column_exists", f"column {_cut(repeated)!r} already exists in a column group of the table")
@@ -149,7 +171,7 @@ def _with_group(groups: tuple[ColumnGroup, ...], added: ColumnGroup) -> tuple[Co
             f"the table has {groups[0].num_rows} rows and the added column group of {_shown(added.columns)} has "
             f"{added.num_rows}: write it for the newest version",
         )
-    return (*groups, added)
+    return _in_use((), added.files, base) or (*groups, added)
 
 
 def _repeated(groups: tuple[ColumnGroup, ...]) -> str | None:

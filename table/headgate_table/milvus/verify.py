@@ -7,6 +7,7 @@ from headgate_table.errors import CorruptTable, UnsupportedTable
 from headgate_table.indextables.verify_report import Findings, VerifyReport
 from headgate_table.milvus.commit_records import ManifestId, VersionRecord
 from headgate_table.milvus.encoding import what_is_lost
+from headgate_table.milvus.file_changes import dropped
 from headgate_table.milvus.manifest import Manifest
 from headgate_table.milvus.names import METADATA_FOLDER, manifest_key
 from headgate_table.milvus.paths import Base, resolved
@@ -32,6 +33,8 @@ def verify_manifests(log: RecordedLog, *, data_files: bool = True) -> VerifyRepo
         findings.note(METADATA_FOLDER, f"{missing} versions between the first and the newest are gone", "nothing to do")
     ids: dict[int, ManifestId] = {}
     newest: Manifest | None = None
+    before: tuple[int, Manifest] | None = None
+    lacking: dict[int, str] = {}
     for version in found.versions:
         key = manifest_key("", version)
         read = findings.attempt(key, lambda version=version: log.read(version), _FROM_A_COPY_OR_AWAY)  # type: ignore[misc]  # bound per turn
@@ -40,10 +43,14 @@ def verify_manifests(log: RecordedLog, *, data_files: bool = True) -> VerifyRepo
         if read is None:
             continue
         ids[version] = read.id
+        if before is not None and before[0] == version - 1 and (lacks := dropped(before[1], read.manifest)):
+            lacking[version] = lacks.counted
+        before = version, read.manifest
         newest = read.manifest if version == found.latest else None
     if newest is not None:
         _check_newest(findings, log, found.latest, newest, data_files=data_files)
-    _check_records(findings, log, ids)
+    ours = _check_records(findings, log, ids)
+    _check_dropped(findings, {version: lacks for version, lacks in lacking.items() if version not in ours}, bool(ours))
     return findings.report(log.uri, found.latest or -1)
 
 
@@ -85,7 +92,21 @@ def _check_files(findings: Findings, log: RecordedLog, manifest: Manifest) -> No
         findings.note(log.uri, f"{elsewhere} files lie outside of the table and were not looked for", "nothing to do")
 
 
-def _check_records(findings: Findings, log: RecordedLog, ids: dict[int, ManifestId]) -> None:
+def _check_dropped(findings: Findings, lacking: Mapping[int, str], has_committer: bool) -> None:
+    """Foreign versions that lack what the version before held. Where nobody but they wrote, that is worth a note."""
+    tell = findings.warning if has_committer else findings.note
+    for version, lacks in lacking.items():
+        tell(
+            manifest_key("", version),
+            f"another program wrote this version, and it lacks what version {version - 1} held: {lacks}",
+            f"where that program compacted the table, nothing; where it wrote over an older version, propose again what is "
+            f"missing: version {version - 1} shows it",
+        )
+
+
+def _check_records(findings: Findings, log: RecordedLog, ids: dict[int, ManifestId]) -> set[int]:
+    """Check all records. Returns the versions that a committer decided."""
+    ours: set[int] = set()
     positions: dict[Source, int] = {}
     others: list[VersionRecord] = []
     unused = 0
@@ -104,6 +125,8 @@ def _check_records(findings: Findings, log: RecordedLog, ids: dict[int, Manifest
             unused += 1
             others += [] if record is None or id_.version not in ids else [record]
             continue
+        if record.commit is not None:
+            ours.add(id_.version)
         if record.commit is not None and record.commit.settled is not None:
             settled = record.commit.settled
             positions[settled.source] = max(settled.next_offset, positions.get(settled.source, 0))
@@ -122,6 +145,7 @@ def _check_records(findings: Findings, log: RecordedLog, ids: dict[int, Manifest
             f"{unused} records are of manifests that never came to be, or are gone",
             "nothing to do",
         )
+    return ours
 
 
 def _check_other(findings: Findings, record: VersionRecord, positions: Mapping[Source, int]) -> None:

@@ -6,6 +6,7 @@ _LOG = "committer/headgate_committer/manifest_log.py"
 _WRITER = "table/headgate_table/milvus/recorded_writer.py"
 _HISTORIES = "tests/committer/test_milvus_histories.py"
 _GROUPS = "tests/committer/test_milvus_groups.py"
+_REPEATS = "tests/committer/test_milvus_repeats.py"
 
 MUTANTS = (
     Mutant(
@@ -88,6 +89,36 @@ MUTANTS = (
         "        met = Seen(seen.version, manifest, version if is_grown else seen.same_since)\n",
         "        met = Seen(seen.version, manifest, seen.same_since)\n",
         (_GROUPS,),
+        MILVUS,
+    ),
+    Mutant(
+        "milvus-takes-a-file-twice",
+        Rule.MANIFESTS,
+        "A data file that the table holds already is appended again under another id.",
+        "table/headgate_table/milvus/updating.py",
+        "        refused = _in_use(group.files, new.files, base)\n",
+        "        refused = _in_use((), new.files, base)\n",
+        (_REPEATS,),
+        MILVUS,
+    ),
+    Mutant(
+        "milvus-takes-a-delta-log-twice",
+        Rule.MANIFESTS,
+        "A delta log that the table holds already is added again under another id.",
+        "table/headgate_table/milvus/updating.py",
+        "repeated_delta_log(manifest.delta_logs, ",
+        "repeated_delta_log((), ",
+        (_REPEATS,),
+        MILVUS,
+    ),
+    Mutant(
+        "milvus-loses-a-stat-that-others-set",
+        Rule.MANIFESTS,
+        "A stat that was read, and that others set since, is replaced as if nobody had.",
+        "table/headgate_table/milvus/resolvers.py",
+        "        if now != read.stats.get(key) and now != stat:\n",
+        "        if now is None and read.stats.get(key) is not None:\n",
+        (_REPEATS,),
         MILVUS,
     ),
 )

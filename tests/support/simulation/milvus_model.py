@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headgate_schemas.milvus import Resolver, Updates
-from headgate_schemas.operations import Milvus, Writer
+from headgate_schemas.operations import Milvus, RejectCode, Writer
 from headgate_table.milvus.commit_records import RECORDS, ManifestId, digest_of, parse_key
 from headgate_table.milvus.encoding import decode_manifest
 from headgate_table.milvus.names import METADATA_FOLDER, found_manifests
@@ -17,6 +17,9 @@ from support.committing.transactions import names_in
 from support.simulation.broken import must
 from support.simulation.model import Decided
 from support.simulation.real_time import judge_real_time
+
+TALLY = "tally"
+"""The key of a stat that authors read and set anew with one path more."""
 
 
 def names_of(updates: Updates) -> list[str]:
@@ -31,13 +34,15 @@ def names_of(updates: Updates) -> list[str]:
 class MilvusModel:
     uri: str
     asked: dict[str, Milvus] = field(default_factory=dict)
-    """By proposal, what was asked for. Names of one transaction belong to it alone."""
+    """By proposal, what was asked for. Several proposals may ask for the same names: one of them may have them."""
     strangers: set[str] = field(default_factory=set)
     """Names that other programs add."""
     echoed: set[str] = field(default_factory=set)
     """Names of proposals that another program adds as well."""
     contents: list[Counter[str]] = field(default_factory=lambda: [Counter()])
     """By version, what its manifest holds; version 0 is empty."""
+    tallies: list[tuple[str, ...]] = field(default_factory=lambda: [()])
+    """By version, the paths of the stat that authors read and set anew."""
     changed_in: list[int] = field(default_factory=lambda: [0])
     """By version, the oldest from which on nothing was changed up to it."""
     digests: dict[int, str] = field(default_factory=dict)
@@ -93,11 +98,15 @@ class MilvusModel:
             version == self.newest + 1,
             f"{self.uri}: manifest {version} was written upon {self.newest} (invariant 2)",
         )
-        content = Counter(names_in(decode_manifest(data, name)))
+        manifest = decode_manifest(data, name)
+        content = Counter(names_in(manifest))
+        twice = sorted(held for held, count in content.items() if count > 1)
+        must(not twice, f"{self.uri}: version {version} holds {twice} twice")
         id_ = ManifestId(version, digest_of(data))
         self.digests[version] = id_.digest
         record = self.records.get(id_)
         self.contents.append(content)
+        self.tallies.append(tuple(manifest.get_stat(TALLY)))
         self.changed_in.append(version)
         if record is None or record["commitInfo"] is None:
             self.foreign += 1
@@ -112,6 +121,7 @@ class MilvusModel:
     def _decide(self, version: int, info: Mapping[str, Any]) -> None:
         """What the version says of proposals, against what it holds."""
         expected = Counter(self.contents[version - 1])
+        tally = self.tallies[version - 1]
         accepted = 0
         for decision in info["decisions"]:
             identity, offset = decision["id"], decision["offset"]
@@ -129,16 +139,43 @@ class MilvusModel:
             self.decided[identity] = Decided(version, decision["accepted"], decision.get("code"), offset)
             if decision["accepted"]:
                 accepted += 1
+                tally = self._tally_after(identity, tally, version)
                 expected = self._after(identity, expected, version)
+            elif decision.get("code") == RejectCode.PATH_IN_USE.value:
+                must(
+                    self.asked[identity].resolver is Resolver.OVERWRITE
+                    or not expected.keys().isdisjoint(names_of(self.asked[identity].updates)),
+                    f"{self.uri}: {identity} was refused in version {version} for files that the table doesn't hold",
+                )
         must(
             self.contents[version] == expected,
             f"{self.uri}: version {version} holds {sorted((self.contents[version] - expected).elements())} too much and "
             f"{sorted((expected - self.contents[version]).elements())} too little for what it decides (invariant 1)",
         )
+        must(
+            self.tallies[version] == tally,
+            f"{self.uri}: version {version} has the tally {self.tallies[version]}, and decides {tally}",
+        )
         if not accepted:
             self.changed_in[version] = self.changed_in[version - 1]
         term = (info["committer"]["epoch"], info["committer"]["id"])
         self.newest_term = max(self.newest_term, term)
+
+    def _tally_after(self, identity: str, tally: tuple[str, ...], version: int) -> tuple[str, ...]:
+        operation = self.asked[identity]
+        if operation.resolver is Resolver.OVERWRITE:
+            assert operation.read_version is not None
+            tally = self.tallies[operation.read_version]
+        asked = operation.updates.added_stats.get(TALLY)
+        if asked is None:
+            return tally
+        read = self.tallies[operation.read_version or 0]
+        must(
+            tally in (read, asked.paths),
+            f"{self.uri}: {identity} set the tally as of version {operation.read_version}, {read}, and was accepted in "
+            f"{version} over {tally}",
+        )
+        return asked.paths
 
     def _after(self, identity: str, content: Counter[str], version: int) -> Counter[str]:
         operation = self.asked[identity]

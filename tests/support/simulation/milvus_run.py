@@ -16,7 +16,7 @@ from support.committing.transactions import adding, deleting, stat
 from support.simulation.asked import ask_of
 from support.simulation.broken import InvariantBroken
 from support.simulation.committers import CommitterSeat
-from support.simulation.milvus_model import MilvusModel, names_of
+from support.simulation.milvus_model import TALLY, MilvusModel, names_of
 from support.simulation.nemesis import Nemesis
 from support.simulation.outcome import Failure, Outcome, outcome_of
 from support.simulation.outsiders import FOREIGN_COMMIT
@@ -77,11 +77,21 @@ class _Author:
     def _begin(self) -> Note:
         self.made += 1
         identity = f"{self.name}-{self.made}"
-        updates = self.drawn.choice((adding, adding, deleting))(identity)
         newest = self.model.newest
         read = max(0, newest - self.drawn.choice((0, 0, 0, 1, 3)))
-        resolver = self.drawn.choice((Resolver.MERGE,) * 6 + (Resolver.FAIL,) * 3 + (Resolver.OVERWRITE,))
-        operation = Milvus(updates, resolver, None if resolver is Resolver.MERGE else read)
+        kind = self.drawn.random()
+        if kind < 0.2:
+            # Reads a stat, and sets it anew with one path more.
+            updates = stat(TALLY, *self.model.tallies[read], identity)
+            operation = Milvus(updates, Resolver.MERGE, read)
+        else:
+            updates = self.drawn.choice((adding, adding, deleting))(identity)
+            asked = [earlier.updates for earlier in self.model.asked.values() if not earlier.updates.added_stats]
+            if kind < 0.35 and asked:
+                # The same work again, under another id.
+                updates = self.drawn.choice(asked)
+            resolver = self.drawn.choice((Resolver.MERGE,) * 6 + (Resolver.FAIL,) * 3 + (Resolver.OVERWRITE,))
+            operation = Milvus(updates, resolver, None if resolver is Resolver.MERGE else read)
         writer = None if self.app is None else Writer(self.app, self.made)
         self.model.asked[identity] = operation
         self.model.writers[identity] = writer

@@ -1,6 +1,6 @@
 """Everything that is wrong with a Milvus table, as findings: manifests, commit records, and whether data files are there."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from headgate_schemas.sources import Source
 from headgate_table.errors import CorruptTable, UnsupportedTable
@@ -49,8 +49,11 @@ def verify_manifests(log: RecordedLog, *, data_files: bool = True) -> VerifyRepo
         newest = read.manifest if version == found.latest else None
     if newest is not None:
         _check_newest(findings, log, found.latest, newest, data_files=data_files)
-    ours = _check_records(findings, log, ids)
-    _check_dropped(findings, {version: lacks for version, lacks in lacking.items() if version not in ours}, bool(ours))
+    recorded = log.recorded()
+    ours = _check_records(findings, log, ids, recorded)
+    _check_dropped(
+        findings, {version: lacks for version, lacks in lacking.items() if version not in ours}, bool(recorded)
+    )
     return findings.report(log.uri, found.latest or -1)
 
 
@@ -104,13 +107,15 @@ def _check_dropped(findings: Findings, lacking: Mapping[int, str], has_committer
         )
 
 
-def _check_records(findings: Findings, log: RecordedLog, ids: dict[int, ManifestId]) -> set[int]:
+def _check_records(
+    findings: Findings, log: RecordedLog, ids: Mapping[int, ManifestId], recorded: Sequence[ManifestId]
+) -> set[int]:
     """Check all records. Returns the versions that a committer decided."""
     ours: set[int] = set()
     positions: dict[Source, int] = {}
     others: list[VersionRecord] = []
     unused = 0
-    for id_ in log.recorded():
+    for id_ in recorded:
         is_version = ids.get(id_.version) == id_
         record: VersionRecord | None
         try:

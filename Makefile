@@ -71,6 +71,11 @@ mutants: $(READY) ## deliberate bugs, one by one, and which test or random run n
 fuzz: $(READY) ## mutated Milvus manifests, or messages (KIND=messages): read or refused cleanly, in bounded time and memory (FILES=n, SEED=n)
 	@$(PY) tests/tooling/fuzz.py $(addprefix --kind=,$(KIND)) $(addprefix --files=,$(FILES)) $(addprefix --seed=,$(SEED))
 
+.PHONY: attack
+attack: $(READY) ## every random generator with fresh seeds, side by side (MINUTES=10, ONLY=part of a name, SEED=n, JOBS=n)
+	@$(PY) tests/tooling/attack.py $(addprefix --minutes=,$(MINUTES)) $(addprefix --only=,$(ONLY)) \
+	  $(addprefix --seed=,$(SEED)) $(addprefix --jobs=,$(JOBS))
+
 .PHONY: torture
 torture: $(READY) ## kills, freezes, bad lines, full disks and wrong clocks at random moments, over real processes (PLAY=maintenance, MINUTES=n or KILLS=n, SEED=n, ON=sqlite, KEEP=DIR)
 	@PYTHONPATH="tests$${PYTHONPATH:+:$$PYTHONPATH}" $(PY) -m support.torture $(addprefix --play=,$(PLAY)) \

@@ -3,6 +3,8 @@
 from support.mutants.mutant import NONE, Mutant, Rule
 
 _LOCAL = "table/headgate_table/store/local.py"
+_UNDECIDED = "worker/headgate_worker/undecided.py"
+_UNDECIDED_TESTS = "tests/worker/test_clean_undecided.py"
 _DISK_TESTS = "tests/table/store/test_failing_disk.py"
 
 MUTANTS = (
@@ -34,6 +36,36 @@ MUTANTS = (
         "                self._is_doubtful = True\n",
         "                self._is_doubtful = False\n",
         ("tests/bus/test_sqlite_bus.py",),
+        NONE,
+    ),
+    Mutant(
+        "version-of-a-restore-cleaned",
+        Rule.CLEANING,
+        "What an undecided restore is to bring back is cleaned before it is decided.",
+        _UNDECIDED,
+        "            rebuilt.add(operation.version)\n",
+        "            pass\n",
+        (f"{_UNDECIDED_TESTS}::test_every_readable_version_that_is_to_be_restored_is_restored",),
+        NONE,
+    ),
+    Mutant(
+        "base-of-a-swap-cleaned",
+        Rule.CLEANING,
+        "The state that an undecided swap replaces manifests of is cleaned.",
+        _UNDECIDED,
+        "            rebuilt.add(operation.base)\n",
+        "",
+        (_UNDECIDED_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "versions-that-were-read-cleaned",
+        Rule.CLEANING,
+        "Versions that a serializable proposal must be compared with are cleaned, so that it is refused.",
+        _UNDECIDED,
+        "            compared.add(proposal.read_set.based_on)\n",
+        "            pass\n",
+        (_UNDECIDED_TESTS,),
         NONE,
     ),
 )

@@ -30,6 +30,9 @@ CHECKPOINT_PAGES = 4_000
 KEPT_LOG_BYTES = 64 << 20
 """A log that grew larger, because a reader was slow, is cut back to this."""
 
+WRITE_ANEW_S = 5.0
+"""For moving a doubtful log into the file: readers in the way are done by then."""
+
 FIRST_PAUSE_S = 0.000_3
 LONGEST_PAUSE_S = 0.002
 """Between looks whether a lock is free. SQLite's own waiting grows to 100 ms, which is many commits long."""
@@ -46,6 +49,8 @@ class SqliteFile:
         self._connection: sqlite3.Connection | None = None
         self._seen: tuple[int, int] | None = None
         self._log: int | None = None
+        self._is_doubtful = False
+        """The disk refused to keep the log, and what the system shows of it since may be on no disk."""
         self._closed = False
 
     def prepare(self, deadline_s: float, partitions: int | None) -> sqlite_schema.Identity:
@@ -115,6 +120,8 @@ class SqliteFile:
         with self._lock:
             if self._connection is None:
                 raise BusError(f"the bus {self.path} was closed here while it was written")
+            if self._is_doubtful:
+                self._write_anew(self._connection)
             if self._log is None:
                 self._log = self._opened_log()
             log = os.dup(self._log)
@@ -123,6 +130,7 @@ class SqliteFile:
             grown = os.fstat(log).st_size > KEPT_LOG_BYTES
         except OSError as error:
             with self._lock:
+                self._is_doubtful = True
                 self._drop()
             raise BusUnavailable(
                 f"the bus {self.path} can't be brought to the disk ({error}); it is not known whether it was appended. Look"
@@ -263,6 +271,30 @@ class SqliteFile:
             except sqlite3.Error as error:
                 # What was written is on the disk already; the log is cut at a later commit.
                 self._give_up(error)
+
+    def _write_anew(self, connection: sqlite3.Connection) -> None:
+        """After a failed sync a second one succeeds without writing. So everything is moved from the log into the file, for
+        which SQLite waits, before anything that stands behind it in the log is told to anybody."""
+        deadline_s = self._ambient.monotonic_s() + WRITE_ANEW_S
+        while self._is_in_the_way(connection):
+            if self._ambient.monotonic_s() >= deadline_s:
+                raise BusUnavailable(
+                    f"the bus {self.path} met a failing disk, and what stands in its log can't be written anew while others"
+                    " read it; it is not known whether it was appended. Try again"
+                )
+            self._ambient.sleep(LONGEST_PAUSE_S)
+        self._is_doubtful = False
+
+    def _is_in_the_way(self, connection: sqlite3.Connection) -> bool:
+        """Whether somebody reads the log just now, so that it could not be emptied."""
+        try:
+            busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except sqlite3.Error as error:
+            if is_busy(error):
+                return True
+            self._give_up(error)
+            raise told(error, self.path) from error
+        return bool(busy)
 
     def _opened_log(self) -> int:
         # SQLite keeps its locks on the other two files, which must never be opened and closed beside it.

@@ -403,3 +403,26 @@ def test_a_file_that_another_process_makes_a_bus_of_between_two_looks_is_one(tmp
     with closing(sqlite3.connect(path)) as connection:
         connection.set_trace_callback(make)
         assert sqlite_schema.is_ours(connection, path)
+
+
+def test_after_a_failed_sync_the_log_is_written_anew_before_anything_behind_it_is_acknowledged(
+    bus: SqliteBus, disk: Disk, tmp_path: Path
+) -> None:
+    """What the disk dropped stands in the log before everything later: after a power cut nothing behind it would be read."""
+    disk.failing = True
+    with pytest.raises(BusUnavailable):
+        bus.append(PROPOSALS, messages(3))
+    disk.failing = False
+    reader = sqlite3.connect(tmp_path / "bus.db", isolation_level=None)
+    with closing(reader):
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM proposals").fetchall()
+        with pytest.raises(BusUnavailable, match="met a failing disk"):
+            bus.append(PROPOSALS, messages(1))
+        reader.rollback()
+    bus.append(PROPOSALS, messages(1))
+    # The copy leaves the log out: what the disk refused may be missing there.
+    copy = tmp_path / "copy.db"
+    copy.write_bytes((tmp_path / "bus.db").read_bytes())
+    with closing(sqlite3.connect(f"file:{copy}?immutable=1", uri=True)) as kept:
+        assert kept.execute("SELECT count(*) FROM proposals").fetchone() == (5,)

@@ -16,7 +16,7 @@ from headgate_schemas.errors import HeadgateError
 from headgate_schemas.logs import get_logger
 from headgate_schemas.message_shape import UnreadableMessage
 from headgate_schemas.operation_bodies import operation_of
-from headgate_schemas.operations import Append, CompactState, Operation, Overwrite, Rewrite
+from headgate_schemas.operations import Append, CompactState, Operation, Overwrite, Restore, Rewrite
 from headgate_schemas.proposals import Proposal, decode_claimed, decode_proposal
 from headgate_table.indextables.cleaning import Protected
 from headgate_table.indextables.commit_info import commit_record
@@ -53,6 +53,8 @@ def protected_by(
     files: set[str] = set()
     manifests: set[str] = set()
     claimed: set[str] = set()
+    rebuilt: set[int] = set()
+    compared: set[int] = set()
     for record in _undecided(bus, partition, committed, ambient):
         if record.key != store.uri:
             continue
@@ -63,13 +65,27 @@ def protected_by(
         files.update(key for path in _added(operation) for key in file_keys(path, store.uri))
         if isinstance(operation, CompactState):
             manifests.update(log_key(manifest.path) for manifest in operation.adds)
+            rebuilt.add(operation.base)
+        if isinstance(operation, Restore):
+            rebuilt.add(operation.version)
+        if operation is not None and proposal.read_set is not None:
+            compared.add(proposal.read_set.based_on)
         if len(files) > MAX_PATHS:
             raise TooMuchUndecided(
                 f"undecided proposals name more than {MAX_PATHS} files of {store.uri} (MAX_PATHS): it is cleaned when the"
                 " committer has decided them"
             )
-    versions_from = _first_unsettled(bus, partition, committed, reader)
-    return Protected(frozenset(files), frozenset(manifests), frozenset(claimed), versions_from, looked_ms)
+    unsettled = _first_unsettled(bus, partition, committed, reader)
+    if unsettled is not None:
+        compared.add(unsettled)
+    return Protected(
+        files=frozenset(files),
+        manifests=frozenset(manifests),
+        claims=frozenset(claimed),
+        versions_from=min(compared, default=None),
+        rebuilt=frozenset(rebuilt),
+        looked_ms=looked_ms,
+    )
 
 
 def _undecided(bus: Bus, partition: int, committed: int | None, ambient: Ambient) -> Iterator[Record]:

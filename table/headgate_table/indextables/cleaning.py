@@ -77,7 +77,10 @@ class Protected:
     claims: frozenset[str] = frozenset()
     """Keys of claims."""
     versions_from: int | None = None
-    """Versions from here on are still needed, whatever their age: they may have to be announced again."""
+    """Version files from here on are still needed, whatever their age: they may have to be announced again, or be compared
+    with what a proposal has read."""
+    rebuilt: frozenset[int] = frozenset()
+    """Versions that must be readable as they are: what they are rebuilt from stays, whatever its age."""
     looked_ms: int | None = None
     """When the looking began: what was proposed since is not among these, and is kept by its age at that time."""
 
@@ -93,7 +96,8 @@ class Roots:
     manifests: frozenset[str] = frozenset()
     """Manifests that versions after the newest state, or proposals under way, name."""
     versions_from: int | None = None
-    """As in `Protected`."""
+    rebuilt: frozenset[int] = frozenset()
+    """The last two as in `Protected`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +181,8 @@ def _kept_anchors(inventory: LogInventory, roots: Roots, pointer: int, limits: L
     # Whoever is under way with a state found it by its number alone.
     kept |= set(sorted({*roots.states, *inventory.checkpoints})[-MIN_STATES:])
     kept |= {pointer, *(number for number in roots.states if number >= pointer)}
+    for version in roots.rebuilt:
+        kept |= set([number for number in anchors if number <= version][-1:])
     recovery = [number for number in history if (facts := roots.states[number]) and facts.has_coordinator]
     kept |= set(recovery[-1:])
     # A state without metadata leans on the version file that has it, or else on the newest state below that does.
@@ -260,6 +266,8 @@ def _expired_versions(
     last = min(*staying, pointer - 1, max(inventory.versions) - 1)
     if roots.versions_from is not None:
         last = min(last, roots.versions_from - 1)
+    if any(version < min(staying) for version in roots.rebuilt):
+        return []  # rebuilt from nothing: every version file is needed
     for number in staying:
         facts = roots.states.get(number)
         if facts is not None and not facts.has_metadata and facts.metadata_version is not None:

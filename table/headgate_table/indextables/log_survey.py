@@ -52,7 +52,7 @@ def survey_log(reader: LogReader, protected: Protected) -> LogSurvey:
         first = _first_to_remember(reader, inventory)
         # The lowest that is left in a cleaned log is not believed: it might have come late.
         versions_from = _lower(versions_from, None if first is None else first - 1)
-    roots = Roots(pointer, known, manifests, versions_from)
+    roots = Roots(pointer, known, manifests, versions_from, protected.rebuilt)
     return LogSurvey(inventory, roots)
 
 

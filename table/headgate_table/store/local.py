@@ -14,6 +14,7 @@ from headgate_schemas.ambient import Ambient
 from headgate_table.errors import ObjectMissing, StoreError
 from headgate_table.store import local_files
 from headgate_table.store.interface import AlreadyExists, Created, CreateOutcome, Folder, ObjectInfo, Unknown
+from headgate_table.store.local_doubts import PROCESS_DOUBTS, write_anew
 from headgate_table.store.paths import check_folder, check_key, check_prefix, is_key
 from headgate_table.store.reopening import Reopening, reopened
 from headgate_table.store.settings import StoreSettings
@@ -42,8 +43,15 @@ _ADVICE = {
 }
 
 
+_ANSWER_LOST = {errno.EIO, errno.ETIMEDOUT, errno.ESTALE}
+"""A network disk may have given the file its name all the same."""
+
+
 class LocalStore:
-    """Every write is complete and on the disk when it returns. `durable=False` leaves the disk out, for tests."""
+    """Every write is complete and on the disk when it returns. `durable=False` leaves the disk out, for tests.
+
+    What the disk did not confirm is read by this process only after the disk has confirmed it (`local_doubts`).
+    """
 
     def __init__(self, root: str, ambient: Ambient, *, uri: str | None = None, durable: bool = True) -> None:
         self._root = os.path.realpath(root)
@@ -61,6 +69,10 @@ class LocalStore:
         return self._uri
 
     def get(self, key: str, *, max_bytes: int | None = None) -> bytes:
+        self._settle(key)
+        return self._read(key, max_bytes)
+
+    def _read(self, key: str, max_bytes: int | None = None) -> bytes:
         descriptor, _ = self._open(key)
         with open(descriptor, "rb") as file:
             try:
@@ -72,6 +84,7 @@ class LocalStore:
         return data
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
+        self._settle(key)
         descriptor, _ = self._open(key)
         with open(descriptor, "rb") as file:
             try:
@@ -99,12 +112,13 @@ class LocalStore:
                     self._replace(temporary, path)
             finally:
                 local_files.remove(temporary)
-            self._make_durable(path)
+            self._confirm(path)
         except OSError as error:
             raise self._failure("write", key, error) from error
 
     def create(self, key: str, data: bytes) -> CreateOutcome:
         path = self._path(key)
+        is_placed = False
         try:
             # The loser of a race should not pay for writing its bytes first.
             if self._is_taken(path):
@@ -112,22 +126,26 @@ class LocalStore:
             temporary = self._write_temporary(path, data)
             try:
                 local_files.place_if_absent(temporary, path)
+                is_placed = True
             except FileExistsError:
                 self._is_taken(path)
                 return AlreadyExists()
+            except OSError as error:
+                is_placed = error.errno in _ANSWER_LOST or local_files.is_same_file(temporary, path)
+                raise
             finally:
                 local_files.remove(temporary)
-        except OSError as error:
-            raise self._failure("create", key, error) from error
-        try:
             local_files.remove_stale_checksum(path)
-            self._make_durable(path)
+            self._confirm(path)
         except OSError as error:
-            return Unknown(f"{self._uri}/{key} was written, but the disk didn't confirm it: {error.strerror}")
+            if not is_placed:
+                raise self._failure("create", key, error) from error
+            return self._unconfirmed(key, path, error)
         return Created(_digest(data))
 
     def swap(self, key: str, data: bytes, etag: str) -> CreateOutcome:
         path = self._path(key)
+        is_placed = False
         try:
             if not self._is_taken(path):
                 return AlreadyExists()
@@ -135,22 +153,23 @@ class LocalStore:
             try:
                 with local_files.locked(os.path.dirname(path), self._ambient):
                     # Time and inode can repeat within one tick of the clock; the digest of the bytes can't.
-                    if self.get_with_etag(key)[1] != etag:
+                    if _digest(self._read(key)) != etag:
                         return AlreadyExists()
+                    is_placed = True
                     self._replace(temporary, path)
             except ObjectMissing:
                 return AlreadyExists()
             finally:
                 local_files.remove(temporary)
+            self._confirm(path)
         except OSError as error:
-            raise self._failure("write", key, error) from error
-        try:
-            self._make_durable(path)
-        except OSError as error:
-            return Unknown(f"{self._uri}/{key} was written, but the disk didn't confirm it: {error.strerror}")
+            if not is_placed:
+                raise self._failure("write", key, error) from error
+            return self._unconfirmed(key, path, error)
         return Created(_digest(data))
 
     def head(self, key: str) -> ObjectInfo | None:
+        self._settle(key)
         try:
             descriptor, status = self._open(key)
         except ObjectMissing:
@@ -286,6 +305,36 @@ class LocalStore:
         local_files.remove_stale_checksum(path)
         os.replace(temporary, path)
 
+    def _unconfirmed(self, key: str, path: str, error: OSError) -> Unknown:
+        if self._durable:
+            PROCESS_DOUBTS.add(path)
+        return Unknown(f"{self._uri}/{key} was written, but the disk didn't confirm it: {error.strerror}")
+
+    def _confirm(self, path: str) -> None:
+        """Wait until the file's new name is on the disk. Where that fails, this process doubts the file from then on."""
+        try:
+            self._make_durable(path)
+        except OSError:
+            PROCESS_DOUBTS.add(path)
+            raise
+        PROCESS_DOUBTS.discard(path)
+
+    def _settle(self, key: str) -> None:
+        """Believe nothing that the disk refused to confirm: bring it to the disk first. `StoreError` where that fails again."""
+        if PROCESS_DOUBTS.is_empty or (path := self._path(key)) not in PROCESS_DOUBTS:
+            return
+        try:
+            if write_anew(path, self._ambient):
+                self._make_durable(path)
+        except (FileNotFoundError, NotADirectoryError):
+            pass  # gone with its folder
+        except OSError as error:
+            raise StoreError(
+                f"{self._uri}/{key} can be read, but the disk refused to keep it and does so again ({error.strerror}): a "
+                f"power cut would take it away, so it counts as unknown. Look at the disk and the system's log, then try again"
+            ) from error
+        PROCESS_DOUBTS.discard(path)
+
     def _make_durable(self, path: str) -> None:
         if not self._durable:
             return
@@ -295,14 +344,15 @@ class LocalStore:
         while folder not in self._known_folders and (folder + "/").startswith(self._below_root):
             if len(self._known_folders) >= MAX_KNOWN_FOLDERS:
                 self._known_folders.clear()
-            self._known_folders.add(folder)
-            folder = os.path.dirname(folder)
+            above = os.path.dirname(folder)
             try:
-                local_files.sync_folder(folder)
+                local_files.sync_folder(above)
             except PermissionError:
                 # Only the folder above the root may be closed to us; then somebody else made the root.
-                if (folder + "/").startswith(self._below_root):
+                if (above + "/").startswith(self._below_root):
                     raise
+            self._known_folders.add(folder)
+            folder = above
 
     def _walk(self, path: str, folder: str, prefix: str, after: str) -> Iterator[ObjectInfo]:
         """Depth first. A folder sorts as its name with "/", so the keys come in byte order across folders."""

@@ -49,15 +49,16 @@ def write_temporary(path: str, data: bytes | BinaryIO, unique: str, *, durable: 
 
 
 def place_if_absent(temporary: str, path: str) -> None:
-    """Give the temporary file its name, atomically; `FileExistsError` when that name is taken."""
+    """Give the temporary file its name, atomically; `FileExistsError` when that name is taken.
+
+    The temporary name may be left, and is the caller's to remove.
+    """
     try:
         os.link(temporary, path, follow_symlinks=False)
     except OSError as error:
         if error.errno not in _LINKS_UNSUPPORTED:
             raise
         _rename_if_absent(temporary, path)
-    else:
-        remove(temporary)
 
 
 def _rename_if_absent(temporary: str, path: str) -> None:
@@ -123,6 +124,15 @@ def sync_folder(folder: str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def is_same_file(one: str, other: str) -> bool:
+    """Whether both names are there and lead to one file. False also where the disk doesn't say."""
+    try:
+        first, second = os.lstat(one), os.lstat(other)
+    except OSError:
+        return False
+    return (first.st_dev, first.st_ino) == (second.st_dev, second.st_ino)
 
 
 @contextlib.contextmanager

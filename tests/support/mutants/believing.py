@@ -1,0 +1,71 @@
+"""Mutants of what is believed of the world outside: disks, stores, clocks, addresses, and files that other writers left."""
+
+from support.mutants.mutant import NONE, Mutant, Rule
+
+_LOCAL = "table/headgate_table/store/local.py"
+_UNDECIDED = "worker/headgate_worker/undecided.py"
+_UNDECIDED_TESTS = "tests/worker/test_clean_undecided.py"
+_DISK_TESTS = "tests/table/store/test_failing_disk.py"
+
+MUTANTS = (
+    Mutant(
+        "refused-name-read-from-the-cache",
+        Rule.FOLDING,
+        "A version whose name the disk refused to keep is read back from the page cache, and acknowledged.",
+        _LOCAL,
+        "        if PROCESS_DOUBTS.is_empty or (path",
+        "        if not PROCESS_DOUBTS.is_empty or (path",
+        (_DISK_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "second-sync-believed",
+        Rule.FOLDING,
+        "After a failed sync the folder is synced again, which succeeds and writes nothing.",
+        _LOCAL,
+        "            if write_anew(path, self._ambient):\n                self._make_durable(path)\n",
+        "            self._make_durable(path)\n",
+        (f"{_DISK_TESTS}::test_whatever_is_acknowledged_is_on_the_disk",),
+        NONE,
+    ),
+    Mutant(
+        "bus-log-synced-again",
+        Rule.FOLDING,
+        "A bus whose log the disk refused goes on behind it, where nobody reads after a power cut.",
+        "bus/headgate_bus/sqlite_file.py",
+        "                self._is_doubtful = True\n",
+        "                self._is_doubtful = False\n",
+        ("tests/bus/test_sqlite_bus.py",),
+        NONE,
+    ),
+    Mutant(
+        "version-of-a-restore-cleaned",
+        Rule.CLEANING,
+        "What an undecided restore is to bring back is cleaned before it is decided.",
+        _UNDECIDED,
+        "            rebuilt.add(operation.version)\n",
+        "            pass\n",
+        (f"{_UNDECIDED_TESTS}::test_every_readable_version_that_is_to_be_restored_is_restored",),
+        NONE,
+    ),
+    Mutant(
+        "base-of-a-swap-cleaned",
+        Rule.CLEANING,
+        "The state that an undecided swap replaces manifests of is cleaned.",
+        _UNDECIDED,
+        "            rebuilt.add(operation.base)\n",
+        "",
+        (_UNDECIDED_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "versions-that-were-read-cleaned",
+        Rule.CLEANING,
+        "Versions that a serializable proposal must be compared with are cleaned, so that it is refused.",
+        _UNDECIDED,
+        "            compared.add(proposal.read_set.based_on)\n",
+        "            pass\n",
+        (_UNDECIDED_TESTS,),
+        NONE,
+    ),
+)

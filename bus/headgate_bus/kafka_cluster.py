@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import tenacity
@@ -26,7 +27,19 @@ MADE_WITHIN_S = 10.0
 READ_COMMITTED = 1
 UNKNOWN_TOPIC = 3
 
+NO_TOPIC_ID = "00000000-0000-0000-0000-000000000000"
+"""What a broker answers that gives topics no ids."""
+
 Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class AnyTopic:
+    """A topic of the cluster, ours or not, as it is now. None is what an old broker doesn't tell."""
+
+    cluster: str | None
+    topic_id: str | None
+    partitions: tuple[int, ...]
 
 
 class KafkaCluster:
@@ -54,6 +67,21 @@ class KafkaCluster:
             return Source(cluster, str(found["topic_id"]), partition)
 
         return self._ask(f"identifying topic {name}", ask)
+
+    def any_topic(self, name: str) -> AnyTopic:
+        """Raises `BusError` where there is no topic of that name."""
+
+        def ask(admin: Any) -> AnyTopic:
+            cluster = admin.describe_cluster()["cluster_id"]
+            found = _described(admin, name, f"there is no topic {name}: create it, or look at its spelling")
+            topic_id = str(found["topic_id"] or NO_TOPIC_ID)
+            return AnyTopic(
+                None if cluster is None else str(cluster),
+                None if topic_id == NO_TOPIC_ID else topic_id,
+                tuple(sorted(place["partition_index"] for place in found["partitions"])),
+            )
+
+        return self._ask(f"describing topic {name}", ask)
 
     def partitions(self, topic: Topic) -> int:
         name = self._address.topic(topic)
@@ -205,12 +233,14 @@ class KafkaCluster:
             self._calls.start("closing a lost connection", admin.close)
 
 
-def _described(admin: Any, name: str) -> dict[str, Any]:
+def _described(admin: Any, name: str, if_missing: str = "") -> dict[str, Any]:
     found: dict[str, Any] = admin.describe_topics([name])[0]
     if found["error_code"]:
         error = for_code(found["error_code"])
         if found["error_code"] == UNKNOWN_TOPIC:
-            raise BusError(f"topic {name} isn't there: prepare the bus first, or correct the address's prefix")
+            raise BusError(
+                if_missing or f"topic {name} isn't there: prepare the bus first, or correct the address's prefix"
+            )
         raise error(f"topic {name}")
     return found
 

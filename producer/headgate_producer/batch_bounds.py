@@ -5,14 +5,14 @@ seq would be another one, and both would be committed. So what begins at the sam
 """
 
 import json
-from dataclasses import dataclass
-from typing import assert_never
+from dataclasses import dataclass, replace
 
+from headgate_producer.batch_kept import job_key, keep
+from headgate_producer.batch_marks import Mark
 from headgate_producer.errors import JobStopped
-from headgate_table.errors import ObjectMissing, StoreError
-from headgate_table.store.interface import AlreadyExists, Created, Store, Unknown
+from headgate_table.errors import ObjectMissing
+from headgate_table.store.interface import Store
 
-_ATTEMPTS = 10
 _MAX_BYTES = 1_000
 
 
@@ -22,10 +22,20 @@ class Bounds:
 
     start: int
     end: int
+    last: Mark | None = None
+    """Of the last record before `end`. Runs of earlier releases left no marks."""
+    before: Mark | None = None
+    """Of the last record before `start`."""
+
+    def mark_before(self, position: int) -> Mark | None:
+        """Of the last record that was taken before a position, where that is known."""
+        if position == self.end:
+            return self.last
+        return self.before if position == self.start else None
 
 
 def bounds_key(app: str) -> str:
-    return f"_headgate/jobs/{app}.json"
+    return job_key(app)
 
 
 def agree(store: Store, app: str, wanted: Bounds) -> Bounds:
@@ -34,34 +44,43 @@ def agree(store: Store, app: str, wanted: Bounds) -> Bounds:
     Starts only ever grow, so that a start that was passed can't be agreed on anew.
     """
     key = bounds_key(app)
-    body = json.dumps({"format": 1, "start": wanted.start, "end": wanted.end}).encode()
-    for _ in range(_ATTEMPTS):
-        try:
-            data, etag = store.get_with_etag(key, max_bytes=_MAX_BYTES)
-        except ObjectMissing:
-            outcome = store.create(key, body)
-        else:
-            known = _parsed(data, store, key)
-            if known.start >= wanted.start:
-                return known
-            outcome = store.swap(key, body, etag)
-        match outcome:
-            case Created():
-                return wanted
-            case AlreadyExists() | Unknown():
-                continue  # what is there now is what was agreed
-            case _:
-                assert_never(outcome)
-    raise StoreError(
-        f"{store.uri}/{key} could not be written {_ATTEMPTS} times in a row: look after the store, then run the job again"
-    )
+
+    def choose(found: bytes | None) -> bytes | None:
+        if found is None:
+            return _written(wanted)
+        known = _parsed(found, store, key)
+        if known.start >= wanted.start:
+            return None
+        return _written(replace(wanted, before=known.mark_before(wanted.start)))
+
+    agreed = keep(store, key, choose, _MAX_BYTES)
+    assert agreed is not None
+    return _parsed(agreed, store, key)
+
+
+def agreed_last(store: Store, app: str) -> Bounds | None:
+    """The bounds that were agreed on last."""
+    key = bounds_key(app)
+    try:
+        return _parsed(store.get(key, max_bytes=_MAX_BYTES), store, key)
+    except ObjectMissing:
+        return None
+
+
+def _written(bounds: Bounds) -> bytes:
+    body: dict[str, object] = {"format": 1, "start": bounds.start, "end": bounds.end}
+    for name, mark in (("last", bounds.last), ("before", bounds.before)):
+        if mark is not None:
+            body[name] = mark.to_json()
+    return json.dumps(body).encode()
 
 
 def _parsed(data: bytes, store: Store, key: str) -> Bounds:
     try:
         body = json.loads(data)
-        return Bounds(int(body["start"]), int(body["end"]))
-    except (ValueError, KeyError, TypeError) as error:
+        last, before = (Mark.from_json(body[name]) if body.get(name) else None for name in ("last", "before"))
+        return Bounds(int(body["start"]), int(body["end"]), last, before)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise JobStopped(
             f"{store.uri}/{key}, where this job keeps the bounds of its batch, can't be read ({error}). Restore it, or make sure "
             f"that no run's proposal is undecided, and delete it"

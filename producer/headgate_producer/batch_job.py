@@ -6,14 +6,20 @@ How far it is stands in the table itself: the last seq that was committed for th
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, assert_never
+from typing import TYPE_CHECKING, assert_never
 
-from headgate_bus.errors import BatchUnread, BusUnavailable
-from headgate_producer.batch_bounds import Bounds, agree, bounds_key
+from headgate_bus.errors import BatchUnread
+from headgate_bus.interface import Extent
+from headgate_producer.batch_bounds import Bounds, agree, agreed_last, bounds_key
 from headgate_producer.batch_files import write_files
+from headgate_producer.batch_marks import Mark, Seen, compared, last_mark
+from headgate_producer.batch_origin import Start as Start
+from headgate_producer.batch_origin import check_topic, remember
+from headgate_producer.batch_reading import BatchLimits as BatchLimits
+from headgate_producer.batch_reading import BatchReading
 from headgate_producer.errors import JobStopped
 from headgate_producer.producer import Producer
-from headgate_producer.record_source import Chunk, RecordSource, SourceRecord
+from headgate_producer.record_source import RecordSource, SourceRecord, TopicIdentity
 from headgate_producer.ticket import Ticket
 from headgate_schemas.actions import AddFile
 from headgate_schemas.errors import InvalidInput
@@ -27,26 +33,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ToTable = Callable[[Sequence[SourceRecord]], "pa.Table"]
-Start = Literal["earliest", "latest"] | Mapping[int, int]
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,80}")
-_POLL_S = 0.5
 
 _log = get_logger("headgate.batch_job")
-
-
-@dataclass(frozen=True, slots=True)
-class BatchLimits:
-    max_records: int = 100_000
-    max_bytes: int = 64 << 20
-    """Of keys and values; a batch is held in memory while it is written."""
-    linger_s: float = 5.0
-    """How long a batch that isn't full waits for more, when the job runs for ever."""
-    stalled_after_s: float = 60.0
-    """How long records that the topic holds may fail to come, until the job stops."""
-    receipt_within_s: float = 120.0
-    asks: int = 5
-    """How often it is waited for a receipt before the job stops; run again, it asks on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +62,11 @@ class _Proposed:
 
 
 class BatchJob:
-    """One job, known by its name. `to_table` makes rows of records: columns as in the table, partition columns included."""
+    """One job, known by its name. `to_table` makes rows of records: columns as in the table, partition columns included.
+
+    `start` says where its first run begins. Later runs go on where the table says, also in partitions without a record yet;
+    partitions that are added begin with their first record. A topic that was made anew, or that lost its end, is refused.
+    """
 
     def __init__(
         self,
@@ -94,7 +88,12 @@ class BatchJob:
         self._to_table = to_table
         self._limits = limits or BatchLimits()
         self._start = start
+        self._reading = BatchReading(name, source, producer.ambient, self._limits)
+        self._identity = TopicIdentity(None, None)
         self._positions: dict[int, int] = {}
+        """Where the next batch begins, as every run sees it."""
+        self._reached: dict[int, int] = {}
+        """Where to read on: behind a stretch without records that this run has seen."""
         self._partition_columns: tuple[str, ...] = ()
 
     def run(self, stopping: Callable[[], bool] = lambda: False, *, for_ever: bool = False) -> BatchReport:
@@ -103,13 +102,15 @@ class BatchJob:
         Raises `JobStopped` where it can't go on by itself, `OutcomeUnknown` or another `HeadgateError` where it may be run
         again as it is.
         """
-        committed = self._committed()
-        partitions = self._source.partitions()
-        ends = {partition: self._source.extent(partition).next_offset for partition in partitions}
-        self._positions = {partition: self._begin(partition, committed) for partition in partitions}
+        self._positions, self._reached = {}, {}
+        ends = {partition: extent.next_offset for partition, extent in self._begin().items()}
+        look_again_s = self._producer.ambient.monotonic_s() + self._limits.partitions_every_s
         report = BatchReport()
         while not stopping():
-            left = [each for each in partitions if for_ever or self._positions[each] < ends[each]]
+            if for_ever and self._producer.ambient.monotonic_s() >= look_again_s:
+                self._begin()
+                look_again_s = self._producer.ambient.monotonic_s() + self._limits.partitions_every_s
+            left = [each for each in self._positions if for_ever or self._reached[each] < ends[each]]
             if not left:
                 break
             proposed: list[_Proposed] = []
@@ -123,7 +124,7 @@ class BatchJob:
                     proposed.append(batch)
             for batch in proposed:
                 report = self._settle(batch, report)
-        return replace(report, positions=dict(self._positions))
+        return replace(report, positions=dict(self._reached))
 
     def _app(self, partition: int) -> str:
         return f"{self._name}/{self._source.topic}/{partition}"
@@ -138,14 +139,27 @@ class BatchJob:
         last = {app: seqs[-1][0] for app, seqs in memory.writers.items() if seqs}
         return {each: last[self._app(each)] for each in self._source.partitions() if self._app(each) in last}
 
-    def _begin(self, partition: int, committed: Mapping[int, int]) -> int:
-        extent = self._source.extent(partition)
+    def _begin(self) -> Mapping[int, Extent]:
+        """Find out where to begin in each partition that is new to this run. Returns what those partitions hold."""
+        seen = self._source.identity()
+        new = [each for each in self._source.partitions() if each not in self._positions]
+        extents = {partition: self._source.extent(partition) for partition in new}
+        store = self._producer.store
+        before = self._reading.mark_before
+        origin = remember(store, self._name, self._source.topic, seen, extents, self._start, before)
+        self._identity = origin.topic
+        committed = self._committed() if new else {}
+        for partition in new:
+            beginning = origin.starts[partition]
+            position = committed.get(partition, beginning.offset)
+            mark = beginning.before if position == beginning.offset else None
+            self._check(partition, position, extents[partition], mark)
+            self._positions[partition] = self._reached[partition] = position
+        return extents
+
+    def _check(self, partition: int, position: int, extent: Extent, mark: Mark | None) -> None:
+        """Raises `JobStopped` where the partition isn't the one that was read up to this position."""
         where = f"partition {partition} of topic {self._source.topic}"
-        position = committed.get(partition)
-        if position is None:
-            if not isinstance(self._start, str):
-                return self._start.get(partition, extent.first)
-            return extent.first if self._start == "earliest" else extent.next_offset
         if position < extent.first:
             raise JobStopped(
                 f"job {self._name} is at offset {position} of {where}, which begins at {extent.first} by now: records were deleted "
@@ -156,76 +170,48 @@ class BatchJob:
                 f"job {self._name} is at offset {position} of {where}, which ends at {extent.next_offset}: it is not the topic that "
                 f"was read before. To take this one from its beginning, run the job under another name"
             )
-        return position
+        agreed = agreed_last(self._producer.store, self._app(partition))
+        mark = mark if agreed is None else agreed.mark_before(position) or mark
+        if mark is not None and mark.offset >= extent.first:
+            records = self._reading.between(partition, mark.offset, position)
+            if records is not None:
+                self._check_mark(partition, mark, records)
+
+    def _check_mark(self, partition: int, mark: Mark, records: Sequence[SourceRecord]) -> None:
+        seen = compared(mark, records)
+        match seen:
+            case Seen.SAME | Seen.GONE:
+                return
+            case Seen.OTHER:
+                raise JobStopped(
+                    f"job {self._name} has seen a record at offset {mark.offset} of partition {partition} of topic "
+                    f"{self._source.topic}, and that record is not there any more, though the topic reaches further: it lost its end and has grown again, "
+                    f"or was made anew. To take it from its beginning, run the job under another name"
+                )
+            case _:
+                assert_never(seen)
 
     def _propose_next(self, partition: int, end: int | None) -> _Proposed | None:
         """Write and propose the next batch, if there are records."""
         start = self._positions[partition]
-        records, reached = self._collect(partition, start, end)
+        records, reached = self._reading.collect(partition, self._reached[partition], end)
         if not records:
-            if end is not None:
-                self._positions[partition] = reached  # nothing but markers of transactions up to the end
+            self._reached[partition] = reached  # nothing but marks of transactions, or what compaction left
             return None
-        bounds = agree(self._producer.store, self._app(partition), Bounds(start, reached))
+        # Read before this look, so they are of the topic that it finds.
+        check_topic(self._name, self._source.topic, self._identity, self._source.identity())
+        bounds = agree(self._producer.store, self._app(partition), Bounds(start, reached, last_mark(records)))
         if bounds.start != start:
             self._resume_behind(partition, start, bounds)
             return None
         if bounds.end > reached:
-            records += self._read_on(partition, reached, bounds.end)
+            records += self._reading.read_on(partition, reached, bounds.end)
         records = [record for record in records if record.offset < bounds.end]
+        if bounds.last is not None:
+            self._check_mark(partition, bounds.last, records)
         files = self._write(partition, bounds, records)
         ticket = self._producer.append(files, writer=Writer(self._app(partition), bounds.end))
         return _Proposed(partition, bounds, len(records), tuple(files), ticket)
-
-    def _collect(self, partition: int, start: int, end: int | None) -> tuple[list[SourceRecord], int]:
-        """Records up to a bound, or up to `end`, or of a while; and the offset behind them."""
-        records: list[SourceRecord] = []
-        reached, size = start, 0
-        until_s = self._producer.ambient.monotonic_s() + self._limits.linger_s
-        while len(records) < self._limits.max_records and size < self._limits.max_bytes:
-            if end is not None and reached >= end:
-                break
-            try:
-                chunk = self._read(
-                    partition, reached, self._limits.max_records - len(records), must_move=end is not None
-                )
-            except BatchUnread:
-                if not records:
-                    raise
-                break  # what was read comes into the table first; to read on fails again
-            records += chunk.records
-            size += sum(record.size for record in chunk.records)
-            reached = chunk.next_offset
-            if end is None and (not records or self._producer.ambient.monotonic_s() >= until_s):
-                break
-        return records, reached
-
-    def _read_on(self, partition: int, reached: int, end: int) -> list[SourceRecord]:
-        """The rest of a batch whose end was agreed on by an earlier run."""
-        if self._source.extent(partition).next_offset < end:
-            raise JobStopped(
-                f"job {self._name} agreed on a batch up to offset {end} of partition {partition} of topic {self._source.topic}, which "
-                f"ends before that: it is not the topic that was read before. Run the job under another name"
-            )
-        records: list[SourceRecord] = []
-        while reached < end:
-            chunk = self._read(partition, reached, self._limits.max_records, must_move=True)
-            records += chunk.records
-            reached = chunk.next_offset
-        return records
-
-    def _read(self, partition: int, offset: int, max_records: int, *, must_move: bool) -> Chunk:
-        """What comes next. What the topic holds already must come in time."""
-        until_s = self._producer.ambient.monotonic_s() + self._limits.stalled_after_s
-        while True:
-            chunk = self._source.read(partition, offset, _POLL_S, max_records)
-            if chunk.next_offset > offset or not must_move:
-                return chunk
-            if self._producer.ambient.monotonic_s() >= until_s:
-                raise BusUnavailable(
-                    f"partition {partition} of topic {self._source.topic} gave nothing at offset {offset} for "
-                    f"{self._limits.stalled_after_s:g} s (stalled_after_s), though it holds more: run the job again when it answers"
-                )
 
     def _resume_behind(self, partition: int, start: int, bounds: Bounds) -> None:
         """Another run of this job is further: go on where the table says."""
@@ -237,7 +223,7 @@ class BatchJob:
                 f"table at {self._producer.table} knows of offset {max(position, start)} only: it is not the table that was written before. "
                 f"To begin anew, make sure that no run's proposal is undecided, and delete {key} there"
             )
-        self._positions[partition] = position
+        self._positions[partition] = self._reached[partition] = position
 
     def _write(self, partition: int, bounds: Bounds, records: Sequence[SourceRecord]) -> Sequence[AddFile]:
         if not records:
@@ -250,7 +236,7 @@ class BatchJob:
         receipt = self._receipt(batch)
         match receipt:
             case Committed(version):
-                self._positions[batch.partition] = batch.bounds.end
+                position = batch.bounds.end
                 report = replace(
                     report,
                     records=report.records + batch.records,
@@ -258,7 +244,7 @@ class BatchJob:
                     batches=report.batches + 1,
                 )
             case Duplicate(version):
-                self._positions[batch.partition] = max(batch.bounds.end, self._committed().get(batch.partition, 0))
+                position = max(batch.bounds.end, self._committed().get(batch.partition, 0))
                 report = replace(report, duplicates=report.duplicates + 1)
             case Rejected(code, reason):
                 raise JobStopped(
@@ -267,6 +253,7 @@ class BatchJob:
                 )
             case _:
                 assert_never(receipt)
+        self._positions[batch.partition] = self._reached[batch.partition] = position
         _log.info(
             "batch_committed",
             job=self._name,

@@ -6,14 +6,18 @@ from typing import Any, TypeVar
 from headgate_bus.errors import BatchUnread, BusError, OffsetGone
 from headgate_bus.interface import Extent
 from headgate_bus.kafka_address import parse_kafka_address
-from headgate_producer.record_source import Chunk, SourceRecord
+from headgate_producer.errors import JobStopped
+from headgate_producer.record_source import Chunk, SourceRecord, TopicIdentity
+from headgate_schemas.ambient import Ambient, SystemAmbient
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.logs import get_logger
 
 try:
     from kafka import KafkaConsumer, TopicPartition
-    from kafka.errors import KafkaError, OffsetOutOfRangeError
+    from kafka.errors import KafkaError, LogTruncationError, OffsetOutOfRangeError
 
+    from headgate_bus.kafka_calls import KafkaCalls
+    from headgate_bus.kafka_cluster import KafkaCluster
     from headgate_bus.kafka_errors import translated
     from headgate_bus.kafka_fetching import check_client, take_apart_within_bounds
     from headgate_bus.kafka_unpacking import CODECS, Unpacking
@@ -48,6 +52,7 @@ class KafkaRecords:
         *,
         max_batch_bytes: int = MAX_BATCH_BYTES,
         leave_out: Collection[tuple[int, int]] = (),
+        ambient: Ambient | None = None,
         **options: Any,
     ) -> None:
         if max_batch_bytes < 1:
@@ -57,6 +62,7 @@ class KafkaRecords:
         self._leave_out = frozenset(leave_out)
         self._left_out: set[tuple[int, int, int]] = set()
         """Partition, first and last offset of what was passed. It isn't unpacked again while the job waits behind it."""
+        self._cluster = KafkaCluster(self._address, KafkaCalls(), ambient or SystemAmbient())
         check_client()
         self._assigned: TopicPartition | None = None
         self._consumer: KafkaConsumer = self._asked(
@@ -83,11 +89,13 @@ class KafkaRecords:
     def topic(self) -> str:
         return self._topic
 
+    def identity(self) -> TopicIdentity:
+        found = self._cluster.any_topic(self._topic)
+        return TopicIdentity(found.cluster, found.topic_id)
+
     def partitions(self) -> Sequence[int]:
-        found = self._asked("listing the partitions", lambda: self._consumer.partitions_for_topic(self._topic))
-        if not found:
-            raise BusError(f"there is no topic {self._topic}: create it, or look at its spelling")
-        return sorted(found)
+        """Asked of the cluster each time: what the consumer knows of a topic may be minutes old."""
+        return list(self._cluster.any_topic(self._topic).partitions)
 
     def extent(self, partition: int) -> Extent:
         place = TopicPartition(self._topic, partition)
@@ -99,6 +107,7 @@ class KafkaRecords:
         return self._asked("reading", lambda: self._read(partition, offset, timeout_s, max_records))
 
     def close(self) -> None:
+        self._cluster.close()
         self._consumer.close()
 
     def _read(self, partition: int, offset: int, timeout_s: float, max_records: int) -> Chunk:
@@ -158,5 +167,11 @@ class KafkaRecords:
     def _asked(self, what: str, call: Callable[[], T]) -> T:
         try:
             return call()
+        except LogTruncationError as error:
+            raise JobStopped(
+                f"topic {self._topic} lost records that were read from it ({error}), as after the election of a leader that did "
+                f"not have them: other records may lie at their offsets by now. To take the topic from its beginning, run the job "
+                f"under another name"
+            ) from error
         except KafkaError as error:
             raise translated(error, f"{what} of topic {self._topic}", self._address) from error

@@ -30,11 +30,23 @@ class Chunk:
     next_offset: int
 
 
+@dataclass(frozen=True, slots=True)
+class TopicIdentity:
+    """What a topic keeps as long as it lives. None is what an old broker doesn't tell."""
+
+    cluster: str | None
+    topic_id: str | None
+
+
 class RecordSource(Protocol):
     """A topic. One thread uses it. Failures are `HeadgateError`s."""
 
     @property
     def topic(self) -> str: ...
+
+    def identity(self) -> TopicIdentity:
+        """Of the topic that has this name now."""
+        ...
 
     def partitions(self) -> Sequence[int]: ...
 

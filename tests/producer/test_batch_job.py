@@ -78,8 +78,8 @@ def test_offsets_without_records_are_passed() -> None:
 
 def test_a_job_can_begin_at_the_end_or_at_an_offset() -> None:
     world = BatchWorld({0: values(0, 6)})
-    assert world.run(start="latest").records == 0
-    assert world.run(start={0: 4}).records == 2
+    assert world.run(name="one", start="latest").records == 0
+    assert world.run(name="other", start={0: 4}).records == 2
 
 
 def test_a_job_for_ever_goes_on_until_it_is_told_to_stop() -> None:

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from headgate_bus.errors import BatchUnread, BusError
+from headgate_bus.kafka_cluster import AnyTopic
 from headgate_producer.batch_job import BatchJob, BatchReport
 from headgate_producer.errors import JobStopped
 from headgate_producer.kafka_source import KafkaRecords
@@ -29,6 +30,7 @@ from support.producer.batch_world import LIMITS, BatchWorld, to_table
 
 ADDRESS = "kafka://localhost:9092"
 SMALL = 1 << 20
+CLICKS = AnyTopic("cluster", "topic", (0,))
 OF_A_BROKER = 0x20
 """A mark of a transaction, which takes an offset and is no record."""
 BOMB = bomb_batch(2 * SMALL, before=[RawRecord(None, b"e-before")], behind=[RawRecord(None, b"e-beside")])
@@ -42,6 +44,7 @@ class Topic:
         self.batches: list[bytes] = []
         self.consumer = FetchedConsumer("clicks", [])
         patch.setattr("headgate_producer.kafka_source.KafkaConsumer", self._consumer)
+        patch.setattr("headgate_bus.kafka_cluster.KafkaCluster.any_topic", lambda cluster, name: CLICKS)
 
     def records(self, max_batch_bytes: int = SMALL, leave_out: Sequence[tuple[int, int]] = ()) -> KafkaRecords:
         return KafkaRecords(ADDRESS, "clicks", max_batch_bytes=max_batch_bytes, leave_out=leave_out)

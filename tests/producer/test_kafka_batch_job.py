@@ -9,17 +9,22 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from kafka import KafkaProducer
+from kafka import KafkaAdminClient, KafkaProducer
 
 from headgate_bus.errors import BatchUnread, BusError, OffsetGone
 from headgate_bus.interface import Extent
 from headgate_bus.kafka_address import parse_kafka_address
+from headgate_producer.batch_job import BatchJob, BatchLimits, Start
+from headgate_producer.errors import JobStopped
 from headgate_producer.kafka_source import KafkaRecords
 from headgate_schemas.ambient import SystemAmbient
+from support.fuse import Fuse
 from support.kafka.fixtures import new_bus_address
 from support.kafka.raw_batches import LZ4, SNAPPY, RawRecord, batch_of, bomb_batch, laid_out, send_batch, zstd_batch
 from support.kafka.topics import new_topic
 from support.page_blocks import DOCS, blocks_of
+from support.producer.batch_world import BatchWorld, to_table
+from support.waiting import wait_until
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -179,3 +184,45 @@ def test_the_example_says_in_a_line_what_is_missing(kafka_address: str, tmp_path
     assert done.returncode == 1
     assert "no topic no-such-topic" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def run_job(source: KafkaRecords, world: BatchWorld, start: Start = "earliest") -> int:
+    job = BatchJob("job", source, world._producer(Fuse()), to_table, limits=BatchLimits(linger_s=0.0), start=start)
+    return job.run().records
+
+
+def test_a_topic_that_was_made_anew_stops_the_job(kafka_address: str, topic: str) -> None:
+    world = BatchWorld({})
+    produce(kafka_address, topic, [b"e-1", b"e-2"])
+    first = KafkaRecords(kafka_address, topic)
+    assert run_job(first, world) == 2
+    first.close()
+    admin = KafkaAdminClient(**parse_kafka_address(kafka_address).client_settings())
+    admin.delete_topics([topic])
+    wait_until(lambda: admin.describe_topics([topic])[0]["error_code"] != 0, "the topic is gone")
+    admin.create_topics({topic: {"num_partitions": 2, "replication_factor": 1}})
+    admin.wait_for_topics([topic])
+    admin.close()
+    produce(kafka_address, topic, [b"u-%d" % number for number in range(9)])
+    second = KafkaRecords(kafka_address, topic)
+    with pytest.raises(JobStopped, match="made anew"):
+        run_job(second, world)
+    second.close()
+    assert world.rows() == ["e-1", "e-2"]
+
+
+def test_what_comes_after_a_first_run_at_the_end_is_taken_from_every_partition(kafka_address: str, topic: str) -> None:
+    world = BatchWorld({})
+    produce(kafka_address, topic, [b"e-before"])
+    source = KafkaRecords(kafka_address, topic)
+    assert run_job(source, world, "latest") == 0
+    produce(kafka_address, topic, [b"e-1"])
+    produce(kafka_address, topic, [b"e-2"], partition=1)
+    admin = KafkaAdminClient(**parse_kafka_address(kafka_address).client_settings())
+    admin.create_partitions({topic: 3})
+    wait_until(lambda: len(admin.describe_topics([topic])[0]["partitions"]) == 3, "the partition is there")
+    admin.close()
+    produce(kafka_address, topic, [b"u-3"], partition=2)
+    assert run_job(source, world, "latest") == 3
+    source.close()
+    assert world.rows() == ["e-1", "e-2", "u-3"]

@@ -1,6 +1,15 @@
 """All mutants, by what they break."""
 
-from support.mutants import believing, commits, decisions, maintaining, manifests, producing, remembering
+from support.mutants import (
+    believing,
+    commits,
+    decisions,
+    maintaining,
+    manifests,
+    producing,
+    remembering,
+    taking,
+)
 from support.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -11,4 +20,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *producing.MUTANTS,
     *manifests.MUTANTS,
     *believing.MUTANTS,
+    *taking.MUTANTS,
 )

@@ -8,7 +8,7 @@ from headgate_bus.interface import DEFAULT_TIMEOUT_S, Bus, Extent, Follower, Mes
 from headgate_committer.committer import Committer
 from headgate_producer.batch_job import BatchJob, BatchLimits, BatchReport
 from headgate_producer.producer import Producer
-from headgate_producer.record_source import Chunk, SourceRecord
+from headgate_producer.record_source import Chunk, SourceRecord, TopicIdentity
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.sources import Source
 from headgate_schemas.table_schema import schema_string_of
@@ -95,11 +95,15 @@ class ListedRecords:
         self.held = held
         self._ambient = ambient or FakeAmbient()
         self.first = dict.fromkeys(held, 0)
+        self.named = TopicIdentity("cluster", "first")
         self._fuse = fuse or Fuse()
 
     @property
     def topic(self) -> str:
         return "clicks"
+
+    def identity(self) -> TopicIdentity:
+        return self._fuse.run("source identity", lambda: self.named)
 
     def partitions(self) -> Sequence[int]:
         return self._fuse.run("source partitions", lambda: sorted(self.held))
@@ -140,6 +144,7 @@ class BatchWorld:
         self.store = MemoryStore(self.ambient, uri=TABLE)
         self.held = held
         self.first: dict[int, int] = {}
+        self.named = TopicIdentity("cluster", "first")
         self.is_committing = True
         self.commits_from_s = 0.0
         self.answer_within_s = 600.0
@@ -148,13 +153,14 @@ class BatchWorld:
         with self._producer(Fuse()) as producer:
             producer.create(schema_string_of("text STRING, region STRING"), partition_by).wait(10)
 
-    def run(self, fuse: Fuse | None = None, **options: object) -> BatchReport:
+    def run(self, fuse: Fuse | None = None, name: str = "job", **options: object) -> BatchReport:
         """Run the job until it has taken what is there, or the fuse ends it. A process that is ended closes nothing."""
         chosen = fuse or Fuse()
         source = ListedRecords(self.held, chosen, self.ambient)
         source.first.update(self.first)
+        source.named = self.named
         settings: dict[str, object] = {"limits": LIMITS, **options}
-        job = BatchJob("job", source, self._producer(chosen), to_table, **settings)  # type: ignore[arg-type]  # as given
+        job = BatchJob(name, source, self._producer(chosen), to_table, **settings)  # type: ignore[arg-type]  # as given
         return job.run()
 
     def settle(self) -> None:

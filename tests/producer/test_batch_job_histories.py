@@ -1,0 +1,107 @@
+"""Random histories of a topic and the runs of a batch job on it: each record is taken once, or the job says why it stops."""
+
+from dataclasses import dataclass, field
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headgate_producer.batch_job import Start
+from headgate_producer.errors import JobStopped
+from headgate_producer.record_source import TopicIdentity
+from headgate_table.errors import OutcomeUnknown
+from support.fuse import Fuse
+from support.producer.batch_world import BatchWorld
+from support.stores.faulty import StepKill
+
+STEPS = st.one_of(
+    st.tuples(st.just("produce"), st.integers(0, 1), st.integers(1, 6)),
+    st.tuples(st.just("markers"), st.integers(0, 1), st.integers(1, 6)),
+    st.tuples(st.just("run"), st.just(0), st.just(0)),
+    st.tuples(st.just("killed"), st.just(0), st.integers(1, 60)),
+    st.tuples(st.just("unanswered"), st.just(0), st.just(0)),
+    st.tuples(st.just("cut"), st.integers(0, 1), st.integers(1, 4)),
+    st.tuples(st.just("anew"), st.just(0), st.just(0)),
+    st.tuples(st.just("partition"), st.just(1), st.just(0)),
+)
+
+
+@dataclass
+class Topic:
+    """What a topic holds, and what its readers are owed."""
+
+    world: BatchWorld
+    held: dict[int, list[str | None]]
+    made: int = 0
+    lives: int = 0
+    was_cut: bool = False
+    lost: set[str] = field(default_factory=set)
+    """Records that are in the topic no more: a job may have taken them."""
+
+    def produce(self, partition: int, count: int) -> None:
+        for _ in range(count):
+            self.made += 1
+            self.held[partition].append(f"{'eu'[self.made % 2]}-{self.made:04d}")
+
+    def cut(self, partition: int, count: int) -> None:
+        self.lost |= {text for text in self.held[partition][-count:] if text}
+        self.was_cut = self.was_cut or bool(self.held[partition])
+        del self.held[partition][-count:]
+
+    def make_anew(self) -> None:
+        for held in self.held.values():
+            self.lost |= {text for text in held if text}
+            held.clear()
+        self.lives += 1
+        self.world.named = TopicIdentity("cluster", f"life {self.lives}")
+
+    def records(self) -> set[str]:
+        return {text for held in self.held.values() for text in held if text}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(["earliest", "latest"]), st.lists(STEPS, max_size=14))
+def test_every_record_is_taken_once_or_the_job_says_why_it_stops(
+    start: Start, steps: list[tuple[str, int, int]]
+) -> None:
+    world = BatchWorld({0: ["e-0000"]})
+    topic = Topic(world, world.held)  # type: ignore[arg-type]  # a dict, as it was given
+    before_first_run = {"e-0000"}
+    has_run = False
+    for kind, number, count in [*steps, ("run", 0, 0), ("run", 0, 0)]:
+        partition = number if number in topic.held else 0
+        match kind:
+            case "produce":
+                topic.produce(partition, count)
+            case "markers":
+                topic.held[partition].extend([None] * count)
+            case "cut":
+                topic.cut(partition, count)
+            case "anew":
+                topic.make_anew()
+            case "partition":
+                topic.held.setdefault(1, [])
+            case _:
+                if not has_run:
+                    before_first_run = topic.records()
+                world.is_committing = kind != "unanswered"
+                try:
+                    world.run(Fuse(count) if kind == "killed" else None, start=start)
+                except StepKill:
+                    has_run = has_run or start == "earliest"  # a run that died early hasn't begun anywhere yet
+                    if not has_run and world.store.head("_headgate/jobs/job/clicks/origin.json") is not None:
+                        has_run = True
+                    continue
+                except OutcomeUnknown:
+                    if world.is_committing:
+                        raise
+                except JobStopped:
+                    if not (topic.was_cut or topic.lives):
+                        raise  # nobody did anything to this topic
+                    break
+                has_run = True
+    else:
+        owed = topic.records() - (before_first_run if start == "latest" else set())
+        rows = world.rows()
+        assert len(rows) == len(set(rows)), "taken twice"
+        assert owed <= set(rows), "not taken"
+        assert set(rows) <= owed | topic.lost | (before_first_run if start == "earliest" else set())

@@ -1,11 +1,12 @@
 """All mutants, by what they break."""
 
-from support.mutants import commits, decisions, maintaining, manifests, producing, remembering
+from support.mutants import commits, decisions, feeding, maintaining, manifests, producing, remembering
 from support.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     *commits.MUTANTS,
     *remembering.MUTANTS,
+    *feeding.MUTANTS,
     *decisions.MUTANTS,
     *maintaining.MUTANTS,
     *producing.MUTANTS,

@@ -39,8 +39,10 @@ class Settlement:
 
 
 def set_aside(letter: Undecidable) -> Answer:
-    """The answer to a record that nobody can decide."""
-    receipt = None if letter.proposal_id is None else Rejected(letter.code, letter.reason, letter.proposal_id)
+    """The answer to a record that can't be decided here."""
+    receipt = None
+    if letter.proposal_id is not None and letter.is_told:
+        receipt = Rejected(letter.code, letter.reason, letter.proposal_id)
     return Answer(letter.record.offset, receipt, letter)
 
 

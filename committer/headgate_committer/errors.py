@@ -1,10 +1,22 @@
 """Every error of the committer room. Each message says what happened, to which table or committer, and what to do."""
 
 from headgate_schemas.errors import HeadgateError
+from headgate_table.indextables.memory import TableMemory
 
 
 class TableHeld(HeadgateError):
     """A table's proposals can't be decided until an operator says how to go on. Nothing is lost meanwhile."""
+
+
+class Misplaced(HeadgateError):
+    """Proposals came on a partition that isn't their table's. They are set aside; nobody has to do anything about the table."""
+
+    def __init__(self, message: str, memory: TableMemory | None, home: int) -> None:
+        self.memory = memory
+        """What the table remembers, if there is one."""
+        self.home = home
+        """The partition on which the table's proposals belong."""
+        super().__init__(message)
 
 
 class Overtaken(HeadgateError):

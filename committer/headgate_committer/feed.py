@@ -1,6 +1,6 @@
 """The log that a partition's tables are fed from, as it was when its holder took it."""
 
-from headgate_bus.interface import Bus, Extent
+from headgate_bus.interface import Bus, Extent, Topic
 from headgate_schemas.sources import Source
 
 
@@ -18,3 +18,8 @@ class Feed:
         """Where reading begins: what lies before was announced, or is gone."""
         self.announced = self.start
         """Up to where everything is decided and announced."""
+
+    def home_of(self, uri: str) -> int:
+        """The partition on which the table's proposals belong now. The number of partitions is asked anew: it may have grown."""
+        self.bus.partitions(Topic.PROPOSALS)
+        return self.bus.partition_of(uri)

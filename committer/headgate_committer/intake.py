@@ -43,6 +43,9 @@ class Undecidable:
     proposal_id: str | None
     """Whom to tell, where that can be known."""
     table: str | None
+    is_told: bool = True
+    """Whether that author gets a receipt. False where somebody else may still decide the same proposal: two receipts of one id
+    must not contradict each other."""
 
 
 def take_in(record: Record, claims: ClaimLimits = DEFAULT_LIMITS) -> Undecided | Undecidable:

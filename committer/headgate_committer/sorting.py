@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from headgate_committer.answers import Answer
+from headgate_committer.answers import Answer, set_aside
 from headgate_committer.intake import Undecidable, Undecided
 from headgate_committer.limits import CommitterLimits
 from headgate_schemas.operations import Receipt, RejectCode, Rejected
@@ -62,6 +62,33 @@ def sort_out(
             break
         sorted_out.append(New(item))
     return sorted_out
+
+
+def misplaced(batch: Sequence[Undecided], memory: TableMemory | None, partition: int, home: int) -> tuple[Answer, ...]:
+    """The answers to proposals on a partition that neither is their table's home nor feeds the table.
+
+    What the table remembers is told. The rest is set aside without a receipt, since the same proposal may be decided yet where
+    it belongs.
+    """
+    answers: list[Answer] = []
+    for item in batch:
+        proposal = item.proposal
+        receipt = None if memory is None else memory.earlier(proposal.id, proposal.written_by)
+        if receipt is None:
+            answers.append(set_aside(_misplaced(item, partition, home)))
+        else:
+            answers.append(Answer(item.offset, receipt))
+    return tuple(answers)
+
+
+def _misplaced(item: Undecided, partition: int, home: int) -> Undecidable:
+    table = item.proposal.table
+    reason = (
+        f"it came on partition {partition}, but proposals of {table} belong on partition {home}: its author's client chooses "
+        f"partitions by another rule than this bus. Correct the client (Kafka's default partitioner is murmur2 of the key); "
+        f"`headgate dead-letters replay` proposes it again, with a new id. Nothing waits for it"
+    )
+    return Undecidable(item.record, RejectCode.MISPLACED, reason, item.proposal.id, table, is_told=False)
 
 
 def _expired(item: Undecided, memory: TableMemory) -> Receipt:

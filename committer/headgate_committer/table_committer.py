@@ -13,14 +13,14 @@ from headgate_committer.answers import Answer, Settlement
 from headgate_committer.claim_sweeping import ClaimSweeper
 from headgate_committer.committed_log import CommittedLog, Draft, DraftSummary
 from headgate_committer.creation import FirstVersion, begin_table
-from headgate_committer.errors import TableHeld
+from headgate_committer.errors import Misplaced, TableHeld
 from headgate_committer.feed import Feed
 from headgate_committer.grouping import Item
 from headgate_committer.guards import refusal, way_on
 from headgate_committer.intake import Undecidable, Undecided
 from headgate_committer.limits import CommitterLimits
 from headgate_committer.manifest_log import ManifestLog
-from headgate_committer.sorting import sort_out
+from headgate_committer.sorting import misplaced, sort_out
 from headgate_committer.tail import lost_tail
 from headgate_committer.version_log import FirstVersionDraft, VersionLog
 from headgate_schemas.ambient import Ambient
@@ -42,6 +42,7 @@ from headgate_schemas.proposals import decode_claimed
 from headgate_table.errors import CommitConflict, ManifestMissing, OutcomeUnknown, TableNotFound
 from headgate_table.indextables.commit_info import Settled
 from headgate_table.indextables.log_reader import LogReader
+from headgate_table.indextables.memory import TableMemory
 from headgate_table.indextables.memory_text import memory_limits
 from headgate_table.indextables.options import TableOptions
 from headgate_table.indextables.state_manifest import StateManifest
@@ -101,6 +102,13 @@ class TableCommitter:
         later. `TableHeld`, `CorruptTable` and `UnsupportedTable`: an operator has to look. `Overtaken`: stop.
         """
         self._oldest = batch[0].offset
+        try:
+            return self._settle(batch)
+        except Misplaced as elsewhere:
+            self._log.forget()
+            return self._settlement(misplaced(batch, elsewhere.memory, self._feed.source.partition, elsewhere.home))
+
+    def _settle(self, batch: Sequence[Undecided]) -> Settlement:
         if self._unsure is not None:
             settlement = self._ask_again(self._unsure)
             if settlement is not None:
@@ -187,6 +195,7 @@ class TableCommitter:
         """Whether this log may be fed from our bus, and what has to be announced again."""
         feed = self._feed
         try:
+            self._check_home(self._log.memory)
             reason = refusal(self.uri, self._log.memory, feed.source, feed.extent, feed.committed) or self._lost_tail()
             if reason is None:
                 earlier = self._log.announced_since(feed.source, feed.announced)
@@ -198,6 +207,17 @@ class TableCommitter:
             raise
         if reason is not None:
             self._hold(reason)
+
+    def _check_home(self, memory: TableMemory | None) -> None:
+        """Raise `Misplaced` where neither the table is fed from this partition nor its proposals belong here."""
+        here = self._feed.source
+        if memory is not None and memory.source == here:
+            return
+        home = self._feed.home_of(self.uri)
+        if home != here.partition:
+            raise Misplaced(
+                f"proposals of {self.uri} belong on partition {home}, not on {here.partition}", memory, home
+            )
 
     def _lost_tail(self) -> str | None:
         """Looked for where the table is ahead of what was settled when the lane began: somebody crashed, or something is lost."""
@@ -289,6 +309,7 @@ class TableCommitter:
         if self._manifests.is_there:
             self._log = self._manifests
             return None
+        self._check_home(None)
         begun = begin_table(
             self.uri,
             batch,

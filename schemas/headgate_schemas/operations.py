@@ -169,6 +169,7 @@ class RejectCode(Enum):
     EXPIRED = "expired"
     UNREADABLE = "unreadable"
     UNKNOWN_TABLE = "unknown_table"
+    MISPLACED = "misplaced"
     OVER_BOUND = "over_bound"
 
 

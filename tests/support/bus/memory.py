@@ -101,6 +101,17 @@ class MemoryCluster:
                 for group in self._groups.values():
                     group.committed.clear()
 
+    def add_partitions(self, topic: Topic, count: int) -> None:
+        """As an administrator may: keys go to other partitions from now on, and what is there stays where it is."""
+        with self.lock:
+            self._counts[topic] = count
+            self.logs[topic] += [_Partition() for _ in range(count - len(self.logs[topic]))]
+
+    @staticmethod
+    def home_among(key: str, count: int) -> int:
+        """Where the key would go in a topic of so many partitions."""
+        return zlib.crc32(key.encode()) % count
+
     def truncate(self, topic: Topic, partition: int, before: int) -> None:
         """Lose what is below an offset, settled or not, as a broker with a wrong retention does."""
         with self.lock:
@@ -144,7 +155,7 @@ class MemoryCluster:
         now_ms = self.ambient.now_ms()
         places = []
         for message in messages:
-            number = zlib.crc32(message.key.encode()) % len(logs)
+            number = self.home_among(message.key, len(logs))
             places.append(logs[number].append(number, message, now_ms))
         return places
 
@@ -223,7 +234,7 @@ class MemoryBus:
 
     def partition_of(self, key: str, topic: Topic = Topic.PROPOSALS) -> int:
         with self._using():
-            return zlib.crc32(key.encode()) % len(self.cluster.topic(topic))
+            return self.cluster.home_among(key, len(self.cluster.topic(topic)))
 
     def source(self, partition: int) -> Source:
         with self._using():

@@ -74,9 +74,17 @@ def as_message(proposal: Proposal) -> Message:
 class Rig:
     """One cluster, one table unless more are named, any number of committers."""
 
-    def __init__(self, *uris: str, create: bool = True, interval: int = 10, partition_by: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        *uris: str,
+        create: bool = True,
+        interval: int = 10,
+        partition_by: Sequence[str] = (),
+        partitions: int = 1,
+    ) -> None:
+        """`partitions` is the number of those of proposals; events and dead letters have one."""
         self.ambient = FakeAmbient()
-        self.bus = MemoryBus(self.ambient)
+        self.bus = MemoryBus(self.ambient, {Topic.PROPOSALS: partitions})
         self.bus.prepare()
         self.settings = {"checkpoint.interval": str(interval)}
         self.stores: dict[str, MemoryStore] = {uri: MemoryStore(self.ambient, uri=uri) for uri in (uris or (TABLE,))}
@@ -152,6 +160,12 @@ class Rig:
 
     def send(self, proposal: Proposal) -> str:
         self.bus.append(Topic.PROPOSALS, [as_message(proposal)])
+        return proposal.id
+
+    def misplace(self, proposal: Proposal, partition: int) -> str:
+        """Send a proposal as a client does that chooses partitions by a rule of its own."""
+        log = self.bus.cluster.partition(Topic.PROPOSALS, partition)
+        log.append(partition, as_message(proposal), self.ambient.now_ms())
         return proposal.id
 
     def append(self, *names: str, **more: Any) -> str:

@@ -4,6 +4,7 @@ from support.mutants import (
     believing,
     commits,
     decisions,
+    feeding,
     maintaining,
     manifests,
     producing,
@@ -20,5 +21,6 @@ MUTANTS: tuple[Mutant, ...] = (
     *producing.MUTANTS,
     *manifests.MUTANTS,
     *believing.MUTANTS,
+    *feeding.MUTANTS,
     *taking.MUTANTS,
 )

@@ -85,9 +85,9 @@ def _decided(asked: Asked, met: Seen, read: Manifest | None, base: Base, so_far:
             "isolation serializable compares files with a predicate, which has no meaning for a Milvus table: use the "
             "resolver `fail`",
         )
-    no_room = so_far.no_room(proposal.written_by)
-    if no_room is not None:
-        return no_room
+    refused = so_far.refusal_of(proposal.written_by)
+    if refused is not None:
+        return refused
     return decide_transaction(asked.operation, met, read if overwrites(asked.operation) else None, base)
 
 

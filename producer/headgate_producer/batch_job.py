@@ -18,7 +18,7 @@ from headgate_producer.ticket import Ticket
 from headgate_schemas.actions import AddFile
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.logs import get_logger
-from headgate_schemas.operations import Committed, Duplicate, Receipt, Rejected, Writer
+from headgate_schemas.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
 from headgate_table.errors import OutcomeUnknown
 from headgate_table.indextables.memory_reader import recover
 from headgate_table.indextables.options import table_options
@@ -248,6 +248,7 @@ class BatchJob:
 
     def _settle(self, batch: _Proposed, report: BatchReport) -> BatchReport:
         receipt = self._receipt(batch)
+        version: int | None
         match receipt:
             case Committed(version):
                 self._positions[batch.partition] = batch.bounds.end
@@ -258,6 +259,11 @@ class BatchJob:
                     batches=report.batches + 1,
                 )
             case Duplicate(version):
+                self._positions[batch.partition] = max(batch.bounds.end, self._committed().get(batch.partition, 0))
+                report = replace(report, duplicates=report.duplicates + 1)
+            case Rejected(RejectCode.SUPERSEDED):
+                # A run goes on behind a batch only once it is committed, so another run has committed this one and is further.
+                version = None
                 self._positions[batch.partition] = max(batch.bounds.end, self._committed().get(batch.partition, 0))
                 report = replace(report, duplicates=report.duplicates + 1)
             case Rejected(code, reason):
@@ -276,7 +282,7 @@ class BatchJob:
             start=batch.bounds.start,
             end=batch.bounds.end,
             records=batch.records,
-            duplicate=isinstance(receipt, Duplicate),
+            duplicate=not isinstance(receipt, Committed),
         )
         return report
 

@@ -18,7 +18,8 @@ class GroupSoFar:
         self._version = version
         self._memory = memory
         self._receipts: dict[str, Receipt] = {}
-        self._seqs: dict[str, int] = {}
+        self._seqs: dict[str, list[int]] = {}
+        """By app, the seqs that the group has accepted, in order."""
 
     def answer(self, item: Known | Undecidable) -> None:
         """Nothing is left to decide about it."""
@@ -33,9 +34,23 @@ class GroupSoFar:
         self.answers.append(Answer(undecided.offset, repeated))
         return True
 
-    def no_room(self, writer: Writer | None) -> Refusal | None:
-        """Why the table can't remember this writer, if it can't."""
-        if writer is None or writer.app in self._seqs:
+    def refusal_of(self, writer: Writer | None) -> Refusal | None:
+        """Why nothing can be accepted from this writer with this seq, if nothing can."""
+        return None if writer is None else self._passed_over(writer) or self._no_room(writer)
+
+    def _passed_over(self, writer: Writer) -> Refusal | None:
+        accepted = self._seqs.get(writer.app)
+        newer = self._memory.newer_seq(writer) if accepted is None else accepted[-1]
+        if newer is None or writer.seq > newer:
+            return None
+        return Refusal(
+            RejectCode.SEQ_SKIPPED,
+            f"seq {writer.seq} of writer {writer.app!r} was passed over: seq {newer} is committed, and seqs only go up. It is in "
+            f"no version; propose it again with a seq above {newer}",
+        )
+
+    def _no_room(self, writer: Writer) -> Refusal | None:
+        if writer.app in self._seqs:
             return None
         new = sum(known not in self._memory.writers for known in self._seqs)
         if self._memory.has_room_for(writer.app, besides=new):
@@ -53,7 +68,7 @@ class GroupSoFar:
         if refusal is None:
             receipt = Committed(self._version, proposal.id)
             if proposal.writer is not None:
-                self._seqs[proposal.writer.app] = proposal.writer.seq
+                self._seqs.setdefault(proposal.writer.app, []).append(proposal.writer.seq)
         else:
             receipt = Rejected(refusal.code, refusal.reason, proposal.id)
         self._receipts[proposal.id] = receipt
@@ -71,6 +86,6 @@ class GroupSoFar:
         first = self._receipts.get(proposal_id)
         if isinstance(first, Rejected):
             return first
-        if first is not None or (writer is not None and writer.seq <= self._seqs.get(writer.app, -1)):
+        if first is not None or (writer is not None and writer.seq in self._seqs.get(writer.app, ())):
             return Duplicate(self._version, proposal_id)
         return None

@@ -112,10 +112,11 @@ class _Group:
         if self.so_far.came_twice(asked.undecided):
             return True
         # What is refused whatever else is true needs no company to end first: its predicate may not even be one.
-        may_wait = self.decided and asked.undecided.offset not in self._facts.refused
+        refused = self._refused(asked)
+        may_wait = self.decided and refused is None
         if self._is_closed or (may_wait and self._must_wait(asked)):
             return False
-        result = self._decide(asked)
+        result = refused or self._decide(asked)
         decision = self.so_far.decided(asked.undecided, result if isinstance(result, Refusal) else None)
         effect = result if isinstance(result, Effect) else Effect()
         self._apply(effect)
@@ -145,14 +146,13 @@ class _Group:
         is_inside = covering(parse_predicate(where), self._kinds)
         return any(is_inside(file.partition_values) for file in self._added.values())
 
+    def _refused(self, asked: Asked) -> Refusal | None:
+        """Why it can't be accepted whatever the table holds."""
+        refused = self._facts.refused.get(asked.undecided.offset)
+        return refused or self.so_far.refusal_of(asked.undecided.proposal.written_by)
+
     def _decide(self, asked: Asked) -> Effect | Refusal:
         offset = asked.undecided.offset
-        refused = self._facts.refused.get(offset)
-        if refused is not None:
-            return refused
-        no_room = self.so_far.no_room(asked.undecided.proposal.written_by)
-        if no_room is not None:
-            return no_room
         evidence = self._facts.alone
         if evidence is None or not commits_alone(asked.operation):
             evidence = self._seen_by(asked.operation, offset)

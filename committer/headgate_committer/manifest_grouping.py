@@ -97,9 +97,9 @@ def _decided(
             "isolation serializable compares files with a predicate, which has no meaning for a Milvus table: use the "
             "resolver `fail`",
         )
-    no_room = so_far.no_room(proposal.written_by)
-    if no_room is not None:
-        return no_room
+    refused = so_far.refusal_of(proposal.written_by)
+    if refused is not None:
+        return refused
     version = version_needed(asked.operation)
     return decide_transaction(asked.operation, met, None if version is None else reads.get(version), base)
 

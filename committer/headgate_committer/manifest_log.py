@@ -182,7 +182,7 @@ class ManifestLog:
         told: dict[int, Receipt] = {}
         for record in standing.since:
             commit = record.commit or CommitRecord()
-            held.memory.apply(record.id.version, (), commit)
+            held.memory.apply_record(record.id.version, commit)
             if record.is_changed:
                 held.same_since = record.id.version
             if commit.settled is not None and commit.settled.source == source:
@@ -350,7 +350,7 @@ class ManifestLog:
         held = self._known()
         record = draft.record
         self._claimed = held.term
-        held.memory.apply(record.id.version, (), record.commit or CommitRecord())
+        held.memory.apply_record(record.id.version, record.commit or CommitRecord())
         if record.is_changed:
             held.same_since = record.id.version
         held.version, held.manifest = record.id.version, draft.plan.manifest

@@ -24,7 +24,7 @@ from headgate_producer.ticket import Ticket
 from headgate_schemas.actions import AddFile
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.logs import get_logger
-from headgate_schemas.operations import Committed, Duplicate, Receipt, Rejected, Writer
+from headgate_schemas.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
 from headgate_table.errors import OutcomeUnknown
 from headgate_table.indextables.memory_reader import recover
 from headgate_table.indextables.options import table_options
@@ -234,6 +234,7 @@ class BatchJob:
 
     def _settle(self, batch: _Proposed, report: BatchReport) -> BatchReport:
         receipt = self._receipt(batch)
+        version: int | None
         match receipt:
             case Committed(version):
                 position = batch.bounds.end
@@ -245,6 +246,11 @@ class BatchJob:
                 )
             case Duplicate(version):
                 position = max(batch.bounds.end, self._committed().get(batch.partition, 0))
+                report = replace(report, duplicates=report.duplicates + 1)
+            case Rejected(RejectCode.SUPERSEDED):
+                # A run goes on behind a batch only once it is committed, so another run has committed this one and is further.
+                version = None
+                self._positions[batch.partition] = max(batch.bounds.end, self._committed().get(batch.partition, 0))
                 report = replace(report, duplicates=report.duplicates + 1)
             case Rejected(code, reason):
                 raise JobStopped(
@@ -263,7 +269,7 @@ class BatchJob:
             start=batch.bounds.start,
             end=batch.bounds.end,
             records=batch.records,
-            duplicate=isinstance(receipt, Duplicate),
+            duplicate=not isinstance(receipt, Committed),
         )
         return report
 

@@ -167,6 +167,8 @@ class RejectCode(Enum):
     RESOLVER_REFUSED = "resolver_refused"
     INVALID = "invalid"
     EXPIRED = "expired"
+    SEQ_SKIPPED = "seq_skipped"
+    SUPERSEDED = "superseded"
     UNREADABLE = "unreadable"
     UNKNOWN_TABLE = "unknown_table"
     MISPLACED = "misplaced"
@@ -191,7 +193,7 @@ class Duplicate:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """The change is in no version."""
+    """The change is in no version; for `EXPIRED` and `SUPERSEDED`, nobody can tell whether an earlier proposal of it is."""
 
     code: RejectCode
     reason: str

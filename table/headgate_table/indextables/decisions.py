@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from headgate_schemas.logs import get_logger
-from headgate_schemas.operations import Committed, Receipt, RejectCode, Rejected, Writer
+from headgate_schemas.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.commit_info import commit_record
 from headgate_table.indextables.late_versions import late_up_to
@@ -25,7 +25,8 @@ def find_decision(
 ) -> Receipt | None:
     """The first decision about a proposal: from what the table remembers, else from the versions that are left.
 
-    A seq that was committed is answered even where its version is gone, or where another id committed it.
+    A seq that was committed is answered where another id committed it, too, and for the newest ones of its app where the
+    version is gone.
     """
     log = reader.latest()
     memory = recover(reader, log, options or MemoryLimits())
@@ -37,25 +38,26 @@ def find_decision(
     listing = reader.full_listing()
     late = late_up_to(reader, listing, log)
     versions = [number for number in listing.versions if late < number < covered_from]
-    told = _told(reader, versions[::-1], proposal_id)
+    told = _told(reader, versions[::-1], proposal_id, writer)
     if told is not None or writer is None:
         return told
-    return memory.earlier(proposal_id, writer)
+    known = memory.earlier(proposal_id, writer)
+    return known if isinstance(known, Duplicate) else None  # that it is superseded tells nothing of its first delivery
 
 
-def _told(reader: LogReader, versions: Sequence[int], proposal_id: str) -> Receipt | None:
-    """What the earliest of these versions, given newest first, says of the id."""
+def _told(reader: LogReader, versions: Sequence[int], proposal_id: str, writer: Writer | None) -> Receipt | None:
+    """What the earliest of these versions, given newest first, says of the id, or of the seq."""
     found: Receipt | None = None
     for start in range(0, len(versions), _BATCH):
         some = versions[start : start + _BATCH]
-        for receipt in reader.resources.each(lambda version: _decided(reader, version, proposal_id), some):
+        for receipt in reader.resources.each(lambda version: _decided(reader, version, proposal_id, writer), some):
             found = receipt or found
         if found is not None:
             return found
     return None
 
 
-def _decided(reader: LogReader, version: int, proposal_id: str) -> Receipt | None:
+def _decided(reader: LogReader, version: int, proposal_id: str, writer: Writer | None) -> Receipt | None:
     try:
         record = commit_record(reader.actions_or_none(version) or ())
     except CorruptTable as error:
@@ -66,4 +68,6 @@ def _decided(reader: LogReader, version: int, proposal_id: str) -> Receipt | Non
             if decision.accepted:
                 return Committed(version, proposal_id)
             return Rejected(decision.code or RejectCode.INVALID, decision.reason or "", proposal_id)
+        if decision.accepted and writer is not None and decision.writer == writer:
+            return Duplicate(version, proposal_id)
     return None

@@ -97,6 +97,8 @@ class TableMemory:
     metadata_version: int = 0
     complete_from: int = 0
     """From here on every version was read; what earlier ones changed isn't known for sure."""
+    decisions_from: int = 0
+    """From here on the decisions of every version are known; earlier ones may have committed seqs that nothing tells of."""
     removed: dict[bytes, int] = field(default_factory=dict)
     """Hashes of removed paths, with the version that removed them."""
     purges: deque[PurgedPaths] = field(default_factory=deque)
@@ -117,7 +119,7 @@ class TableMemory:
         if version <= self.through:
             return
         if version > self.through + 1:
-            self.complete_from = version
+            self.complete_from = self.decisions_from = version
         for action in actions:
             match action:
                 case RemoveFile():
@@ -133,11 +135,21 @@ class TableMemory:
         self.through = version
         self._forget()
 
+    def apply_record(self, version: int, record: CommitRecord) -> None:
+        """Put a version on top that is known by its record. Versions that were left out before it decided nothing."""
+        self.through = max(self.through, version - 1)
+        self.apply(version, (), record)
+
+    def apply_files(self, version: int, actions: Sequence[Action]) -> None:
+        """Put a version on top of which only what it does to files counts, whatever it says that it decided."""
+        self.apply(version, actions, CommitRecord())
+        self.decisions_from = max(self.decisions_from, version + 1)
+
     def skip_to(self, version: int) -> None:
         """No version up to this one can be read."""
         if version > self.through:
             self.through = version
-            self.complete_from = version + 1
+            self.complete_from = self.decisions_from = version + 1
 
     def lose_window(self, time_ms: int) -> None:
         """Ids that the bus took up to this time may have been decided by versions that can't be read any more."""
@@ -149,16 +161,16 @@ class TableMemory:
             setattr(self, each.name, getattr(other, each.name))
 
     def earlier(self, proposal_id: str, writer: Writer | None) -> Receipt | None:
-        """What was decided about this proposal before, as far as it is remembered."""
+        """What was decided about this proposal before, as far as it is remembered.
+
+        A seq below the remembered ones of its app is `superseded`: nothing tells whether it was committed.
+        """
         identity = hashed(proposal_id)
         rejected = self._rejected.get(identity)
         if rejected is not None:
             return Rejected(*rejected, proposal_id)
         if writer is not None:
-            recent = self.writers.get(writer.app)
-            if recent is not None and writer.seq <= recent[-1][0]:
-                return Duplicate(dict(recent).get(writer.seq, recent[-1][1]), proposal_id)
-            return None
+            return self._earlier_of(writer, proposal_id)
         version = self._accepted.get(identity)
         return None if version is None else Duplicate(version, proposal_id)
 
@@ -170,6 +182,13 @@ class TableMemory:
             return Committed(version, proposal_id)
         rejected = self._rejected.get(identity)
         return None if rejected is None else Rejected(*rejected, proposal_id)
+
+    def newer_seq(self, writer: Writer) -> int | None:
+        """The newest committed seq of the app, where this lower one surely was never committed; else None."""
+        recent = self.writers.get(writer.app, ())
+        if not recent or writer.seq >= recent[-1][0] or not self._is_gap_known(writer):
+            return None
+        return recent[-1][0]
 
     def is_purged(self, path: str) -> bool:
         return bool(self._purged) and hashed(path) in self._purged
@@ -215,7 +234,8 @@ class TableMemory:
             for source, offset in floor.positions:
                 self._remember_position(source, offset)
         for app, seq, version in floor.writers:
-            self._remember_seq(app, seq, version)
+            if self._remember_seq(app, seq, version):  # seqs between it and those known before may be committed, too
+                self.decisions_from = max(self.decisions_from, min(version, self.through) + 2)
 
     def remember_ids(self, ids: IdsOfVersion) -> None:
         """Take over what another copy of this memory says about one version's ids; oldest first. First decisions stand."""
@@ -275,11 +295,37 @@ class TableMemory:
         if len(self.positions) > MAX_SOURCES:
             del self.positions[min(known for known in self.positions if known != self.source)]
 
-    def _remember_seq(self, app: str, seq: int, version: int) -> None:
+    def _remember_seq(self, app: str, seq: int, version: int) -> bool:
         recent = self.writers.get(app, ())
         if recent and recent[-1][0] >= seq:
-            return
+            return False
         self.writers[app] = (*recent, (seq, version))[-RECENT_SEQS:]
+        return True
+
+    def _earlier_of(self, writer: Writer, proposal_id: str) -> Receipt | None:
+        recent = self.writers.get(writer.app)
+        if recent is None or writer.seq > recent[-1][0]:
+            return None
+        version = dict(recent).get(writer.seq)
+        if version is not None:
+            return Duplicate(version, proposal_id)
+        if self._is_gap_known(writer):
+            return None  # never committed: refusing it is a decision, which a version has to hold
+        return Rejected(
+            RejectCode.SUPERSEDED,
+            f"seq {writer.seq} of writer {writer.app!r} lies below those that the table remembers (the newest is "
+            f"{recent[-1][0]}), so nothing tells whether it was committed. Look for its files in the table; if they aren't "
+            f"there, propose them with a seq above {recent[-1][0]}",
+            proposal_id,
+        )
+
+    def _is_gap_known(self, writer: Writer) -> bool:
+        """Whether this seq, which isn't remembered, lies between two commits of its app and nothing between them was lost."""
+        recent = self.writers[writer.app]
+        if any(seq == writer.seq for seq, _ in recent):
+            return False
+        below = [version for seq, version in recent if seq < writer.seq]
+        return bool(below) and below[-1] + 1 >= self.decisions_from
 
     def _forget(self) -> None:
         while len(self.window) > 1 and (self._weight > self.limits.max_ids or self._is_old(self.window[0])):

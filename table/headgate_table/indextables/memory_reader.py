@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from headgate_schemas.actions import Metadata
 from headgate_schemas.logs import get_logger
 from headgate_table.errors import CorruptTable, ObjectMissing, UnsupportedTable
-from headgate_table.indextables.commit_info import CommitRecord, commit_record
+from headgate_table.indextables.commit_info import commit_record
 from headgate_table.indextables.late_versions import late_up_to
 from headgate_table.indextables.left_versions import left_versions
 from headgate_table.indextables.listing import LogListing
@@ -141,7 +141,7 @@ def _apply_all(
         if actions is None:
             continue
         if version <= doubted:
-            memory.apply(version, actions, CommitRecord())
+            memory.apply_files(version, actions)
             continue
         if version != memory.through + 1:
             settled_ms = 0

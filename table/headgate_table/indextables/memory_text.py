@@ -70,6 +70,7 @@ def format_memory(memory: TableMemory) -> str:
             "ids": [_ids_body(ids) for ids in memory.window],
             "metadataVersion": memory.metadata_version,
             "completeFrom": memory.complete_from,
+            "decisionsFrom": memory.decisions_from,
             "removed": _removed_body(memory.removed),
             "purged": [[item.version, item.time_ms, _blob(item.paths)] for item in memory.purges],
             "newest": memory.newest_ms,
@@ -161,6 +162,7 @@ def _memory(body: dict[str, Any], limits: MemoryLimits) -> TableMemory:
         horizon_ms=_int(body["horizon"]),
         metadata_version=_int(body["metadataVersion"]),
         complete_from=_int(body["completeFrom"]),
+        decisions_from=_int(body.get("decisionsFrom", body["through"] + 1)),
         newest_ms=_int(body["newest"]),
         newest_appended_ms=_int(body["newestAppended"]),
     )

@@ -1,6 +1,6 @@
 """What became of a proposal, by the commit records of a Milvus table. None: they don't tell. Nothing is written."""
 
-from headgate_schemas.operations import Committed, Receipt, RejectCode, Rejected, Writer
+from headgate_schemas.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
 from headgate_table.indextables.memory import MemoryLimits
 from headgate_table.milvus.commit_records import VersionRecord
 from headgate_table.milvus.recorded_log import RecordedLog, recover_memory
@@ -14,7 +14,8 @@ def find_recorded(
 ) -> Receipt | None:
     """The first decision about a proposal.
 
-    A seq that was committed is answered even where its record is gone, or where another id committed it.
+    A seq that was committed is answered where another id committed it, too, and for the newest ones of its app where the
+    record is gone.
     """
     newest = log.look()
     if newest is None:
@@ -23,10 +24,14 @@ def find_recorded(
     remembered = memory.receipt_of(proposal_id)
     if remembered is not None or writer is None:
         return remembered
-    return _told(log, newest, proposal_id) or memory.earlier(proposal_id, writer)
+    told = _told(log, newest, proposal_id, writer)
+    if told is not None:
+        return told
+    known = memory.earlier(proposal_id, writer)
+    return known if isinstance(known, Duplicate) else None  # that it is superseded tells nothing of its first delivery
 
 
-def _told(log: RecordedLog, newest: VersionRecord, proposal_id: str) -> Receipt | None:
+def _told(log: RecordedLog, newest: VersionRecord, proposal_id: str, writer: Writer) -> Receipt | None:
     record: VersionRecord | None = newest
     ancestors = log.ancestors(newest)
     for _ in range(_RECORDS):
@@ -37,5 +42,7 @@ def _told(log: RecordedLog, newest: VersionRecord, proposal_id: str) -> Receipt 
                 return Committed(record.id.version, proposal_id)
             if decision.id == proposal_id:
                 return Rejected(decision.code or RejectCode.INVALID, decision.reason or "", proposal_id)
+            if decision.accepted and decision.writer == writer:
+                return Duplicate(record.id.version, proposal_id)
         record = next(ancestors, None)
     return None

@@ -291,7 +291,7 @@ def recover_memory(log: RecordedLog, newest: VersionRecord, limits: MemoryLimits
     memory = _carried(log, chain[-1], limits)
     same_since = newest.id.version
     for record in reversed(chain):
-        memory.apply(record.id.version, (), record.commit or CommitRecord())
+        memory.apply_record(record.id.version, record.commit or CommitRecord())
     for record in chain:
         if record.is_changed or record.parent is None:
             break

@@ -8,6 +8,7 @@ from support.mutants import (
     maintaining,
     manifests,
     producing,
+    remembered_ids,
     remembering,
     taking,
 )
@@ -22,5 +23,6 @@ MUTANTS: tuple[Mutant, ...] = (
     *manifests.MUTANTS,
     *believing.MUTANTS,
     *feeding.MUTANTS,
+    *remembered_ids.MUTANTS,
     *taking.MUTANTS,
 )

@@ -14,7 +14,7 @@ MUTANTS = (
         Rule.MANIFESTS,
         "What another committer decided is not remembered, and its transactions are applied again.",
         _LOG,
-        "            held.memory.apply(record.id.version, (), commit)\n",
+        "            held.memory.apply_record(record.id.version, commit)\n",
         "",
         (_HISTORIES,),
         MILVUS,
@@ -26,7 +26,7 @@ MUTANTS = (
         _LOG,
         "        commits = events_of(self.recorded, came, self._ambient.now_ms())\n",
         "        for record in standing.since:\n"
-        "            held.memory.apply(record.id.version, (), record.commit or CommitRecord())\n"
+        "            held.memory.apply_record(record.id.version, record.commit or CommitRecord())\n"
         "        commits = events_of(self.recorded, came, self._ambient.now_ms())\n",
         (_HISTORIES,),
         MILVUS,

@@ -15,8 +15,8 @@ MUTANTS = (
         Rule.SEQS,
         "A seq is a duplicate only when it is below the last one, not when it is the last.",
         _MEMORY,
-        "            if recent is not None and writer.seq <= recent[-1][0]:\n",
-        "            if recent is not None and writer.seq < recent[-1][0]:\n",
+        "        if recent is None or writer.seq > recent[-1][0]:\n            return None\n",
+        "        if recent is None or writer.seq >= recent[-1][0]:\n            return None\n",
         (f"{_RULES}04_writer_seqs.py",),
     ),
     Mutant(
@@ -24,8 +24,8 @@ MUTANTS = (
         Rule.SEQS,
         "Within a group, a seq that was just accepted is accepted again.",
         "committer/headgate_committer/group_so_far.py",
-        "writer.seq <= self._seqs.get(writer.app, -1)",
-        "writer.seq < self._seqs.get(writer.app, -1)",
+        "writer.seq in self._seqs.get(writer.app, ())",
+        "writer.seq in self._seqs.get(writer.app, ())[:-1]",
         ("tests/committer/test_group_commit.py",),
     ),
     Mutant(
@@ -206,8 +206,8 @@ MUTANTS = (
         Rule.FLOOR,
         "An old copy of the configuration brings old seqs back.",
         _MEMORY,
-        "        if recent and recent[-1][0] >= seq:\n            return\n",
-        "        if recent and recent[-1][0] == seq:\n            return\n",
+        "        if recent and recent[-1][0] >= seq:\n            return False\n",
+        "        if recent and recent[-1][0] == seq:\n            return False\n",
         (f"{_RULES}09_floor.py",),
     ),
     Mutant(

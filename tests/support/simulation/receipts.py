@@ -9,7 +9,7 @@ from headgate_bus.interface import Record, Topic
 from headgate_schemas.cloud_events import RECEIPT, kind_of, subject_of
 from headgate_schemas.message_shape import UnreadableMessage
 from headgate_schemas.operation_bodies import operation_of
-from headgate_schemas.operations import Committed, Duplicate, Receipt, RejectCode, Rejected
+from headgate_schemas.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
 from headgate_schemas.proposals import decode_proposal
 from support.simulation.asked import Asks, ask_of
 from support.simulation.broken import must
@@ -124,6 +124,11 @@ class Receipts:
                 if code is RejectCode.EXPIRED:
                     self.expired.add(identity)
                     return
+                if code is RejectCode.SUPERSEDED:
+                    self._check_superseded(model, identity)
+                    return
+                if code is RejectCode.SEQ_SKIPPED:
+                    self._check_skipped(model, identity)
                 decided = None if model is None else model.decided.get(identity)
                 must(
                     decided is None or not decided.accepted,
@@ -156,13 +161,34 @@ class Receipts:
             )
             return
         history = model.seqs.get(writer.app, [])
-        # Its own version where that is remembered, else that of the app's last; foreign writers make memories short.
-        allowed = [number for seq, number in history if seq >= writer.seq]
         must(
-            version in allowed,
+            (writer.seq, version) in history,
             f"{identity}, seq {writer.seq} of {writer.app}, was told to be a duplicate of version {version}; "
             f"the log has {history[-8:]} (rule 4)",
         )
+
+    def _check_superseded(self, model: Told | None, identity: str) -> None:
+        """Nothing is claimed of what lies below the last commit of an app; of that one itself its version is known."""
+        writer, last = self._last_of(model, identity)
+        must(
+            last is not None and writer.seq < last,
+            f"{identity}, {writer}, was told to be superseded, but the log's last seq is {last} (rule 4)",
+        )
+
+    def _check_skipped(self, model: Told | None, identity: str) -> None:
+        writer, last = self._last_of(model, identity)
+        committed = () if model is None else [seq for seq, _ in model.seqs.get(writer.app, ())]
+        must(
+            last is not None and writer.seq < last and writer.seq not in committed,
+            f"{identity}, {writer}, was told to be passed over, but the log has {committed[-8:]} (rule 4)",
+        )
+
+    def _last_of(self, model: Told | None, identity: str) -> tuple[Writer, int | None]:
+        ask = self.asks.by_id.get(identity)
+        assert ask is not None, f"nobody asked for {identity}"
+        assert ask.writer is not None, f"{identity} has no writer, whose seq could be an older one"
+        history = [] if model is None else model.seqs.get(ask.writer.app, [])
+        return ask.writer, history[-1][0] if history else None
 
     def unanswered(self) -> list[str]:
         """Proposals on the bus that nobody was told about."""

@@ -73,6 +73,8 @@ class Author:
     sent: list[Note] = field(default_factory=list)
     made: int = 0
     seq: int = 0
+    passed_over: list[int] = field(default_factory=list)
+    """Seqs that were left out."""
 
     def __post_init__(self) -> None:
         self.drawn = random.Random(f"author/{self.world.seed}/{self.name}")
@@ -103,7 +105,8 @@ class Author:
         self.made += 1
         writer = None
         if self.app is not None:
-            self.seq += self.drawn.choice((1, 1, 3))
+            before, self.seq = self.seq, self.seq + self.drawn.choice((1, 1, 3))
+            self.passed_over += range(before + 1, self.seq)
             writer = Writer(self.app, self.seq)
         # One that counts proposes data only: maintenance has nobody's records to count.
         operation = self._operations.append() if writer is not None else self._operations.draw()
@@ -122,15 +125,22 @@ class Author:
         return note
 
     def _repetition(self) -> Note:
-        """The same again, after a while; of a counter's, sometimes by another run, with another id and other files."""
+        """The same again, after a while; of a counter's, sometimes by another run, with another id and other files, or with a
+        seq that was passed over.
+        """
         note = self.drawn.choice(self.sent)
+        if self.app is not None and self.passed_over and self.drawn.random() < 0.3:
+            return self._other_run(Writer(self.app, self.drawn.choice(self.passed_over)))
         if note.writer is None or self.drawn.random() < 0.5:
             return note
+        return self._other_run(note.writer)
+
+    def _other_run(self, writer: Writer) -> Note:
         self.made += 1
         again = Note(
             f"{self.name}-{self.made}-again",
             self._operations.append(),
-            note.writer,
+            writer,
             created_ms=self.world.scheduler.now_ms,
         )
         self.world.asks.add(ask_of(again.id, self.table, again.operation, again.writer))

@@ -1,9 +1,12 @@
 """What a table remembers, as a pure function of its versions: ids, seqs, positions, and what is forgotten when."""
 
-from headgate_schemas.operations import Committed, Duplicate, RejectCode, Rejected, Writer
+import json
+
+from headgate_schemas.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
 from headgate_table.indextables import memory as memory_module
 from headgate_table.indextables.commit_info import Term
 from headgate_table.indextables.memory import MAX_SOURCES, Floor, MemoryLimits, TableMemory
+from headgate_table.indextables.memory_text import format_memory, parse_memory
 from support.decided_logs import (
     OTHER,
     SOURCE,
@@ -26,6 +29,11 @@ def remembering(*versions: list, limits: MemoryLimits | None = None) -> TableMem
     for number, actions in enumerate(versions):
         memory.apply(number, actions)
     return memory
+
+
+def code_of(receipt: Receipt | None) -> RejectCode:
+    assert isinstance(receipt, Rejected), receipt
+    return receipt.code
 
 
 def test_an_id_that_was_accepted_is_a_duplicate_of_its_version() -> None:
@@ -64,9 +72,55 @@ def test_an_older_seq_gets_the_version_that_committed_it() -> None:
     assert remembering([], *versions).earlier("x", Writer("a", 2)) == Duplicate(2, "x")
 
 
-def test_a_seq_below_all_that_are_known_by_version_gets_the_version_of_the_last() -> None:
+def test_a_seq_below_all_that_are_known_by_version_is_told_no_version() -> None:
+    """Break: it gets the version of the last, which doesn't hold it."""
     versions = [by_committer(accepted(f"p{n}", writer=Writer("a", n)), next_offset=n) for n in range(1, 20)]
-    assert remembering([], *versions).earlier("x", Writer("a", 2)) == Duplicate(19, "x")
+    memory = remembering([], *versions)
+    assert code_of(memory.earlier("x", Writer("a", 2))) is RejectCode.SUPERSEDED
+    assert memory.earlier("x", Writer("a", 12)) == Duplicate(12, "x")
+    assert memory.newer_seq(Writer("a", 2)) is None
+
+
+def test_a_seq_between_two_remembered_ones_was_passed_over() -> None:
+    versions = [by_committer(accepted(f"p{n}", writer=Writer("a", n)), next_offset=n) for n in (16, 18)]
+    memory = remembering([], *versions)
+    assert (memory.newer_seq(Writer("a", 17)), memory.earlier("x", Writer("a", 17))) == (18, None)
+    assert [memory.newer_seq(Writer("a", seq)) for seq in (15, 16, 18, 19)] == [None] * 4
+    assert memory.newer_seq(Writer("b", 17)) is None
+
+
+def test_a_seq_in_a_gap_over_lost_versions_is_not_taken_for_passed_over() -> None:
+    """Break: seq 17 is called skipped though a version that can't be read may have committed it."""
+    memory = remembering([], by_committer(accepted("a", writer=Writer("a", 16)), next_offset=1))
+    memory.apply(5, by_committer(accepted("b", writer=Writer("a", 18)), next_offset=9))
+    assert memory.newer_seq(Writer("a", 17)) is None
+    assert code_of(memory.earlier("x", Writer("a", 17))) is RejectCode.SUPERSEDED
+    memory.apply(6, by_committer(accepted("c", writer=Writer("a", 20)), next_offset=10))
+    assert memory.newer_seq(Writer("a", 19)) == 20
+
+
+def test_a_seq_below_what_a_floor_tells_is_not_taken_for_passed_over() -> None:
+    memory = remembering([], by_committer(accepted("a", writer=Writer("a", 16)), next_offset=1))
+    memory.raise_floor(Floor(writers=(("a", 18, 1),)))
+    assert memory.earlier("x", Writer("a", 18)) == Duplicate(1, "x")
+    assert memory.newer_seq(Writer("a", 17)) is None
+
+
+def test_a_version_whose_decisions_are_doubted_hides_seqs() -> None:
+    memory = remembering([], by_committer(accepted("a", writer=Writer("a", 16)), next_offset=1))
+    memory.apply_files(2, by_committer(accepted("b", writer=Writer("a", 17)), next_offset=2))
+    memory.apply(3, by_committer(accepted("c", writer=Writer("a", 18)), next_offset=3))
+    assert memory.newer_seq(Writer("a", 17)) is None
+
+
+def test_a_memory_of_an_earlier_release_does_not_tell_which_seqs_were_passed_over() -> None:
+    versions = [by_committer(accepted(f"p{n}", writer=Writer("a", n)), next_offset=n) for n in (16, 18)]
+    body = json.loads(format_memory(remembering([], *versions)))
+    assert parse_memory(json.dumps(body), MemoryLimits()).newer_seq(Writer("a", 17)) == 18
+    del body["decisionsFrom"]
+    older = parse_memory(json.dumps(body), MemoryLimits())
+    assert older.newer_seq(Writer("a", 17)) is None
+    assert older.earlier("x", Writer("a", 16)) == Duplicate(1, "x")
 
 
 def test_a_rejected_seq_does_not_advance_its_app() -> None:

@@ -16,6 +16,7 @@ from typing import assert_never
 from headgate_schemas.actions import NULL_PARTITION
 from headgate_schemas.column_kinds import (
     ColumnKind,
+    is_nan,
     literal_value,
     parse_date,
     parse_floating,
@@ -166,6 +167,8 @@ def _float_may_match(leaf: Leaf, low: str, high: str, kind: ColumnKind, trusted:
             value = literal_value(column, kind, literal)
         case _:
             return True
+    if is_nan(value):
+        return True  # some writers leave NaN out of the bounds
     least = (False, -math.inf) if low == "" else parse_floating(low)
     greatest = (False, math.inf) if high == NULL_PARTITION else parse_floating(high)
     if least is None or greatest is None or least[0] or greatest[0] or least > greatest or not (trusted or low == high):

@@ -106,7 +106,7 @@ def literal_value(literal: Any, kind: K) -> Any:
             else datetime(literal.year, literal.month, literal.day, tzinfo=UTC)
         )
     if kind is K.FLOATING:
-        return (0, float(literal))
+        return _double(literal) if isinstance(literal, str) else (0, float(literal))
     if kind is K.DECIMAL:
         return Decimal(str(literal))
     return literal

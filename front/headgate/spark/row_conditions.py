@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 import pyarrow as pa
 from pyarrow import types
 
-from headgate_schemas.column_kinds import ColumnKind, Value, literal_value
+from headgate_schemas.column_kinds import ColumnKind, Value, is_nan, literal_value
 from headgate_schemas.partition_text import check_prefix_kind, kind_of
 from headgate_schemas.predicates import (
     Comparison,
@@ -27,7 +27,7 @@ from headgate_schemas.predicates import (
     StartsWith,
     fold,
 )
-from headgate_table.indextables.row_filter import is_nan, nearest
+from headgate_table.indextables.row_filter import nearest
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -11,6 +11,7 @@ from support.mutants import (
     remembered_ids,
     remembering,
     taking,
+    values,
 )
 from support.mutants.mutant import Mutant
 
@@ -25,4 +26,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *feeding.MUTANTS,
     *remembered_ids.MUTANTS,
     *taking.MUTANTS,
+    *values.MUTANTS,
 )

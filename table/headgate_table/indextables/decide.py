@@ -240,7 +240,8 @@ def _restore(operation: Restore, evidence: Evidence, now_ms: int) -> Effect:
         )
     live = {file.path: file for file in evidence.matched}
     removes = [file for path, file in live.items() if path not in evidence.restored]
-    adds = tuple(file for path, file in evidence.restored.items() if path not in live)
+    # Rows come back, also in files that a merge had added without changing data.
+    adds = tuple(replace(file, data_change=True) for path, file in evidence.restored.items() if path not in live)
     return Effect(removes=_removes(removes, now_ms, data_change=True), adds=adds, re_adds=bool(adds))
 
 

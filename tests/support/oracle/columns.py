@@ -76,7 +76,20 @@ class Column:
         return _ARROW[self.kind]
 
 
-NAMES = ("x", "y", "z", "a b", "x.y", "naïve", "e\N{COMBINING ACUTE ACCENT}", "k=v", "per%20cent", "Mixed", "a/b", "tick`s")
+NAMES = (
+    "x",
+    "y",
+    "z",
+    "a b",
+    "x.y",
+    "naïve",
+    "e\N{COMBINING ACUTE ACCENT}",
+    "k=v",
+    "per%20cent",
+    "Mixed",
+    "a/b",
+    "tick`s",
+)
 DECIMALS = ((38, 18), (38, 0), (9, 2), (18, 18), (1, 0), (5, 5), (20, 3))
 _PAYLOADS = (
     *(Kind.DOUBLE, Kind.DOUBLE, Kind.DOUBLE, Kind.FLOAT, Kind.FLOAT, Kind.STRING, Kind.STRING, Kind.DATE, Kind.DATE),

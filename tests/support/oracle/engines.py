@@ -100,7 +100,10 @@ def _by_polars(random: Random, place: Path, table: pa.Table) -> None:
     frame = polars.from_arrow(table)
     assert isinstance(frame, polars.DataFrame)
     frame.write_parquet(
-        place, row_group_size=random.choice((1, 2, 3, 100)), statistics=random.choice((True, "full")), compression="zstd"
+        place,
+        row_group_size=random.choice((1, 2, 3, 100)),
+        statistics=random.choice((True, "full")),
+        compression="zstd",
     )
 
 
@@ -115,7 +118,9 @@ def counts_by_duckdb(places: Sequence[Path]) -> dict[str, int]:
     """How many rows DuckDB finds in each of these files."""
     if not places:
         return {}
-    found = _duckdb().read_parquet([str(place) for place in places], filename=True, hive_partitioning=False, union_by_name=True)
+    found = _duckdb().read_parquet(
+        [str(place) for place in places], filename=True, hive_partitioning=False, union_by_name=True
+    )
     return dict(found.aggregate("filename, count(*)").fetchall())
 
 
@@ -132,7 +137,6 @@ def lies_of_statistics(place: Path) -> str | None:
             name = chunk.path_in_schema
             if name in file.schema_arrow.names:
                 cells = file.read_row_group(group, columns=[name]).column(name).to_pylist()
-                if any(cell is not None and cell != cell for cell in cells):  # noqa: PLR0124 - NaN alone differs from itself
+                if any(cell is not None and cell != cell for cell in cells):
                     return f"row group {group} of column {name!r} holds NaN and has bounds"
     return None
-

@@ -15,7 +15,15 @@ from support.oracle.cells import Cell
 from support.oracle.columns import INTEGERS, TIMES, Column, Kind
 from support.oracle.engines import arrow_columns, draw_engine, read_back, write
 from support.oracle.model import DataFile
-from support.oracle.pools import DEFAULT_PARTITION, TEXTS, draw_bad_text, draw_cell, draw_value, partition_text, partition_value
+from support.oracle.pools import (
+    DEFAULT_PARTITION,
+    TEXTS,
+    draw_bad_text,
+    draw_cell,
+    draw_value,
+    partition_text,
+    partition_value,
+)
 from support.oracle.world import Refused, World
 
 MISFITS = frozenset(("InvalidInput", "invalid", "schema_mismatch", "partition_mismatch"))
@@ -75,7 +83,9 @@ def lay(
     """Write a file with these columns, and look at it as a user would."""
     engine = "pyarrow" if misfit else draw_engine(random)
     world.count(f"file by {engine}")
-    texts = {column.name: partition_text(random, column, partition[column.name]) for column in world.model.partition_columns}
+    texts = {
+        column.name: partition_text(random, column, partition[column.name]) for column in world.model.partition_columns
+    }
     hopeless = False
     if misfits and texts and random.random() < world.misfits / 2:
         column = random.choice(world.model.partition_columns)
@@ -146,7 +156,9 @@ def _spoil(random: Random, columns: Sequence[Column], arrays: dict[str, Any], co
         arrays[column.name] = pa.array([draw_cell(random, wide) for _ in range(count)], pa.float64())
         return f"{column.ddl} holds doubles"
     if column.kind in INTEGERS and random.random() < 0.7:
-        arrays[column.name] = pa.array([draw_value(random, Column("wide", Kind.LONG)) for _ in range(count)], pa.int64())
+        arrays[column.name] = pa.array(
+            [draw_value(random, Column("wide", Kind.LONG)) for _ in range(count)], pa.int64()
+        )
         return f"{column.ddl} holds longs"
     if column.kind in TIMES and random.random() < 0.5:
         arrays[column.name] = pa.array([random.choice((0, 1_500, 2_000)) for _ in range(count)], pa.timestamp("ns"))

@@ -26,7 +26,7 @@ def judge(random: Random, world: World) -> None:
     """The newest version as a whole, and a few of the questions that could be asked."""
     table = headgate.Table.open(world.uri) if random.random() < 0.5 else world.table
     model = world.model
-    newest = _or_damage("the newest version", lambda: table.snapshot())
+    newest = _or_damage("the newest version", table.snapshot)
     if newest.version != model.newest:
         raise Disagreement("version", f"the newest version is {newest.version}, expected {model.newest}")
     look_at(world, newest, model.versions[model.newest])
@@ -72,7 +72,7 @@ def look_at(world: World, snapshot: Any, expected: Version) -> None:
     rows = world.model.rows(snapshot.version)
     if snapshot.num_records not in (None, len(rows)):
         raise Disagreement("row count", f"{where} there are {snapshot.num_records} rows, expected {len(rows)}")
-    same_rows(where, _scanned(where, lambda: snapshot.scan()), rows, expected.columns)
+    same_rows(where, _scanned(where, snapshot.scan), rows, expected.columns)
     world.count("rows compared", len(rows))
 
 
@@ -96,10 +96,12 @@ def ask(random: Random, world: World, table: headgate.Table, version: int) -> No
     except HeadgateError as error:
         raise Disagreement("predicate", f"{place}: {type(error).__name__}: {error}") from error
     wanted = [row for row in rows if condition.holds(row)]
-    same_rows(f"{place}, scanned", _scanned(place, lambda: snapshot.scan(where=condition.text)), wanted, expected.columns)
+    same_rows(
+        f"{place}, scanned", _scanned(place, lambda: snapshot.scan(where=condition.text)), wanted, expected.columns
+    )
     _keeps(world, place, set(_or_damage(place, pruned.paths)), condition, expected, partition_only)
     if random.random() < 0.5:
-        same_rows(f"{place}, pruned and scanned", _scanned(place, lambda: pruned.scan()), wanted, expected.columns)
+        same_rows(f"{place}, pruned and scanned", _scanned(place, pruned.scan), wanted, expected.columns)
     if random.random() < 0.02:
         _by_command(world, place, version, condition, set(pruned.paths()))
 

@@ -16,9 +16,52 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY_MICROS = 86_400_000_000
 
 TEXTS = (
-    *("", " ", "a", "A", "b", "a b", "a%20b", "a%2520b", "a+b", "a/b", "a%2Fb", "a%2fb", "a=b", "p=a", "%", "%%", "%zz", "%2"),
-    *("é", "e\N{COMBINING ACUTE ACCENT}", "É", "ß", "ss", "\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}", "\N{KELVIN SIGN}", "K", "k"),
-    *("it's", 'quote"d', "back\\slash", "a:b", "a%3Ab", "a?b#c", "{a}", "[a]", "^", "~", "*", "a\tb", "\N{ZERO WIDTH SPACE}"),
+    *(
+        "",
+        " ",
+        "a",
+        "A",
+        "b",
+        "a b",
+        "a%20b",
+        "a%2520b",
+        "a+b",
+        "a/b",
+        "a%2Fb",
+        "a%2fb",
+        "a=b",
+        "p=a",
+        "%",
+        "%%",
+        "%zz",
+        "%2",
+    ),
+    *(
+        "é",
+        "e\N{COMBINING ACUTE ACCENT}",
+        "É",
+        "ß",
+        "ss",
+        "\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}",
+        "\N{KELVIN SIGN}",
+        "K",
+        "k",
+    ),
+    *(
+        "it's",
+        'quote"d',
+        "back\\slash",
+        "a:b",
+        "a%3Ab",
+        "a?b#c",
+        "{a}",
+        "[a]",
+        "^",
+        "~",
+        "*",
+        "a\tb",
+        "\N{ZERO WIDTH SPACE}",
+    ),
     *("null", "NULL", "NaN", "0", "00", "-0", "1", "01", "1.0", "1e0", "true", "2024-01-01", "9", "10", "1a"),
     *("\U0001f600", "\uffff", "\ud7ff", "z" * 31, "z" * 32 + "a", "z" * 33, "zz" + "\U0010ffff" * 40, "long " * 60),
     *(DEFAULT_PARTITION, ".", "..", ".hidden", "_under", " a", "a "),
@@ -27,14 +70,33 @@ DAYS = tuple(
     (date.fromisoformat(text) - _EPOCH_DAY).days
     for text in (
         *("1970-01-01", "1969-12-31", "0001-01-01", "0001-01-02", "0999-12-31", "1000-01-01", "1200-02-29"),
-        *("1582-10-04", "1582-10-05", "1582-10-09", "1582-10-14", "1582-10-15", "1500-02-28", "1500-03-01", "1899-12-31"),
+        *(
+            "1582-10-04",
+            "1582-10-05",
+            "1582-10-09",
+            "1582-10-14",
+            "1582-10-15",
+            "1500-02-28",
+            "1500-03-01",
+            "1899-12-31",
+        ),
         *("1900-01-01", "2000-02-29", "2024-01-01", "2024-02-29", "2038-01-19", "9999-12-31", "0099-06-15"),
     )
 )
 EARLY_DAYS = (-719_163, -719_529, -800_000, -1_200_000)
 """Before the year 1, which no literal can say."""
 _MOMENTS = (
-    *(0, -1, 1, 999, -1_000_001, 1_700_000_000_123_456, 253_402_300_799_999_999, 4_102_444_800_000_000, 2**31 * 1_000_000),
+    *(
+        0,
+        -1,
+        1,
+        999,
+        -1_000_001,
+        1_700_000_000_123_456,
+        253_402_300_799_999_999,
+        4_102_444_800_000_000,
+        2**31 * 1_000_000,
+    ),
     *(day * _DAY_MICROS + micros for day in DAYS for micros in (0, 43_200_000_000, 86_399_999_999)),
 )
 _DOUBLES = (
@@ -45,7 +107,21 @@ _DOUBLES = (
 _FLOATS = tuple(
     float(np.float32(value))
     for value in (
-        *(0.0, -0.0, 1.0, -1.0, 0.1, 1.5, math.nan, math.nan, math.inf, -math.inf, 1e-45, -1e-45, 3.4028234663852886e38),
+        *(
+            0.0,
+            -0.0,
+            1.0,
+            -1.0,
+            0.1,
+            1.5,
+            math.nan,
+            math.nan,
+            math.inf,
+            -math.inf,
+            1e-45,
+            -1e-45,
+            3.4028234663852886e38,
+        ),
         *(-3.4028234663852886e38, 1.1754943508222875e-38, 16777216.0, 0.3, 3.3),
     )
 )
@@ -64,8 +140,8 @@ def draw_value(random: Random, column: Column, *, early: bool = False) -> Cell:
         limit = 2 ** (INTEGERS[kind] - 1)
         if random.random() < 0.6:
             return random.randint(-3, 11)
-        wide = (-limit, 1 - limit, limit - 1, limit - 2, limit // 2, *((2**53, 2**53 + 1) if kind is Kind.LONG else ()))
-        return random.choice(wide)
+        wide = [-limit, 1 - limit, limit - 1, limit - 2, limit // 2]
+        return random.choice([*wide, 2**53, 2**53 + 1] if kind is Kind.LONG else wide)
     if kind is Kind.DOUBLE:
         return random.choice(_DOUBLES) if random.random() < 0.7 else float(random.randint(-5, 5)) / 2
     if kind is Kind.FLOAT:
@@ -110,6 +186,7 @@ def partition_text(random: Random, column: Column, value: Cell) -> str | None:
         assert isinstance(value, float)
         return random.choice(number_texts(column.kind, value))
     if column.kind in INTEGERS:
+        assert isinstance(value, int)
         return random.choice((str(value), f"{value:+d}", f"{value:04d}")) if random.random() < 0.3 else str(value)
     assert isinstance(value, Decimal)
     return f"{value:f}"
@@ -143,8 +220,7 @@ def moment_text(micros: int, offset_minutes: int | None = None) -> str:
     """In UTC without saying so, or in a zone."""
     moment = _EPOCH + timedelta(microseconds=micros)
     if offset_minutes is None:
-        text = moment.replace(tzinfo=None).isoformat(sep=" ")
-        return text
+        return moment.replace(tzinfo=None).isoformat(sep=" ")
     return moment.astimezone(timezone(timedelta(minutes=offset_minutes))).isoformat(sep=" ")
 
 

@@ -50,9 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _played(asked: Iterator[tuple[int, Sequence[int] | None]], jobs: int, until: float | None) -> Iterator[Played]:
-    timely = (each for each in asked if until is None or time.monotonic() < until)
-    if until is not None:
-        timely = _until(asked, until)
+    timely = asked if until is None else _until(asked, until)
     if jobs < 2:
         yield from map(_play, timely)
         return
@@ -61,7 +59,9 @@ def _played(asked: Iterator[tuple[int, Sequence[int] | None]], jobs: int, until:
         yield from pool.imap(_play, timely)
 
 
-def _until(asked: Iterator[tuple[int, Sequence[int] | None]], until: float) -> Iterator[tuple[int, Sequence[int] | None]]:
+def _until(
+    asked: Iterator[tuple[int, Sequence[int] | None]], until: float
+) -> Iterator[tuple[int, Sequence[int] | None]]:
     for each in asked:
         if time.monotonic() >= until:
             return

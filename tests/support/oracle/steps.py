@@ -1,6 +1,7 @@
 """The steps of a history: each draws what it does from its own random numbers, does it to the table, and tells the model."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -50,7 +51,8 @@ def delete_where(random: Random, world: World, name: str) -> None:
 
 def drop_partitions(random: Random, world: World, name: str) -> None:
     if not world.model.partition:
-        return delete_where(random, world, name)
+        delete_where(random, world, name)
+        return
     where = draw_condition(random, world.model.partition_columns, _near(world))
     world.tell("drop partitions", f"where {where.text}")
     live = world.model.delete_where(where).live
@@ -77,7 +79,8 @@ def rewrite(random: Random, world: World, name: str) -> None:
     """Files of one partition, written again as one by another engine."""
     live = sorted(world.model.live)
     if not live:
-        return append(random, world, name)
+        append(random, world, name)
+        return
     first = world.model.files[random.choice(live)]
     alike = [path for path in live if _same(world, world.model.files[path].partition, first.partition)]
     sources = random.sample(alike, min(len(alike), random.randint(1, 3)))
@@ -100,7 +103,14 @@ def rewrite(random: Random, world: World, name: str) -> None:
 def add_column(random: Random, world: World, name: str) -> None:
     columns = [draw_column(random, f"c{name}")]
     if random.random() < 0.2:
-        columns = [Column(random.choice(world.model.columns).name.swapcase(), columns[0].kind, columns[0].precision, columns[0].scale)]
+        columns = [
+            Column(
+                random.choice(world.model.columns).name.swapcase(),
+                columns[0].kind,
+                columns[0].precision,
+                columns[0].scale,
+            )
+        ]
     expected = world.model.add_columns(columns)
     ddl = ", ".join(column.ddl for column in (*world.model.columns, *columns))
     world.tell("add a column", ", ".join(column.ddl for column in columns))
@@ -134,7 +144,11 @@ def checkpoint(random: Random, world: World, name: str) -> None:
 
 
 def merge(random: Random, world: World, name: str) -> None:
-    where = draw_condition(random, world.model.partition_columns, _near(world)).text if world.model.partition and random.random() < 0.3 else None
+    where = (
+        draw_condition(random, world.model.partition_columns, _near(world)).text
+        if world.model.partition and random.random() < 0.3
+        else None
+    )
     text = f"MERGE SPLITS '{world.uri}'{f' WHERE {where}' if where else ''} TARGET SIZE {random.choice(('1M', '100M'))}"
     world.tell("merge", text)
     _run_sql(random, world, text)
@@ -161,7 +175,8 @@ def truncate(random: Random, world: World, name: str) -> None:
 def repeat(random: Random, world: World, name: str) -> None:
     """A proposal with a writer, proposed again: told where it is."""
     if world.producer is None:
-        return append(random, world, name)
+        append(random, world, name)
+        return
     made = _draw_files(random, world, name, 1, misfits=False)
     writer = headgate.Writer(f"app {random.choice(('a', 'b'))}", world.model.newest + 1)
     world.tell("repeat", _told(made))
@@ -174,13 +189,13 @@ def repeat(random: Random, world: World, name: str) -> None:
         if not (isinstance(again, Again) and isinstance(first, Done) and again.version == first.version):
             raise Disagreement("repeat", f"{writer} was {first}, and is told {again} the second time")
         world.catch_up()
-    return None
 
 
 def serializable(random: Random, world: World, name: str) -> None:
     """An append that has read some earlier version: refused if rows that match have come or gone since."""
     if world.producer is None:
-        return append(random, world, name)
+        append(random, world, name)
+        return
     based_on = random.randint(max(0, world.model.newest - 3), world.model.newest)
     reads = draw_condition(random, world.model.columns, _near(world))
     made = _draw_files(random, world, name, 1, misfits=False)
@@ -192,13 +207,12 @@ def serializable(random: Random, world: World, name: str) -> None:
     outcome = world.propose(random, "append", [each.told for each in made], terms=terms)
     must = changed and world.model.floor <= based_on
     world.settle(Expected(expected.live, frozenset(("read_conflict",)), must=must), outcome)
-    return None
 
 
 def _has_changed(world: World, based_on: int, reads: Condition) -> bool:
     model = world.model
     numbers = sorted(version for version in model.versions if version >= based_on)
-    for before, after in zip(numbers, numbers[1:], strict=False):
+    for before, after in pairwise(numbers):
         columns = model.versions[before].columns
         if any(name not in {column.name for column in columns} for name in reads.columns):
             continue
@@ -214,7 +228,8 @@ def add_again(random: Random, world: World, name: str) -> None:
     """A path that was live before, or is."""
     known = [path for path in sorted(world.model.added) if (world.root / path).exists()]
     if not known:
-        return append(random, world, name)
+        append(random, world, name)
+        return
     path = random.choice(known)
     file = world.model.files[path]
     stored = {column.name: _text(world, path, column) for column in world.model.partition_columns}
@@ -225,7 +240,6 @@ def add_again(random: Random, world: World, name: str) -> None:
         raise Disagreement("refused", f"{path}: {error}") from error
     expected = world.model.append([file])
     world.settle(expected, world.propose(random, "append", [told]))
-    return None
 
 
 def _text(world: World, path: str, column: Column) -> str | None:

@@ -80,7 +80,9 @@ class World:
     def is_coordinated(self, random: Random) -> bool:
         return self.producer is not None and random.random() < 0.7
 
-    def propose(self, random: Random, name: str, *arguments: Any, terms: Mapping[str, Any] | None = None, **named: Any) -> Outcome:
+    def propose(
+        self, random: Random, name: str, *arguments: Any, terms: Mapping[str, Any] | None = None, **named: Any
+    ) -> Outcome:
         """One operation by either way; `terms` go with proposals only, and so decide for them."""
         by_bus = bool(terms) or self.is_coordinated(random)
         self.count("through the bus" if by_bus else "direct")
@@ -99,7 +101,9 @@ class World:
         match outcome:
             case Done(version):
                 if expected.must:
-                    raise Disagreement("accepted", f"{self.log[-2]} was committed, and had to be refused: {sorted(expected.refusals)}")
+                    raise Disagreement(
+                        "accepted", f"{self.log[-2]} was committed, and had to be refused: {sorted(expected.refusals)}"
+                    )
                 if version <= self.model.newest:
                     raise Disagreement("version", f"committed in version {version}, which was there already")
                 self._upkeep_before(version)
@@ -107,7 +111,9 @@ class World:
                 self.catch_up()
                 return True
             case Again(version):
-                raise Disagreement("duplicate", f"told to be in version {version} already, and was never proposed before")
+                raise Disagreement(
+                    "duplicate", f"told to be in version {version} already, and was never proposed before"
+                )
             case Refused(code, reason):
                 if code not in expected.refusals | lawful:
                     raise Disagreement("refused", f"{self.log[-2]} was refused as {code}: {reason}")
@@ -126,7 +132,9 @@ class World:
         table = headgate.Table.open(self.uri)
         newest = table.version
         if newest < self.model.newest:
-            raise Disagreement("version", f"the newest version is {newest}, and version {self.model.newest} was committed")
+            raise Disagreement(
+                "version", f"the newest version is {newest}, and version {self.model.newest} was committed"
+            )
         for version in range(self.model.newest + 1, newest + 1):
             self._adopt(table, version)
 
@@ -143,7 +151,10 @@ class World:
         held = self.model.rows(self.model.newest)
         self.model.upkeep(version, stored)
         if counted(held, before.columns) != counted(self.model.rows(version), before.columns):
-            raise Disagreement("upkeep", f"version {version} is maintenance and changes rows; before: {held}, after: {self.model.rows(version)}")
+            raise Disagreement(
+                "upkeep",
+                f"version {version} is maintenance and changes rows; before: {held}, after: {self.model.rows(version)}",
+            )
 
     def _know(self, table: headgate.Table, paths: list[str], stored: Mapping[str, Mapping[str, str]]) -> None:
         """Files that the product wrote: of the partition of files that were live."""
@@ -152,7 +163,9 @@ class World:
         for path in paths:
             twin = known.get(tuple(sorted(stored[path].items())))
             if twin is None:
-                raise Disagreement("upkeep", f"{path} came with maintenance, in partition {stored[path]}, where there was no file")
+                raise Disagreement(
+                    "upkeep", f"{path} came with maintenance, in partition {stored[path]}, where there was no file"
+                )
             cells, count = read_back(self.root / path)
             partition = self.model.files[twin].partition
             self.model.knows([DataFile(path, {n: c for n, c in cells.items() if n not in partition}, count, partition)])
@@ -188,7 +201,9 @@ def outcome_of(ask: Callable[[], Receipt]) -> Outcome:
 
 
 @contextmanager
-def new_world(random: Random, columns: Any, partition: Any, configuration: Mapping[str, str], *, coordinated: bool) -> Iterator[World]:
+def new_world(
+    random: Random, columns: Any, partition: Any, configuration: Mapping[str, str], *, coordinated: bool
+) -> Iterator[World]:
     """A new table, in a folder that goes with it."""
     folder = Path(tempfile.mkdtemp(prefix="headgate-oracle-"))
     ddl = ", ".join(column.ddl for column in columns)
@@ -208,5 +223,7 @@ def new_world(random: Random, columns: Any, partition: Any, configuration: Mappi
         model = Model(tuple(columns), tuple(partition))
         model.upkeep(table.version, ())
         world = World(folder, model, table, producer, bus)
-        world.tell("create", f"({ddl}) partitioned by {partition} with {dict(configuration)}{' on a bus' if bus else ''}")
+        world.tell(
+            "create", f"({ddl}) partitioned by {partition} with {dict(configuration)}{' on a bus' if bus else ''}"
+        )
         yield world

@@ -250,7 +250,7 @@ class BatchJob:
             case Rejected(RejectCode.SUPERSEDED):
                 # A run goes on behind a batch only once it is committed, so another run has committed this one and is further.
                 version = None
-                self._positions[batch.partition] = max(batch.bounds.end, self._committed().get(batch.partition, 0))
+                position = max(batch.bounds.end, self._committed().get(batch.partition, 0))
                 report = replace(report, duplicates=report.duplicates + 1)
             case Rejected(code, reason):
                 raise JobStopped(

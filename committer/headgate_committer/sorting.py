@@ -52,8 +52,8 @@ def sort_out(
         if receipt is None and item.offset < position:
             sorted_out.append(Forgotten(_forgotten(item)))
             continue
-        if receipt is None and memory.horizon_ms and proposal.created < memory.horizon_ms + limits.clock_skew_ms:
-            receipt = _expired(item, memory)
+        if receipt is None:
+            receipt = _expired(item, memory, limits)
         if receipt is not None:
             sorted_out.append(Known(Answer(item.offset, receipt)))
             continue
@@ -64,13 +64,19 @@ def sort_out(
     return sorted_out
 
 
-def _expired(item: Undecided, memory: TableMemory) -> Receipt:
+def _expired(item: Undecided, memory: TableMemory, limits: CommitterLimits) -> Receipt | None:
+    """None where it surely was never decided."""
+    proposal = item.proposal
+    horizon_ms = memory.may_have_decided(
+        proposal.created, item.record.time_ms, proposal.written_by, limits.clock_skew_ms
+    )
+    if horizon_ms is None:
+        return None
     return Rejected(
         RejectCode.EXPIRED,
-        f"it was made at {item.proposal.created}, and decisions about proposals made up to {memory.horizon_ms} may be "
-        f"forgotten, so it could be a repetition. Look for its files in the table; if they aren't there, propose them "
-        f"anew with a new id",
-        item.proposal.id,
+        f"it was made at {proposal.created}, and decisions about proposals made up to {horizon_ms} may be forgotten, so it "
+        f"could be a repetition. Look for its files in the table; if they aren't there, propose them anew with a new id",
+        proposal.id,
     )
 
 

@@ -4,6 +4,8 @@ from support.mutants.mutant import NONE, Mutant, Rule
 
 _MEMORY = "table/headgate_table/indextables/memory.py"
 _GROUP = "committer/headgate_committer/group_so_far.py"
+_IDS = "table/headgate_table/indextables/remembered_ids.py"
+_NOISE_TESTS = "tests/committer/test_noisy_refusals.py"
 _SEQ_TESTS = "tests/committer/test_passed_over_seqs.py"
 _MEMORY_TESTS = "tests/table/coordination/test_table_memory.py"
 
@@ -35,6 +37,34 @@ MUTANTS = (
         "        return bool(below) and below[-1] + 1 >= self.decisions_from\n",
         "        return bool(below)\n",
         (_MEMORY_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "refusals-move-the-horizon",
+        Rule.HORIZON,
+        "Refusals that are forgotten make the fresh proposals of everybody expire.",
+        _IDS,
+        "            self.refused_horizon_ms = max(self.refused_horizon_ms, known.appended_ms)\n",
+        "            self.lose(known.appended_ms)\n",
+        (_NOISE_TESTS, _MEMORY_TESTS),
+    ),
+    Mutant(
+        "refusals-share-the-bound",
+        Rule.HORIZON,
+        "Refusals take the room of accepted ids.",
+        _IDS,
+        "            if self._count <= clocks.max_ids and",
+        "            if self._count + len(self.refused) <= clocks.max_ids and",
+        (_NOISE_TESTS, _MEMORY_TESTS),
+    ),
+    Mutant(
+        "forgotten-refusal-decided-again",
+        Rule.HORIZON,
+        "An id that was refused and forgotten is committed when it comes again an hour later.",
+        _MEMORY,
+        "        if appended_ms - created_ms >= LATE_MS:\n",
+        "        if appended_ms - created_ms >= LATE_MS * 1_000_000:\n",
+        (_NOISE_TESTS,),
         NONE,
     ),
 )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from headgate_schemas.actions import Action, AddFile, Metadata, RemoveFile
 from headgate_schemas.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
 from headgate_schemas.sources import Source
-from headgate_table.indextables.commit_info import CommitRecord, Decision, Settled, Term, commit_record
+from headgate_table.indextables.commit_info import MAX_AHEAD_MS, CommitRecord, Settled, Term, commit_record
 from headgate_table.indextables.remembered_ids import NO_REASON, Clocks, IdsOfVersion, Refused, RememberedIds
 
 HASH_BYTES = 12
@@ -92,7 +92,7 @@ class TableMemory:
     newest_ms: int = 0
     """The newest time that any version of ours told."""
     newest_appended_ms: int = 0
-    """When the bus took the newest proposal that was decided."""
+    """When the bus took the newest proposal that was decided, but never later than the version that decided it tells its own time."""
     _purged: dict[bytes, int] = field(default_factory=dict)
 
     def apply(self, version: int, actions: Sequence[Action], record: CommitRecord | None = None) -> None:
@@ -180,6 +180,10 @@ class TableMemory:
             return None
         return recent[-1][0]
 
+    def is_too_far_ahead(self, created_ms: int, now_ms: int) -> bool:
+        """Whether a proposal was made by a clock that can't be believed, so that its time doesn't tell that it is new."""
+        return created_ms > max(now_ms, self.newest_ms) + MAX_AHEAD_MS
+
     def may_have_decided(self, created_ms: int, appended_ms: int, writer: Writer | None, skew_ms: int) -> int | None:
         """Whether a proposal that isn't remembered may be one of those that were forgotten: the horizon that it was made before.
 
@@ -250,26 +254,35 @@ class TableMemory:
         if record.settled is not None:
             self._settle(record.settled, record)
         if record.decisions:
-            settled = record.settled
-            appended_ms = record.time_ms if settled is None else settled.appended_ms
-            self._remember_ids(version, appended_ms, record.decisions, is_direct=settled is None)
+            self._remember_ids(version, record)
             for decision in record.decisions:
                 if decision.accepted and decision.writer is not None:
                     self._remember_seq(decision.writer.app, decision.writer.seq, version)
         if record.purged:
             self.remember_purge(PurgedPaths(version, record.time_ms, tuple(map(hashed, record.purged))))
 
-    def _remember_ids(self, version: int, appended_ms: int, decisions: Sequence[Decision], *, is_direct: bool) -> None:
+    def _remember_ids(self, version: int, record: CommitRecord) -> None:
         """Accepted proposals with a writer are known by their seq, all others by their id."""
-        for decision in decisions:
+        settled = record.settled
+        # They are kept for the window from their decision on, whatever times the bus tells, and however long they waited there.
+        decided_ms = record.time_ms if settled is None else max(record.time_ms, self.newest_appended_ms)
+        for decision in record.decisions:
             if not decision.accepted:
                 code, reason = decision.code or RejectCode.INVALID, decision.reason or NO_REASON
-                self.ids.refuse(hashed(decision.id), Refused(version, appended_ms, code, reason))
-        accepted = tuple(hashed(each.id) for each in decisions if each.accepted and each.writer is None)
-        self.ids.accept(IdsOfVersion(version, appended_ms, accepted, is_direct))
+                self.ids.refuse(hashed(decision.id), Refused(version, decided_ms, code, reason))
+        accepted = tuple(hashed(each.id) for each in record.decisions if each.accepted and each.writer is None)
+        if settled is None:
+            made_ms = None
+        elif settled.made_ms is None:  # of an earlier release: a proposal is made before the bus takes it
+            made_ms = record.appended_ms
+        else:
+            made_ms = settled.made_ms
+        self.ids.accept(IdsOfVersion(version, decided_ms, accepted, settled is None, made_ms))
 
     def _settle(self, settled: Settled, record: CommitRecord) -> None:
-        self.newest_appended_ms = max(self.newest_appended_ms, settled.appended_ms)
+        # Ids age by it: no faster than by the version's own time, whatever times a bus tells.
+        told_ms = min(settled.appended_ms, record.time_ms) if record.time_ms else settled.appended_ms
+        self.newest_appended_ms = max(self.newest_appended_ms, told_ms)
         if record.rebound:
             self.rebound_epoch = max(self.rebound_epoch, 0 if record.term is None else record.term.epoch)
             self.source, self.positions = settled.source, {settled.source: settled.next_offset}

@@ -142,19 +142,19 @@ def _source_body(source: Source) -> list[str | int]:
 def _ids_bodies(ids: RememberedIds) -> dict[str, Any]:
     """Refusals stand beside the accepted ids, as earlier releases read them; without their reason they have a list of their own."""
     entries = [
-        [each.version, each.appended_ms, int(each.is_direct), _blob(each.accepted), []]
-        for each in ids.accepted.values()
+        [each.version, each.decided_ms, int(each.is_direct), _blob(each.accepted), []] for each in ids.accepted.values()
     ]
     bare: list[list[Any]] = []
-    for (version, appended_ms), run in ids.runs_of_refused():
+    for (version, decided_ms), run in ids.runs_of_refused():
         told = [[_blob([identity]), item.code.value, item.reason] for identity, item in run if item.reason]
         if told:
-            entries.append([version, appended_ms, 0, "", told])
+            entries.append([version, decided_ms, 0, "", told])
         for code, same in groupby((each for each in run if not each[1].reason), key=lambda each: each[1].code):
-            bare.append([version, appended_ms, code.value, _blob(identity for identity, _ in same)])
+            bare.append([version, decided_ms, code.value, _blob(identity for identity, _ in same)])
     entries.sort(key=itemgetter(0))
     return {
         "ids": entries,
+        "made": [[each.version, each.made_ms] for each in ids.accepted.values() if each.made_ms is not None],
         "refused": bare,
         "directHorizon": ids.direct_horizon_ms,
         "refusedHorizon": ids.refused_horizon_ms,
@@ -204,14 +204,16 @@ def _ids(body: dict[str, Any]) -> RememberedIds:
         refused_horizon_ms=_int(body.get("refusedHorizon", horizon)),
         forgotten_through=_int(body.get("forgottenThrough", oldest - 1), least=-1),
     )
-    for version, appended_ms, code, blob in body.get("refused", ()):
+    made = {_int(version): _int(made_ms) for version, made_ms in body.get("made", ())}
+    for version, decided_ms, code, blob in body.get("refused", ()):
         for identity in _hashes(blob):
-            ids.refuse(identity, Refused(_int(version), _int(appended_ms), _code(code), ""))
-    for version, appended_ms, is_direct, accepted, rejected in body["ids"]:
+            ids.refuse(identity, Refused(_int(version), _int(decided_ms), _code(code), ""))
+    for version, decided_ms, is_direct, accepted, rejected in body["ids"]:
         for identity, code, reason in rejected:
-            refused = Refused(_int(version), _int(appended_ms), _code(code), _str(reason) or NO_REASON)
+            refused = Refused(_int(version), _int(decided_ms), _code(code), _str(reason) or NO_REASON)
             ids.refuse(_one(identity), refused)
-        ids.accept(IdsOfVersion(_int(version), _int(appended_ms), _hashes(accepted), bool(_int(is_direct))))
+        made_ms = made.get(version)
+        ids.accept(IdsOfVersion(_int(version), _int(decided_ms), _hashes(accepted), bool(_int(is_direct)), made_ms))
     return ids
 
 

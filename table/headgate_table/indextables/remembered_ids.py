@@ -20,13 +20,20 @@ FORGOTTEN_REASON = "it was refused before; the table remembers the code, but not
 
 @dataclass(frozen=True, slots=True)
 class IdsOfVersion:
-    """Ids that one version accepted, as hashes, and when the bus took the newest of them."""
+    """Ids that one version accepted, as hashes."""
 
     version: int
-    appended_ms: int
-    """Of a direct commit its own time."""
+    decided_ms: int
+    """By it they age."""
     accepted: tuple[bytes, ...] = ()
     is_direct: bool = False
+    made_ms: int | None = None
+    """When the newest of them was made, by its author's clock. None where that isn't known."""
+
+    @property
+    def horizon_ms(self) -> int:
+        """Any of them that comes again was made at this time or before. Never 0, which is the time of what has none."""
+        return max(1, self.decided_ms if self.made_ms is None else self.made_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +41,7 @@ class Refused:
     """The refusal of one id."""
 
     version: int
-    appended_ms: int
+    decided_ms: int
     code: RejectCode
     reason: str
     """Empty once it is forgotten."""
@@ -49,9 +56,9 @@ class Clocks:
     window_ms: int
     max_ids: int
 
-    def is_old(self, appended_ms: int, *, is_direct: bool) -> bool:
+    def is_old(self, decided_ms: int, *, is_direct: bool) -> bool:
         """By the clock that dated it: the bus's, or those of direct commits."""
-        return appended_ms < (self.direct_ms if is_direct else self.bus_ms) - self.window_ms
+        return decided_ms < (self.direct_ms if is_direct else self.bus_ms) - self.window_ms
 
 
 @dataclass(slots=True)
@@ -59,21 +66,22 @@ class RememberedIds:
     """Grows with `accept` and `refuse`; `forget` holds it to its bounds. First decisions stand."""
 
     horizon_ms: int = 0
-    """Accepted ids that the bus took up to here may have been forgotten."""
+    """Accepted ids of proposals that were made up to here may have been forgotten."""
     direct_horizon_ms: int = 0
     """The same for ids of direct commits."""
     refused_horizon_ms: int = 0
     """The same for refused ids."""
     forgotten_through: int = -1
     """The newest version of which an id was forgotten."""
-    accepted: dict[int, IdsOfVersion] = field(default_factory=dict)
+    accepted: OrderedDict[int, IdsOfVersion] = field(default_factory=OrderedDict)
     """By version, in their order."""
     refused: OrderedDict[bytes, Refused] = field(default_factory=OrderedDict)
     """Oldest first."""
     _count: int = 0
     _version_of: dict[bytes, int] = field(default_factory=dict)
     _by_time: list[tuple[int, int]] = field(default_factory=list, compare=False)
-    """A heap of (time, version): what is oldest by its time is forgotten first, so that the horizon stays as low as it can."""
+    """A heap of (horizon, version), some of which are forgotten: what was made first goes first where there are too many, so that
+    the horizon stays as low as it can."""
     _with_reason: deque[bytes] = field(default_factory=deque)
     _reason_chars: int = 0
 
@@ -96,7 +104,7 @@ class RememberedIds:
         known = self.accepted.get(ids.version)
         if known is None:
             self.accepted[ids.version] = replace(ids, accepted=new)
-            heapq.heappush(self._by_time, (ids.appended_ms, ids.version))
+            heapq.heappush(self._by_time, (ids.horizon_ms, ids.version))
         else:
             self.accepted[ids.version] = replace(known, accepted=known.accepted + new)
         self._count += len(new)
@@ -118,25 +126,33 @@ class RememberedIds:
     def forget(self, clocks: Clocks) -> None:
         """What one version decided is never forgotten at once, or the group would be decided twice after a crash."""
         newest = next(reversed(self.accepted), -1)
-        kept: tuple[int, int] | None = None
-        while self._by_time:
-            appended_ms, version = self._by_time[0]
-            ids = self.accepted[version]
-            if self._count <= clocks.max_ids and not clocks.is_old(appended_ms, is_direct=ids.is_direct):
-                break
+        for ids in self._due(clocks):
+            self._forget(ids)
+        kept: list[tuple[int, int]] = []
+        while self._by_time and (self._count > clocks.max_ids or self._by_time[0][1] not in self.accepted):
             entry = heapq.heappop(self._by_time)
-            if version == newest:
-                kept = entry
-            else:
-                self._forget(ids)
-        if kept is not None:
-            heapq.heappush(self._by_time, kept)
+            if entry[1] == newest:
+                kept.append(entry)
+            elif entry[1] in self.accepted:
+                self._forget(self.accepted[entry[1]])
+        for entry in kept:
+            heapq.heappush(self._by_time, entry)
         self._forget_refused(clocks)
 
     def runs_of_refused(self) -> Iterator[tuple[tuple[int, int], list[tuple[bytes, Refused]]]]:
         """Refusals by version and time, oldest first."""
-        items = groupby(self.refused.items(), key=lambda item: (item[1].version, item[1].appended_ms))
+        items = groupby(self.refused.items(), key=lambda item: (item[1].version, item[1].decided_ms))
         return ((key, list(run)) for key, run in items)
+
+    def _due(self, clocks: Clocks) -> list[IdsOfVersion]:
+        """Those whose time is over, but for what was made by a clock that is ahead: it would set the horizon into the future."""
+        due: list[IdsOfVersion] = []
+        for ids in self.accepted.values():
+            if not clocks.is_old(ids.decided_ms, is_direct=ids.is_direct) or len(due) + 1 >= len(self.accepted):
+                break
+            if ids.is_direct or ids.horizon_ms <= clocks.bus_ms:
+                due.append(ids)
+        return due
 
     def _forget(self, ids: IdsOfVersion) -> None:
         del self.accepted[ids.version]
@@ -145,9 +161,9 @@ class RememberedIds:
             del self._version_of[identity]
         self.forgotten_through = max(self.forgotten_through, ids.version)
         if ids.is_direct:  # whose clock may be anything, and whose ids nobody sends to the bus
-            self.direct_horizon_ms = max(self.direct_horizon_ms, ids.appended_ms)
+            self.direct_horizon_ms = max(self.direct_horizon_ms, ids.horizon_ms)
         else:
-            self.horizon_ms = max(self.horizon_ms, ids.appended_ms)
+            self.horizon_ms = max(self.horizon_ms, ids.horizon_ms)
 
     def _forget_refused(self, clocks: Clocks) -> None:
         while self._with_reason and self._reason_chars > clocks.max_ids * REASON_CHARS_PER_ID:
@@ -160,7 +176,7 @@ class RememberedIds:
         newest = self.refused[next(reversed(self.refused))].version
         while True:
             identity, known = next(iter(self.refused.items()))
-            is_due = len(self.refused) > clocks.max_ids or clocks.is_old(known.appended_ms, is_direct=False)
+            is_due = len(self.refused) > clocks.max_ids or clocks.is_old(known.decided_ms, is_direct=False)
             if not is_due or known.version == newest:
                 return
             del self.refused[identity]
@@ -168,7 +184,7 @@ class RememberedIds:
                 self._reason_chars -= len(known.reason)
                 self._with_reason.popleft()  # those with a reason are the newest, in the same order
             self.forgotten_through = max(self.forgotten_through, known.version)
-            self.refused_horizon_ms = max(self.refused_horizon_ms, known.appended_ms)
+            self.refused_horizon_ms = max(self.refused_horizon_ms, known.decided_ms)
 
     def _is_decided(self, identity: bytes) -> bool:
         return identity in self._version_of or identity in self.refused

@@ -70,7 +70,7 @@ MUTANTS = (
         Rule.HORIZON,
         "Ids are forgotten, and nothing says that they were.",
         _IDS,
-        "        else:\n            self.horizon_ms = max(self.horizon_ms, ids.appended_ms)\n",
+        "        else:\n            self.horizon_ms = max(self.horizon_ms, ids.horizon_ms)\n",
         "",
         (f"{_RULES}05_horizon.py",),
     ),

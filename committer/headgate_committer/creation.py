@@ -87,7 +87,7 @@ def _first_version(
         options,
         nonce=ambient.new_id(),
         time_ms=now_ms,
-        author=Author(term, Settled(source, item.offset, item.offset + 1, item.record.time_ms)),
+        author=Author(term, Settled(source, item.offset, item.offset + 1, item.record.time_ms, item.proposal.created)),
         protocol=Protocol(),
     )
     answer = Answer(item.offset, Committed(0, item.proposal.id))

@@ -37,10 +37,12 @@ def sort_out(
     position: int,
     told: Mapping[int, Receipt],
     limits: CommitterLimits,
+    now_ms: int,
 ) -> list[Known | Forgotten | New]:
     """What is left to decide of the first proposals of a table, as many as fit into one version.
 
-    `position` is the offset up to which the table is decided, `told` what its versions say about offsets below it.
+    `position` is the offset up to which the table is decided, `told` what its versions say about offsets below it, `now_ms` the
+    time by which it is told whether the clock of an author can be believed.
     """
     sorted_out: list[Known | Forgotten | New] = []
     weight = 0
@@ -52,8 +54,8 @@ def sort_out(
         if receipt is None and item.offset < position:
             sorted_out.append(Forgotten(_forgotten(item)))
             continue
-        if receipt is None and memory.horizon_ms and proposal.created < memory.horizon_ms + limits.clock_skew_ms:
-            receipt = _expired(item, memory)
+        if receipt is None:
+            receipt = _expired(item, memory, limits, now_ms)
         if receipt is not None:
             sorted_out.append(Known(Answer(item.offset, receipt)))
             continue
@@ -91,13 +93,28 @@ def _misplaced(item: Undecided, partition: int, home: int) -> Undecidable:
     return Undecidable(item.record, RejectCode.MISPLACED, reason, item.proposal.id, table, is_told=False)
 
 
-def _expired(item: Undecided, memory: TableMemory) -> Receipt:
+def _expired(item: Undecided, memory: TableMemory, limits: CommitterLimits, now_ms: int) -> Receipt | None:
+    """None where it surely was never decided."""
+    proposal = item.proposal
+    is_ahead = memory.is_too_far_ahead(proposal.created, now_ms)
+    horizon_ms = memory.may_have_decided(
+        0 if is_ahead else proposal.created, item.record.time_ms, proposal.written_by, limits.clock_skew_ms
+    )
+    if horizon_ms is None:
+        return None
+    if is_ahead:
+        return Rejected(
+            RejectCode.EXPIRED,
+            f"it was made at {proposal.created}, which lies in the future: so nobody can tell whether it is one of those made up to "
+            f"{horizon_ms}, decisions about which may be forgotten. Set its author's clock; look for its files in the table; if "
+            f"they aren't there, propose them anew with a new id",
+            proposal.id,
+        )
     return Rejected(
         RejectCode.EXPIRED,
-        f"it was made at {item.proposal.created}, and decisions about proposals made up to {memory.horizon_ms} may be "
-        f"forgotten, so it could be a repetition. Look for its files in the table; if they aren't there, propose them "
-        f"anew with a new id",
-        item.proposal.id,
+        f"it was made at {proposal.created}, and decisions about proposals made up to {horizon_ms} may be forgotten, so it "
+        f"could be a repetition. Look for its files in the table; if they aren't there, propose them anew with a new id",
+        proposal.id,
     )
 
 

@@ -37,7 +37,7 @@ from headgate_schemas.metrics import (
     VERSIONS_WRITTEN,
 )
 from headgate_schemas.operation_bodies import operation_of
-from headgate_schemas.operations import Operation, Receipt, RejectCode
+from headgate_schemas.operations import Committed, Operation, Receipt, RejectCode
 from headgate_schemas.proposals import decode_claimed
 from headgate_table.errors import CommitConflict, ManifestMissing, OutcomeUnknown, TableNotFound
 from headgate_table.indextables.commit_info import Settled
@@ -272,7 +272,8 @@ class TableCommitter:
     def _sorted(self, batch: Sequence[Undecided]) -> tuple[list[Item], int]:
         """What is known of each by now, and the offset up to which the table is decided."""
         position = self._log.memory.position(self._feed.source) or 0
-        sorted_out = sort_out(batch, self._log.memory, position, self._told, self._limits)
+        now_ms = self._ambient.now_ms()
+        sorted_out = sort_out(batch, self._log.memory, position, self._told, self._limits, now_ms)
         return self._log.opened(sorted_out, self._open), position
 
     def _open(self, undecided: Undecided) -> Operation | Undecidable:
@@ -293,11 +294,14 @@ class TableCommitter:
         """The offsets that the version settles: a table's proposals are decided in the order of the bus."""
         taken = batch[: len(answers)]
         first = min((item.offset for item in taken if item.offset >= position), default=position)
+        accepted = [isinstance(answer.receipt, Committed) for answer in answers]
+        made_ms = (item.proposal.created for item, is_in in zip(taken, accepted, strict=True) if is_in)
         return Settled(
             self._feed.source,
             first,
             max(position, taken[-1].offset + 1),
             max(item.record.time_ms for item in taken),
+            max(made_ms, default=None),
         )
 
     def _without_table(self, batch: Sequence[Undecided]) -> Settlement | Draft | tuple[Answer, ...] | None:

@@ -47,6 +47,7 @@ def by_committer(
     rebound: bool = False,
     actions: Sequence[Action] = (),
     purged: Sequence[str] = (),
+    made_ms: int | None = None,
 ) -> list[Action]:
     """A version as a committer writes it."""
     body: dict[str, object] = {
@@ -55,7 +56,7 @@ def by_committer(
         "nonce": f"{term.committer}-{next_offset}",
         "decisions": [decision.to_json() for decision in decisions],
         "committer": {"id": term.committer, "epoch": term.epoch},
-        "source": Settled(source, first, next_offset, appended_ms).to_json(),
+        "source": Settled(source, first, next_offset, appended_ms, made_ms).to_json(),
     }
     body |= {"rebound": True} if rebound else {}
     body |= {"purged": list(purged)} if purged else {}

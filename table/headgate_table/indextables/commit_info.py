@@ -11,6 +11,8 @@ from headgate_schemas.actions import Action, CommitInfo
 from headgate_schemas.operations import RejectCode, Writer
 from headgate_schemas.sources import Source
 
+MAX_AHEAD_MS = 3_600_000
+"""By how much the time of a bus or an author may lie ahead of a version's own and be believed: clocks of machines differ."""
 MAX_REASON = 500
 """Characters of a reason that a version keeps."""
 
@@ -55,9 +57,13 @@ class Settled:
     next_offset: int
     appended_ms: int
     """When the bus took the newest of them."""
+    made_ms: int | None = None
+    """When the newest of the accepted ones was made, by its author's clock. None where nothing was accepted, and in versions of
+    earlier releases."""
 
     def to_json(self) -> dict[str, Any]:
-        return {
+        made = {} if self.made_ms is None else {"made": self.made_ms}
+        return made | {
             "cluster": self.source.cluster,
             "topic": self.source.topic,
             "partition": self.source.partition,
@@ -80,6 +86,18 @@ class CommitRecord:
     """The table was bound to the source by an operator: its positions in other sources count no more."""
     decisions: tuple[Decision, ...] = ()
     purged: tuple[str, ...] = ()
+
+    @property
+    def appended_ms(self) -> int:
+        """When the bus took the newest proposal that this version settles, as far as it can be believed; else its own time.
+
+        A client or a broker may date a batch a month ahead. What lies too far ahead of the version's own time is clipped.
+        """
+        if self.settled is None:
+            return self.time_ms
+        if not self.time_ms:
+            return self.settled.appended_ms
+        return min(self.settled.appended_ms, self.time_ms + MAX_AHEAD_MS)
 
 
 def commit_record(actions: Iterable[Action]) -> CommitRecord | None:
@@ -124,7 +142,9 @@ def _settled(body: Any) -> Settled | None:
     cluster, topic = _text(body, "cluster"), _text(body, "topic")
     if partition is None or first is None or next_offset is None or not cluster or not topic:
         return None
-    return Settled(Source(cluster, topic, partition), first, next_offset, _whole(body, "appended") or 0)
+    return Settled(
+        Source(cluster, topic, partition), first, next_offset, _whole(body, "appended") or 0, _whole(body, "made")
+    )
 
 
 def _decision(body: Mapping[str, Any]) -> Decision | None:

@@ -33,8 +33,8 @@ def find_decision(
     remembered = memory.receipt_of(proposal_id)
     if remembered is not None:
         return remembered
-    # Ids of proposals with a writer are not remembered; all others are, from the first version that the window covers.
-    covered_from = memory.window[0].version if memory.window and writer is None else log.version + 1
+    # Ids of proposals with a writer are not remembered; all others are, but for those that were forgotten.
+    covered_from = memory.ids.forgotten_through + 1 if writer is None else log.version + 1
     listing = reader.full_listing()
     late = late_up_to(reader, listing, log)
     versions = [number for number in listing.versions if late < number < covered_from]

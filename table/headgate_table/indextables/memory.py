@@ -6,15 +6,18 @@ states is `memory_text`'s, how it is recovered from a log `memory_reader`'s.
 
 import hashlib
 from collections import deque
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
 
 from headgate_schemas.actions import Action, AddFile, Metadata, RemoveFile
 from headgate_schemas.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
 from headgate_schemas.sources import Source
-from headgate_table.indextables.commit_info import CommitRecord, Decision, Settled, Term, commit_record
+from headgate_table.indextables.commit_info import MAX_AHEAD_MS, CommitRecord, Settled, Term, commit_record
+from headgate_table.indextables.remembered_ids import NO_REASON, Clocks, IdsOfVersion, Refused, RememberedIds
 
 HASH_BYTES = 12
+LATE_MS = 600_000
+"""A proposal that reaches the bus so long after it was made is most likely a repetition: producers send no longer than that."""
 RECENT_SEQS = 8
 """Of each app, so many of its last commits are known by their version."""
 MAX_REMOVED = 200_000
@@ -32,25 +35,8 @@ class MemoryLimits:
     window_ms: int = 7 * 24 * 3_600_000
     """How long a decision is known by its id."""
     max_ids: int = 200_000
-    """Decisions known by their id. A rejection counts for more, by the length of its reason."""
+    """Accepted proposals known by their id; as many refused ones are known beside them."""
     max_apps: int = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class IdsOfVersion:
-    """Ids that one version settled, as hashes, and when the bus took the newest of them."""
-
-    version: int
-    appended_ms: int
-    """Of a direct commit its own time."""
-    accepted: tuple[bytes, ...] = ()
-    rejected: tuple[tuple[bytes, RejectCode, str], ...] = ()
-    is_direct: bool = False
-
-    @property
-    def weight(self) -> int:
-        """What it takes, in accepted ids."""
-        return len(self.accepted) + sum(1 + len(reason) // HASH_BYTES for _, _, reason in self.rejected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +77,10 @@ class TableMemory:
     """By source, the offset up to which its proposals for this table are decided."""
     writers: dict[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     """By app, its last commits as (seq, version), oldest first."""
-    horizon_ms: int = 0
-    """Ids that the bus took up to here may have been forgotten."""
-    window: deque[IdsOfVersion] = field(default_factory=deque)
+    ids: RememberedIds = field(default_factory=RememberedIds)
+    """Of proposals without a writer, and of all that were refused."""
+    lost_ms: int = 0
+    """Decisions about proposals that the bus took up to here may be in versions that can't be read, those of writers too."""
     metadata_version: int = 0
     complete_from: int = 0
     """From here on every version was read; what earlier ones changed isn't known for sure."""
@@ -105,10 +92,7 @@ class TableMemory:
     newest_ms: int = 0
     """The newest time that any version of ours told."""
     newest_appended_ms: int = 0
-    """When the bus took the newest proposal that was decided."""
-    _weight: int = 0
-    _accepted: dict[bytes, int] = field(default_factory=dict)
-    _rejected: dict[bytes, tuple[RejectCode, str]] = field(default_factory=dict)
+    """When the bus took the newest proposal that was decided, but never later than the version that decided it tells its own time."""
     _purged: dict[bytes, int] = field(default_factory=dict)
 
     def apply(self, version: int, actions: Sequence[Action], record: CommitRecord | None = None) -> None:
@@ -153,7 +137,13 @@ class TableMemory:
 
     def lose_window(self, time_ms: int) -> None:
         """Ids that the bus took up to this time may have been decided by versions that can't be read any more."""
-        self.horizon_ms = max(self.horizon_ms, time_ms)
+        self.ids.lose(time_ms)
+        self.lost_ms = max(self.lost_ms, time_ms)
+
+    @property
+    def horizon_ms(self) -> int:
+        """Accepted ids that the bus took up to here may have been forgotten."""
+        return self.ids.horizon_ms
 
     def become(self, other: "TableMemory") -> None:
         """Remember what `other` does, and nothing else. `other` is used up."""
@@ -166,21 +156,21 @@ class TableMemory:
         A seq below the remembered ones of its app is `superseded`: nothing tells whether it was committed.
         """
         identity = hashed(proposal_id)
-        rejected = self._rejected.get(identity)
+        rejected = self.ids.refusal_of(identity)
         if rejected is not None:
             return Rejected(*rejected, proposal_id)
         if writer is not None:
             return self._earlier_of(writer, proposal_id)
-        version = self._accepted.get(identity)
+        version = self.ids.version_of(identity)
         return None if version is None else Duplicate(version, proposal_id)
 
     def receipt_of(self, proposal_id: str) -> Receipt | None:
         """The first decision about an id, where the window still has it."""
         identity = hashed(proposal_id)
-        version = self._accepted.get(identity)
+        version = self.ids.version_of(identity)
         if version is not None:
             return Committed(version, proposal_id)
-        rejected = self._rejected.get(identity)
+        rejected = self.ids.refusal_of(identity)
         return None if rejected is None else Rejected(*rejected, proposal_id)
 
     def newer_seq(self, writer: Writer) -> int | None:
@@ -189,6 +179,21 @@ class TableMemory:
         if not recent or writer.seq >= recent[-1][0] or not self._is_gap_known(writer):
             return None
         return recent[-1][0]
+
+    def is_too_far_ahead(self, created_ms: int, now_ms: int) -> bool:
+        """Whether a proposal was made by a clock that can't be believed, so that its time doesn't tell that it is new."""
+        return created_ms > max(now_ms, self.newest_ms) + MAX_AHEAD_MS
+
+    def may_have_decided(self, created_ms: int, appended_ms: int, writer: Writer | None, skew_ms: int) -> int | None:
+        """Whether a proposal that isn't remembered may be one of those that were forgotten: the horizon that it was made before.
+
+        A proposal with a writer is known by its seq, so only decisions that were lost count. Forgotten refusals count only for
+        one that came late: a first delivery comes soon after the proposal is made.
+        """
+        horizon_ms = self.lost_ms if writer is not None else max(self.horizon_ms, self.lost_ms)
+        if appended_ms - created_ms >= LATE_MS:
+            horizon_ms = max(horizon_ms, self.ids.refused_horizon_ms)
+        return horizon_ms if horizon_ms and created_ms < horizon_ms + skew_ms else None
 
     def is_purged(self, path: str) -> bool:
         return bool(self._purged) and hashed(path) in self._purged
@@ -237,29 +242,9 @@ class TableMemory:
             if self._remember_seq(app, seq, version):  # seqs between it and those known before may be committed, too
                 self.decisions_from = max(self.decisions_from, min(version, self.through) + 2)
 
-    def remember_ids(self, ids: IdsOfVersion) -> None:
-        """Take over what another copy of this memory says about one version's ids; oldest first. First decisions stand."""
-        rejected = {item[0]: item for item in reversed(ids.rejected) if not self._is_decided(item[0])}
-        new = replace(
-            ids,
-            accepted=tuple(
-                item for item in dict.fromkeys(ids.accepted) if not self._is_decided(item) and item not in rejected
-            ),
-            rejected=tuple(reversed(rejected.values())),
-        )
-        if not new.weight:
-            return
-        self.window.append(new)
-        self._weight += new.weight
-        self._accepted.update(dict.fromkeys(new.accepted, new.version))
-        self._rejected.update({identity: (code, reason) for identity, code, reason in new.rejected})
-
     def remember_purge(self, purged: PurgedPaths) -> None:
         self.purges.append(purged)
         self._purged.update(dict.fromkeys(purged.paths, purged.version))
-
-    def _is_decided(self, identity: bytes) -> bool:
-        return identity in self._accepted or identity in self._rejected
 
     def _apply_record(self, version: int, record: CommitRecord) -> None:
         if record.nonce:  # who writes none is a stranger, whose clock and whose units nobody knows
@@ -269,17 +254,35 @@ class TableMemory:
         if record.settled is not None:
             self._settle(record.settled, record)
         if record.decisions:
-            settled = record.settled
-            appended_ms = record.time_ms if settled is None else settled.appended_ms
-            self.remember_ids(_ids(version, appended_ms, record.decisions, is_direct=settled is None))
+            self._remember_ids(version, record)
             for decision in record.decisions:
                 if decision.accepted and decision.writer is not None:
                     self._remember_seq(decision.writer.app, decision.writer.seq, version)
         if record.purged:
             self.remember_purge(PurgedPaths(version, record.time_ms, tuple(map(hashed, record.purged))))
 
+    def _remember_ids(self, version: int, record: CommitRecord) -> None:
+        """Accepted proposals with a writer are known by their seq, all others by their id."""
+        settled = record.settled
+        # They are kept for the window from their decision on, whatever times the bus tells, and however long they waited there.
+        decided_ms = record.time_ms if settled is None else max(record.time_ms, self.newest_appended_ms)
+        for decision in record.decisions:
+            if not decision.accepted:
+                code, reason = decision.code or RejectCode.INVALID, decision.reason or NO_REASON
+                self.ids.refuse(hashed(decision.id), Refused(version, decided_ms, code, reason))
+        accepted = tuple(hashed(each.id) for each in record.decisions if each.accepted and each.writer is None)
+        if settled is None:
+            made_ms = None
+        elif settled.made_ms is None:  # of an earlier release: a proposal is made before the bus takes it
+            made_ms = record.appended_ms
+        else:
+            made_ms = settled.made_ms
+        self.ids.accept(IdsOfVersion(version, decided_ms, accepted, settled is None, made_ms))
+
     def _settle(self, settled: Settled, record: CommitRecord) -> None:
-        self.newest_appended_ms = max(self.newest_appended_ms, settled.appended_ms)
+        # Ids age by it: no faster than by the version's own time, whatever times a bus tells.
+        told_ms = min(settled.appended_ms, record.time_ms) if record.time_ms else settled.appended_ms
+        self.newest_appended_ms = max(self.newest_appended_ms, told_ms)
         if record.rebound:
             self.rebound_epoch = max(self.rebound_epoch, 0 if record.term is None else record.term.epoch)
             self.source, self.positions = settled.source, {settled.source: settled.next_offset}
@@ -328,8 +331,8 @@ class TableMemory:
         return bool(below) and below[-1] + 1 >= self.decisions_from
 
     def _forget(self) -> None:
-        while len(self.window) > 1 and (self._weight > self.limits.max_ids or self._is_old(self.window[0])):
-            self._forget_ids(self.window.popleft())
+        clocks = Clocks(self.newest_appended_ms, self.newest_ms, self.limits.window_ms, self.limits.max_ids)
+        self.ids.forget(clocks)
         while self.purges and self.purges[0].time_ms < self.newest_ms - self.limits.window_ms:
             gone = self.purges.popleft()
             for path in gone.paths:
@@ -339,33 +342,7 @@ class TableMemory:
             by_age = sorted((version, path) for path, version in self.removed.items())
             self.removed = {path: version for version, path in by_age[-_REMOVED_KEPT:]}
 
-    def _is_old(self, ids: IdsOfVersion) -> bool:
-        """By the clock that dated it: the bus's, or those of direct commits."""
-        newest_ms = self.newest_ms if ids.is_direct else self.newest_appended_ms
-        return ids.appended_ms < newest_ms - self.limits.window_ms
-
-    def _forget_ids(self, ids: IdsOfVersion) -> None:
-        self._weight -= ids.weight
-        if not ids.is_direct:  # nobody sends the id of a direct commit to the bus
-            self.horizon_ms = max(self.horizon_ms, ids.appended_ms)
-        for item in ids.accepted:
-            del self._accepted[item]
-        for identity, _, _ in ids.rejected:
-            del self._rejected[identity]
-
 
 def hashed(text: str) -> bytes:
     """By what ids and paths are remembered: 96 bits, so that two never meet in practice."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=HASH_BYTES).digest()
-
-
-def _ids(version: int, appended_ms: int, decisions: Iterable[Decision], *, is_direct: bool) -> IdsOfVersion:
-    """Accepted proposals with a writer are known by their seq, all others by their id."""
-    accepted: list[bytes] = []
-    rejected: list[tuple[bytes, RejectCode, str]] = []
-    for decision in decisions:
-        if not decision.accepted:
-            rejected.append((hashed(decision.id), decision.code or RejectCode.INVALID, decision.reason or ""))
-        elif decision.writer is None:
-            accepted.append(hashed(decision.id))
-    return IdsOfVersion(version, appended_ms, tuple(accepted), tuple(rejected), is_direct)

@@ -147,7 +147,7 @@ def _apply_all(
             settled_ms = 0
         record = commit_record(actions)
         if not settled_ms and record is not None and record.settled is not None:
-            settled_ms = max(record.time_ms, record.settled.appended_ms)
+            settled_ms = max(record.time_ms, record.appended_ms)
         memory.apply(version, actions)
         for action in actions:
             if isinstance(action, Metadata):

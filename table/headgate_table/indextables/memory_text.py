@@ -7,6 +7,7 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
@@ -17,12 +18,12 @@ from headgate_table.indextables.memory import (
     HASH_BYTES,
     RECENT_SEQS,
     Floor,
-    IdsOfVersion,
     MemoryLimits,
     PurgedPaths,
     TableMemory,
 )
 from headgate_table.indextables.options import TableOptions
+from headgate_table.indextables.remembered_ids import NO_REASON, IdsOfVersion, Refused, RememberedIds
 
 FORMAT = 1
 _HOUR_MS = 3_600_000
@@ -67,7 +68,8 @@ def format_memory(memory: TableMemory) -> str:
             **_floor_body(floor),
             "writers": {app: [list(pair) for pair in recent] for app, recent in sorted(memory.writers.items())},
             "horizon": memory.horizon_ms,
-            "ids": [_ids_body(ids) for ids in memory.window],
+            **_ids_bodies(memory.ids),
+            "lost": memory.lost_ms,
             "metadataVersion": memory.metadata_version,
             "completeFrom": memory.complete_from,
             "decisionsFrom": memory.decisions_from,
@@ -137,9 +139,27 @@ def _source_body(source: Source) -> list[str | int]:
     return [source.cluster, source.topic, source.partition]
 
 
-def _ids_body(ids: IdsOfVersion) -> list[Any]:
-    rejected = [[_blob([identity]), code.value, reason] for identity, code, reason in ids.rejected]
-    return [ids.version, ids.appended_ms, int(ids.is_direct), _blob(ids.accepted), rejected]
+def _ids_bodies(ids: RememberedIds) -> dict[str, Any]:
+    """Refusals stand beside the accepted ids, as earlier releases read them; without their reason they have a list of their own."""
+    entries = [
+        [each.version, each.decided_ms, int(each.is_direct), _blob(each.accepted), []] for each in ids.accepted.values()
+    ]
+    bare: list[list[Any]] = []
+    for (version, decided_ms), run in ids.runs_of_refused():
+        told = [[_blob([identity]), item.code.value, item.reason] for identity, item in run if item.reason]
+        if told:
+            entries.append([version, decided_ms, 0, "", told])
+        for code, same in groupby((each for each in run if not each[1].reason), key=lambda each: each[1].code):
+            bare.append([version, decided_ms, code.value, _blob(identity for identity, _ in same)])
+    entries.sort(key=itemgetter(0))
+    return {
+        "ids": entries,
+        "made": [[each.version, each.made_ms] for each in ids.accepted.values() if each.made_ms is not None],
+        "refused": bare,
+        "directHorizon": ids.direct_horizon_ms,
+        "refusedHorizon": ids.refused_horizon_ms,
+        "forgottenThrough": ids.forgotten_through,
+    }
 
 
 def _removed_body(removed: dict[bytes, int]) -> list[list[Any]]:
@@ -159,22 +179,42 @@ def _memory(body: dict[str, Any], limits: MemoryLimits) -> TableMemory:
         source=floor.source,
         positions=dict(floor.positions),
         writers={app: _recent(recent) for app, recent in body["writers"].items()},
-        horizon_ms=_int(body["horizon"]),
+        ids=_ids(body),
+        lost_ms=_int(body.get("lost", body["horizon"])),
         metadata_version=_int(body["metadataVersion"]),
         complete_from=_int(body["completeFrom"]),
         decisions_from=_int(body.get("decisionsFrom", body["through"] + 1)),
         newest_ms=_int(body["newest"]),
         newest_appended_ms=_int(body["newestAppended"]),
     )
-    for version, appended_ms, is_direct, accepted, rejected in body["ids"]:
-        ids = tuple((_one(identity), _code(code), _str(reason)) for identity, code, reason in rejected)
-        known = IdsOfVersion(_int(version), _int(appended_ms), _hashes(accepted), ids, bool(_int(is_direct)))
-        memory.remember_ids(known)
     for version, blob in body["removed"]:
         memory.removed.update(dict.fromkeys(_hashes(blob), _int(version)))
     for version, time_ms, blob in body["purged"]:
         memory.remember_purge(PurgedPaths(_int(version), _int(time_ms), _hashes(blob)))
     return memory
+
+
+def _ids(body: dict[str, Any]) -> RememberedIds:
+    """An earlier release kept refusals and accepted ids together, so that one horizon tells of both."""
+    horizon = body["horizon"]
+    oldest = min((_int(entry[0]) for entry in body["ids"]), default=body["through"] + 1)
+    ids = RememberedIds(
+        horizon_ms=_int(horizon),
+        direct_horizon_ms=_int(body.get("directHorizon", horizon)),
+        refused_horizon_ms=_int(body.get("refusedHorizon", horizon)),
+        forgotten_through=_int(body.get("forgottenThrough", oldest - 1), least=-1),
+    )
+    made = {_int(version): _int(made_ms) for version, made_ms in body.get("made", ())}
+    for version, decided_ms, code, blob in body.get("refused", ()):
+        for identity in _hashes(blob):
+            ids.refuse(identity, Refused(_int(version), _int(decided_ms), _code(code), ""))
+    for version, decided_ms, is_direct, accepted, rejected in body["ids"]:
+        for identity, code, reason in rejected:
+            refused = Refused(_int(version), _int(decided_ms), _code(code), _str(reason) or NO_REASON)
+            ids.refuse(_one(identity), refused)
+        made_ms = made.get(version)
+        ids.accept(IdsOfVersion(_int(version), _int(decided_ms), _hashes(accepted), bool(_int(is_direct)), made_ms))
+    return ids
 
 
 def _floor(body: dict[str, Any], writers: tuple[tuple[str, int, int], ...]) -> Floor:

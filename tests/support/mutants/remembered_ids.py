@@ -4,6 +4,10 @@ from support.mutants.mutant import NONE, Mutant, Rule
 
 _MEMORY = "table/headgate_table/indextables/memory.py"
 _GROUP = "committer/headgate_committer/group_so_far.py"
+_IDS = "table/headgate_table/indextables/remembered_ids.py"
+_NOISE_TESTS = "tests/committer/test_noisy_refusals.py"
+_MODEL_TESTS = "tests/table/coordination/test_memory_model.py"
+_TIME_TESTS = "tests/committer/test_times_ahead.py"
 _SEQ_TESTS = "tests/committer/test_passed_over_seqs.py"
 _MEMORY_TESTS = "tests/table/coordination/test_table_memory.py"
 
@@ -35,6 +39,74 @@ MUTANTS = (
         "        return bool(below) and below[-1] + 1 >= self.decisions_from\n",
         "        return bool(below)\n",
         (_MEMORY_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "refusals-move-the-horizon",
+        Rule.HORIZON,
+        "Refusals that are forgotten make the fresh proposals of everybody expire.",
+        _IDS,
+        "            self.refused_horizon_ms = max(self.refused_horizon_ms, known.decided_ms)\n",
+        "            self.lose(known.decided_ms)\n",
+        (_NOISE_TESTS, _MEMORY_TESTS),
+    ),
+    Mutant(
+        "refusals-share-the-bound",
+        Rule.HORIZON,
+        "Refusals take the room of accepted ids.",
+        _IDS,
+        "(self._count > clocks.max_ids or",
+        "(self._count + len(self.refused) > clocks.max_ids or",
+        (_NOISE_TESTS, _MEMORY_TESTS),
+    ),
+    Mutant(
+        "forgotten-refusal-decided-again",
+        Rule.HORIZON,
+        "An id that was refused and forgotten is committed when it comes again an hour later.",
+        _MEMORY,
+        "        if appended_ms - created_ms >= LATE_MS:\n",
+        "        if appended_ms - created_ms >= LATE_MS * 1_000_000:\n",
+        (_NOISE_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "times-of-the-bus-age-ids",
+        Rule.HORIZON,
+        "One batch that the bus dates a month ahead has all ids forgotten.",
+        _MEMORY,
+        "        told_ms = min(settled.appended_ms, record.time_ms) if record.time_ms else settled.appended_ms\n",
+        "        told_ms = settled.appended_ms\n",
+        (_TIME_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "horizon-by-the-bus",
+        Rule.HORIZON,
+        "A bus whose clock is a month ahead makes everybody's proposals expire.",
+        _IDS,
+        "self.decided_ms if self.made_ms is None else self.made_ms)\n",
+        "self.decided_ms + 3_600_000)\n",
+        (_TIME_TESTS, _MODEL_TESTS),
+        NONE,
+    ),
+    Mutant(
+        "author-of-the-future-believed",
+        Rule.HORIZON,
+        "A proposal made by a clock that is a month ahead counts as new, whatever was forgotten.",
+        _MEMORY,
+        "        return created_ms > max(now_ms, self.newest_ms) + MAX_AHEAD_MS\n",
+        "        return False\n",
+        (_TIME_TESTS, _MODEL_TESTS),
+        NONE,
+    ),
+    Mutant(
+        "author-of-the-future-moves-the-horizon",
+        Rule.HORIZON,
+        "What an author a month ahead has committed makes everybody's proposals expire when its week is over.",
+        _IDS,
+        "            if ids.is_direct or ids.horizon_ms <= clocks.bus_ms:\n",
+        "            if ids.is_direct or ids.horizon_ms >= 0:\n",
+        (_MODEL_TESTS,),
         NONE,
     ),
 )

@@ -4,6 +4,7 @@ from support.mutants.mutant import NONE, Mutant, Rule
 
 _RULES = "tests/simulation/test_rule_"
 _MEMORY = "table/headgate_table/indextables/memory.py"
+_IDS = "table/headgate_table/indextables/remembered_ids.py"
 _READER = "table/headgate_table/indextables/memory_reader.py"
 _GUARDS = "committer/headgate_committer/guards.py"
 _TAIL = "committer/headgate_committer/tail.py"
@@ -68,9 +69,9 @@ MUTANTS = (
         "ids-forgotten-without-a-horizon",
         Rule.HORIZON,
         "Ids are forgotten, and nothing says that they were.",
-        _MEMORY,
-        "            self.horizon_ms = max(self.horizon_ms, ids.appended_ms)\n        for",
-        "            pass\n        for",
+        _IDS,
+        "        else:\n            self.horizon_ms = max(self.horizon_ms, ids.horizon_ms)\n",
+        "",
         (f"{_RULES}05_horizon.py",),
     ),
     Mutant(
@@ -95,9 +96,9 @@ MUTANTS = (
         "forgotten-ids-decided-again",
         Rule.HORIZON,
         "What was proposed before the horizon is decided like anything new.",
-        "committer/headgate_committer/sorting.py",
-        "        if receipt is None and memory.horizon_ms and",
-        "        if receipt is None and memory.horizon_ms < 0 and",
+        _MEMORY,
+        "        return horizon_ms if horizon_ms and created_ms < horizon_ms + skew_ms else None\n",
+        "        return None\n",
         (f"{_RULES}05_horizon.py",),
     ),
     Mutant(
@@ -105,8 +106,8 @@ MUTANTS = (
         Rule.HORIZON,
         "An id that was rejected is decided anew when it comes again.",
         _MEMORY,
-        "        rejected = self._rejected.get(identity)\n        if rejected is not None:\n",
-        "        rejected = self._rejected.get(identity)\n        if rejected is not None and writer is not None:\n",
+        "        rejected = self.ids.refusal_of(identity)\n        if rejected is not None:\n",
+        "        rejected = self.ids.refusal_of(identity)\n        if rejected is not None and writer is not None:\n",
         (f"{_RULES}10_receipts.py", f"{_RULES}05_horizon.py"),
     ),
     Mutant(

@@ -16,6 +16,7 @@ _REGIONS = re.compile(r"\s*region\s*(?:=\s*'(\w+)'|IN\s*\(([^)]*)\))\s*", re.IGN
 
 _ANYBODY = frozenset({RejectCode.INVALID, RejectCode.READ_CONFLICT, RejectCode.EXPIRED, RejectCode.OVER_BOUND})
 _ADDING = frozenset({RejectCode.PATH_IN_USE, RejectCode.PARTITION_MISMATCH})
+_COUNTING = frozenset({RejectCode.SEQ_SKIPPED})
 CODES: Mapping[str, frozenset[RejectCode]] = {
     "Append": _ADDING,
     "Overwrite": _ADDING | {RejectCode.OUTSIDE_WHERE, RejectCode.NOT_A_PARTITION},
@@ -70,10 +71,17 @@ def _after(model: TableModel, where: str, ask: Ask, live: set[str]) -> set[str]:
 def _judge_refusal(model: TableModel, where: str, ask: Ask, code: RejectCode, live: set[str] | None) -> None:
     """That there was a reason for it, as far as paths tell."""
     must(
-        code in _ANYBODY | CODES[ask.kind],
+        code in _ANYBODY | CODES[ask.kind] | (_COUNTING if ask.writer is not None else frozenset()),
         f"{where} refuses {ask.id} by {code.value}, which no {ask.kind} can be refused for (rule 12)",
     )
     match code:
+        case RejectCode.SEQ_SKIPPED:
+            assert ask.writer is not None
+            committed = [seq for seq, _ in model.seqs.get(ask.writer.app, ())]
+            must(
+                ask.writer.seq not in committed and max(committed, default=-1) > ask.writer.seq,
+                f"{where} says that {ask.id}, {ask.writer}, was passed over, but its app has committed {committed[-8:]} (rule 4)",
+            )
         case RejectCode.NOT_LIVE | RejectCode.SOURCE_GONE if live is not None:
             must(
                 not ask.removes <= live,

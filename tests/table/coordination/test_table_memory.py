@@ -179,16 +179,48 @@ def test_the_number_of_ids_is_bounded() -> None:
     memory = remembering(
         *[by_committer(accepted(f"p{n}"), next_offset=n, appended_ms=START_MS + n) for n in range(30)], limits=limits
     )
-    assert sum(ids.weight for ids in memory.window) == 10
+    assert len(memory.ids) == 10
     assert memory.horizon_ms == START_MS + 19
 
 
-def test_a_rejection_counts_by_the_length_of_its_reason() -> None:
+def test_refusals_lose_their_reasons_first() -> None:
     """Break: 200,000 rejections of 500 characters each would make every state a hundred megabytes long."""
     limits = MemoryLimits(max_ids=100)
-    versions = [by_committer(rejected(f"p{n}", "x" * 480), next_offset=n, appended_ms=START_MS + n) for n in range(9)]
+    versions = [by_committer(rejected(f"p{n}", "x" * 80), next_offset=n, appended_ms=START_MS + n) for n in range(9)]
     memory = remembering(*versions, limits=limits)
-    assert len(memory.window) == 2
+    told = [memory.receipt_of(f"p{n}") for n in range(9)]
+    assert [code_of(receipt) for receipt in told] == [RejectCode.PATH_IN_USE] * 9
+    assert [isinstance(each, Rejected) and each.reason == "x" * 80 for each in told] == [False] * 4 + [True] * 5
+
+
+def test_refusals_are_bounded_apart_and_move_no_horizon() -> None:
+    """Break: a writer that repeats refused proposals makes everybody's fresh proposals expire."""
+    limits = MemoryLimits(max_ids=10)
+    first = by_committer(accepted("mine"), next_offset=1)
+    versions = [by_committer(rejected(f"p{n}", "x" * 480), next_offset=n, appended_ms=START_MS + n) for n in range(40)]
+    memory = remembering(first, *versions, limits=limits)
+    assert memory.earlier("mine", None) == Duplicate(0, "mine")
+    assert memory.horizon_ms == 0
+    assert [memory.receipt_of(f"p{n}") is not None for n in range(40)] == [False] * 30 + [True] * 10
+    assert memory.ids.refused_horizon_ms == START_MS + 29
+
+
+def test_a_memory_with_refusals_of_every_age_is_written_and_read_as_it_is() -> None:
+    limits = MemoryLimits(max_ids=10)
+    versions = [
+        by_committer(
+            accepted(f"a{n}"), rejected(f"b{n}", "x" * 9), rejected(f"c{n}"), next_offset=n, appended_ms=START_MS + n
+        )
+        for n in range(12)
+    ]
+    memory = remembering(*versions, limits=limits)
+    again = parse_memory(format_memory(memory), limits)
+    assert format_memory(again) == format_memory(memory)
+    for each in (memory, again):
+        each.apply(
+            12, by_committer(accepted("last"), rejected("d", "y" * 30), next_offset=99, appended_ms=START_MS + 99)
+        )
+    assert again == memory
 
 
 def test_what_one_version_settled_is_never_forgotten_at_once() -> None:

@@ -1,6 +1,6 @@
 """All mutants, by what they break."""
 
-from support.mutants import commits, decisions, maintaining, manifests, producing, remembering, taking
+from support.mutants import commits, decisions, maintaining, manifests, producing, remembering, serving, taking
 from support.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -11,4 +11,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *producing.MUTANTS,
     *manifests.MUTANTS,
     *taking.MUTANTS,
+    *serving.MUTANTS,
 )

@@ -18,7 +18,7 @@ def run_committer(
     monitoring: Monitoring = UNWATCHED,
 ) -> None:
     """Serve tables until `stopping`, then settle what was taken. Raises what ends a committer before, such as `Overtaken`."""
-    probe_roots(settings.committer.roots, settings, ambient)
+    probe_roots(settings.committer.roots, settings, ambient, stopping)
     serve_committer(bus, settings, ambient, stopping, monitoring)
 
 

@@ -19,7 +19,7 @@ def run_worker(
     monitoring: Monitoring = UNWATCHED,
 ) -> None:
     """Look after tables until `stopping`, then end what can be ended in time. Raises `InvalidInput` without any role."""
-    probe_roots(settings.worker.roots, settings, ambient)
+    probe_roots(settings.worker.roots, settings, ambient, stopping)
     serve_worker(bus, settings, ambient, stopping, monitoring)
 
 

@@ -17,11 +17,14 @@ from headgate.monitoring import Monitor, PartHealth
 ALIVE, READY, METRICS = "/healthz", "/readyz", "/metrics"
 PATHS = (ALIVE, READY, METRICS)
 """Nobody logs in for these."""
+VITAL = (ALIVE, READY)
+"""By these it is decided whether a process is restarted, so that they are answered whatever else is asked."""
 _UNAVAILABLE = 503
 
 
 def operator_routes(monitor: Monitor, measures: PrometheusMeasures) -> list[Route]:
-    def alive(request: Request) -> Response:
+    # Coroutines, which need no thread: those that answer other requests may all be busy. They read what is in memory.
+    async def alive(request: Request) -> Response:
         health = monitor.health()
         is_well = all(part.is_alive for part in health.values())
         stuck = [
@@ -31,7 +34,7 @@ def operator_routes(monitor: Monitor, measures: PrometheusMeasures) -> list[Rout
         ]
         return _answer(request, is_well, "alive", "not alive", {}, stuck)
 
-    def ready(request: Request) -> Response:
+    async def ready(request: Request) -> Response:
         health = monitor.health()
         is_well = all(isinstance(part.verdict, Healthy) for part in health.values())
         parts = {name: _told(part) for name, part in health.items()}

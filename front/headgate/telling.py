@@ -10,7 +10,7 @@ from headgate.health_limits import HealthLimits
 from headgate.listen_address import ListenAddress
 from headgate.measuring import PrometheusMeasures
 from headgate.monitoring import Monitor
-from headgate.operator_routes import operator_routes
+from headgate.operator_routes import VITAL, operator_routes
 from headgate.web_server import serving_web
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
@@ -34,6 +34,6 @@ class Telling:
         if listen is None:
             yield
             return
-        with serving_web(Starlette(routes=self.routes), listen, "headgate-operator") as address:
+        with serving_web(Starlette(routes=self.routes), listen, "headgate-operator", VITAL) as address:
             _log.info("tells_how_it_is", url=address.url, paths="/healthz /readyz /metrics")
             yield

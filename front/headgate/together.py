@@ -31,7 +31,7 @@ def run_together(
     The worker ends first, so that what it proposed is still decided. Raises what ends either of them before.
     """
     roots = dict.fromkeys((*settings.committer.roots, *settings.worker.roots))
-    probe_roots(tuple(roots), settings, ambient)
+    probe_roots(tuple(roots), settings, ambient, stopping)
     committer_failed = threading.Event()
     working: Future[None] = Future()
 

@@ -6,12 +6,13 @@ What it serves is an ASGI application. It touches neither signals nor the loggin
 import asyncio
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import uvicorn
+from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
@@ -19,17 +20,20 @@ from headgate.listen_address import ListenAddress
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.logs import get_logger
 
-MAX_CONNECTIONS = 200
-"""Beyond it, requests are answered by 503."""
+MAX_REQUESTS = 200
+"""Of those that are answered at the same time; others get 503. Those that ask how the process is are not counted."""
+MAX_WAITING = 100
+"""Connections on which no whole request has come. With each one more, the one that has waited longest is closed."""
 MAX_HEAD_BYTES = 16 << 10
 """Of a request's line and headers."""
 IDLE_S = 5.0
-"""How long a connection may stay on which nothing is asked, or on which a request's head doesn't come to an end."""
+"""How long a connection may stay on which nothing is asked, or on which a request doesn't come to its end."""
 START_WITHIN_S = 10.0
 END_REQUESTS_WITHIN_S = 0.2
 """How long requests may still take once the server stops. Streams, which never end by themselves, are ended then."""
 STOP_WITHIN_S = 5.0
 _BACKLOG = 128
+_BUSY = PlainTextResponse("Too many requests are being answered; ask again later.\n", 503, {"Connection": "close"})
 
 _log = get_logger("headgate.web")
 
@@ -39,11 +43,16 @@ class CannotListen(HeadgateError):
 
 
 @contextmanager
-def serving_web(app: ASGIApp, listen: ListenAddress, name: str = "headgate-web") -> Iterator[ListenAddress]:
-    """Serve `app` in a thread of that name; gives the address with the port that it got. Raises `CannotListen`."""
+def serving_web(
+    app: ASGIApp, listen: ListenAddress, name: str = "headgate-web", vital: Collection[str] = ()
+) -> Iterator[ListenAddress]:
+    """Serve `app` in a thread of that name; gives the address with the port that it got. Raises `CannotListen`.
+
+    Paths in `vital` are answered however many other requests are under way. They must be answered without waiting.
+    """
     listener = _listener(listen)
     address = replace(listen, port=listener.getsockname()[1])
-    ending = _Ending(app)
+    ending = _Ending(app, frozenset(vital))
     server = _Server(_config(ending), ending)
 
     def serve() -> None:
@@ -102,7 +111,6 @@ def _config(app: ASGIApp) -> uvicorn.Config:
         proxy_headers=False,
         server_header=False,
         log_config=None,
-        limit_concurrency=MAX_CONNECTIONS,
         h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         timeout_keep_alive=int(IDLE_S),
         timeout_graceful_shutdown=1,
@@ -132,30 +140,54 @@ class _ImpatientConnection(H11Protocol):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.access_log = False
+        self._waits_since_s = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the class above has it
         super().connection_made(transport)
+        self._waits_since_s = self.loop.time()
         self.loop.call_later(IDLE_S, self._look, None)
+        self._make_room()
+
+    def on_response_complete(self) -> None:
+        self._waits_since_s = self.loop.time()
+        super().on_response_complete()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether no request has come that isn't answered, or only a part of one."""
+        cycle: RequestResponseCycle | None = getattr(self, "cycle", None)
+        return cycle is None or cycle.response_complete or cycle.more_body
+
+    def _make_room(self) -> None:
+        """Who just came is among the waiting, and has waited for the shortest time."""
+        waiting = [each for each in self.connections if isinstance(each, _ImpatientConnection) and each.is_waiting]
+        for each in sorted(waiting, key=lambda each: each._waits_since_s)[: max(0, len(waiting) - MAX_WAITING)]:
+            each.transport.abort()
+            self.connections.discard(each)  # which the loop does only later
 
     def _look(self, before: RequestResponseCycle | None) -> None:
-        """Close if nothing was asked since `before` was answered, which was the newest request at the last look."""
+        """Close if no whole request came since the last look, when `before` was the newest."""
         if self.transport.is_closing():
             return
         newest: RequestResponseCycle | None = getattr(self, "cycle", None)
-        if newest is before and (before is None or before.response_complete):
+        if newest is before and self.is_waiting:
             self.transport.close()
         else:
             self.loop.call_later(IDLE_S, self._look, newest)
 
 
 class _Ending:
-    """Ends the requests that are still being answered when the server stops."""
+    """Bounds the requests that are being answered, and ends them when the server stops."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, vital: frozenset[str]) -> None:
         self._app = app
+        self._vital = vital
         self._calls: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if len(self._calls) >= MAX_REQUESTS and scope["path"] not in self._vital:
+            await _BUSY(scope, receive, send)
+            return
         progress = _Progress(send)
         call = asyncio.ensure_future(_run(self._app, scope, receive, progress))
         self._calls.add(call)

@@ -112,12 +112,16 @@ class Session:
 
     @contextmanager
     def bus_in_force(self, *, make: bool = False) -> "Iterator[Bus]":
-        """The bus that is set, closed in the end; with `make`, it need not be there yet. Raises `InvalidInput` without one."""
+        """The bus that is set, closed in the end; with `make`, it need not be there yet. Raises `InvalidInput` without one.
+
+        With `make`, a bus that doesn't answer is tried again for a while.
+        """
+        from headgate.made_bus import made_bus
         from headgate_bus.open import open_bus
 
-        with closing(open_bus(self.bus_address, self.ambient)) as bus:
-            if make:
-                bus.prepare()
+        address = self.bus_address
+        opened = made_bus(address, self.ambient, self.output.note) if make else open_bus(address, self.ambient)
+        with closing(opened) as bus:
             yield bus
 
     def committing(self) -> "Commits":

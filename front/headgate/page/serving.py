@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from headgate.listen_address import ListenAddress
+from headgate.operator_routes import VITAL
 from headgate.page.board import PULSE_S, Board
 from headgate.page.following import Follower
 from headgate.page.looking import TableLooks
@@ -69,7 +70,8 @@ def serving_page(
     threads = [threading.Thread(target=run, name=name, daemon=True) for name, run in work.items()]
     try:
         more = () if telling is None else telling.routes
-        with serving_web(page_app(board, looks, viewers, chosen.listen, token, more), chosen.listen) as listening:
+        app = page_app(board, looks, viewers, chosen.listen, token, more)
+        with serving_web(app, chosen.listen, vital=() if telling is None else VITAL) as listening:
             for thread in threads:
                 thread.start()
             _log.info("page_is_served", url=listening.url)

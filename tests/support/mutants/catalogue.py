@@ -11,6 +11,7 @@ from support.mutants import (
     producing,
     remembered_ids,
     remembering,
+    serving,
     taking,
     values,
 )
@@ -27,6 +28,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *feeding.MUTANTS,
     *fitting.MUTANTS,
     *remembered_ids.MUTANTS,
+    *serving.MUTANTS,
     *taking.MUTANTS,
     *values.MUTANTS,
 )

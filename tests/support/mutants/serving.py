@@ -1,0 +1,59 @@
+"""Mutants of what a process tells of itself over HTTP, and of how it begins."""
+
+from support.mutants.mutant import NONE, Mutant, Rule
+
+_SERVER = "front/headgate/web_server.py"
+_LOAD = "tests/front/test_health_under_load.py"
+
+MUTANTS = (
+    Mutant(
+        "health-among-long-requests",
+        Rule.OUTAGES,
+        "Who asks how the process is gets 503 while others hold it with long requests.",
+        _SERVER,
+        '        if len(self._calls) >= MAX_REQUESTS and scope["path"] not in self._vital:\n',
+        "        if len(self._calls) >= MAX_REQUESTS:\n",
+        (_LOAD,),
+        NONE,
+    ),
+    Mutant(
+        "waiting-connections-without-a-bound",
+        Rule.OUTAGES,
+        "Any number of connections may wait, until the process can open no file any more.",
+        _SERVER,
+        "        self._make_room()\n",
+        "",
+        (_LOAD,),
+        NONE,
+    ),
+    Mutant(
+        "half-a-body-stays",
+        Rule.OUTAGES,
+        "A request whose body doesn't come holds its connection for ever.",
+        _SERVER,
+        "cycle.response_complete or cycle.more_body",
+        "cycle.response_complete",
+        (_LOAD,),
+        NONE,
+    ),
+    Mutant(
+        "one-failure-at-start-ends-it",
+        Rule.OUTAGES,
+        "A store that fails once while a root is tried ends the process.",
+        "front/headgate/roots.py",
+        "attempts=ATTEMPTS, first_pause_s",
+        "attempts=1, first_pause_s",
+        ("tests/front/test_roots.py",),
+        NONE,
+    ),
+    Mutant(
+        "bus-is-asked-once-at-start",
+        Rule.OUTAGES,
+        "A bus that doesn't answer once while a process starts ends it.",
+        "front/headgate/made_bus.py",
+        "attempts=ATTEMPTS, first_pause_s",
+        "attempts=1, first_pause_s",
+        ("tests/front/test_made_bus.py",),
+        NONE,
+    ),
+)

@@ -23,6 +23,7 @@ from headgate_schemas.operations import CompactState, Delete, Overwrite, RejectC
 from headgate_schemas.sources import Source
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.commit_info import CommitRecord, commit_record
+from headgate_table.indextables.commit_times import commit_time_ms
 from headgate_table.indextables.decide import Refusal
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.memory import TableMemory
@@ -146,8 +147,7 @@ class VersionLog:
     def plan(self, items: Sequence[Item], settled_by: SettledBy) -> "_VersionDraft | tuple[Answer, ...]":
         held = self._held()
         version = held.log.version + 1
-        # Commit times never go back, whatever the clocks of other writers said: time travel and cleaning rely on it.
-        now_ms = max(self._ambient.now_ms(), held.log.time_ms, held.memory.newest_ms)
+        now_ms = commit_time_ms(self.store, self._ambient, held.log.time_ms or held.memory.newest_ms)
         facts = find_facts(self.table.evidence, held, [item for item in items if isinstance(item, Asked)])
         while True:
             plan = plan_group(items, version, held.metadata, held.memory, facts, now_ms)

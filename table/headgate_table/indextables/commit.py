@@ -20,6 +20,7 @@ from headgate_table.errors import (
 )
 from headgate_table.indextables.base_writer import base_kind, write_base
 from headgate_table.indextables.commit_info import Decision
+from headgate_table.indextables.commit_times import commit_time_ms
 from headgate_table.indextables.decide import Effect, Refusal, decide, questions
 from headgate_table.indextables.evidence import EvidenceReader
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
@@ -126,8 +127,7 @@ class DirectCommitter:
         if earlier is not None:
             return Duplicate(earlier.version, identity) if isinstance(earlier, Committed) else earlier
         taken_ms = self._ambient.now_ms()
-        # Commit times never go back, whatever the clocks of other writers said: time travel and cleaning rely on it.
-        now_ms = max(taken_ms, log.time_ms, memory.newest_ms)
+        now_ms = commit_time_ms(self._store, self._ambient, log.time_ms or memory.newest_ms)
         asked = questions(operation, metadata)
         if isinstance(asked, Refusal):
             return Rejected(asked.code, asked.reason, identity)

@@ -59,7 +59,7 @@ class LoadedLog:
     None where only states tell of the newest version."""
     known_metadata: Metadata | None = None
     time_ms: int = 0
-    """The newest commit time that was met on the way; 0 where none was told."""
+    """The commit time that the newest version tells of those that were read, or its state; 0 where none was told."""
     registry: dict[str, str] = field(default_factory=dict)
 
 
@@ -271,7 +271,7 @@ class LogReader:
             newest_version_file=version,
             seen=log.seen,
             version_files_read=log.version_files_read + version - log.version,
-            time_ms=max(log.time_ms, delta.last_time_ms),
+            time_ms=delta.last_time_ms or log.time_ms,
             known_metadata=delta.metadata or log.known_metadata,
             registry=log.registry | delta.registry,
         )
@@ -357,7 +357,7 @@ class LogReader:
             newest_version_file=max((v for v in listing.versions if v <= plan.version), default=-1),
             seen=None if tip is None else (plan.version, tip),
             version_files_read=len(plan.versions),
-            time_ms=max(delta.last_time_ms, 0 if state is None else state.created_at),
+            time_ms=delta.last_time_ms or (0 if state is None else state.created_at),
             known_metadata=known,
             registry=registry | delta.registry,
         )

@@ -101,9 +101,12 @@ class TableMemory:
     """Hashes of removed paths, with the version that removed them."""
     purges: deque[PurgedPaths] = field(default_factory=deque)
     newest_ms: int = 0
-    """The newest time that any version of ours told."""
+    """The time that the newest version of ours told."""
     newest_appended_ms: int = 0
     """When the bus took the newest proposal that was decided."""
+    _sure_ms: int = field(default=0, compare=False)
+    """What the newest two versions of ours agree to have passed: by it things are forgotten, so that one wrong clock forgets
+    nothing."""
     _weight: int = 0
     _accepted: dict[bytes, int] = field(default_factory=dict)
     _rejected: dict[bytes, tuple[RejectCode, str]] = field(default_factory=dict)
@@ -242,21 +245,24 @@ class TableMemory:
         return identity in self._accepted or identity in self._rejected
 
     def _apply_record(self, version: int, record: CommitRecord) -> None:
+        latest_ms = record.time_ms
         if record.nonce:  # who writes none is a stranger, whose clock and whose units nobody knows
-            self.newest_ms = max(self.newest_ms, record.time_ms)
+            earlier_ms, self.newest_ms = self.newest_ms, record.time_ms
+            self._sure_ms = min(earlier_ms, record.time_ms)
+            latest_ms = max(earlier_ms, record.time_ms)
         if record.term is not None and (self.term is None or record.term > self.term):
             self.term = record.term
         if record.settled is not None:
             self._settle(record.settled, record)
         if record.decisions:
             settled = record.settled
-            appended_ms = record.time_ms if settled is None else settled.appended_ms
+            appended_ms = latest_ms if settled is None else settled.appended_ms
             self.remember_ids(_ids(version, appended_ms, record.decisions, is_direct=settled is None))
             for decision in record.decisions:
                 if decision.accepted and decision.writer is not None:
                     self._remember_seq(decision.writer.app, decision.writer.seq, version)
         if record.purged:
-            self.remember_purge(PurgedPaths(version, record.time_ms, tuple(map(hashed, record.purged))))
+            self.remember_purge(PurgedPaths(version, latest_ms, tuple(map(hashed, record.purged))))
 
     def _settle(self, settled: Settled, record: CommitRecord) -> None:
         self.newest_appended_ms = max(self.newest_appended_ms, settled.appended_ms)
@@ -284,7 +290,7 @@ class TableMemory:
     def _forget(self) -> None:
         while len(self.window) > 1 and (self._weight > self.limits.max_ids or self._is_old(self.window[0])):
             self._forget_ids(self.window.popleft())
-        while self.purges and self.purges[0].time_ms < self.newest_ms - self.limits.window_ms:
+        while self.purges and self.purges[0].time_ms < self._sure_ms - self.limits.window_ms:
             gone = self.purges.popleft()
             for path in gone.paths:
                 if self._purged.get(path) == gone.version:
@@ -295,7 +301,7 @@ class TableMemory:
 
     def _is_old(self, ids: IdsOfVersion) -> bool:
         """By the clock that dated it: the bus's, or those of direct commits."""
-        newest_ms = self.newest_ms if ids.is_direct else self.newest_appended_ms
+        newest_ms = self._sure_ms if ids.is_direct else self.newest_appended_ms
         return ids.appended_ms < newest_ms - self.limits.window_ms
 
     def _forget_ids(self, ids: IdsOfVersion) -> None:

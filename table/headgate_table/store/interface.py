@@ -116,6 +116,10 @@ class Store(Protocol):
         """Delete all; absent ones are fine. Raises `StoreError` naming the first that could not be deleted."""
         ...
 
+    def clock_ms(self) -> int | None:
+        """What time the store itself has; None where that is the machine's own clock, or where it never told. Asks nothing."""
+        ...
+
     def local_path(self, key: str) -> str | None:
         """The path of the object in the local file system, or None where the store has none."""
         ...

@@ -230,6 +230,9 @@ class LocalStore:
                         "delete files of", os.path.relpath(changed_folder, self._root), error
                     ) from error
 
+    def clock_ms(self) -> int | None:
+        return None
+
     def local_path(self, key: str) -> str | None:
         return self._path(key)
 

@@ -101,6 +101,9 @@ class MemoryStore:
                     for folder in _folders_above(key):
                         self._folders[folder] -= 1
 
+    def clock_ms(self) -> int | None:
+        return None if self._ambient is None else self._ambient.now_ms()
+
     def local_path(self, key: str) -> str | None:
         return None
 

@@ -82,6 +82,7 @@ def _bound(
     found = offer.to(uri, memory, lost=lost)
     if isinstance(found, RebindReport):
         return found
+    before = reader.predecessor(log)
     body = version_body(
         log.version + 1,
         (),
@@ -91,7 +92,8 @@ def _bound(
         nonce=ambient.new_id(),
         time_ms=commit_time_ms(reader.store, ambient, log.time_ms or memory.newest_ms),
         author=Author(found.term(ambient), found.settled, rebound=True),
+        before=before,
     )
     data = encode_actions(body.actions, compressed=options.transaction_compression)
-    write_version(reader, body, data, after_file=log.newest_version_file >= log.version)
+    write_version(reader, body, data, after_file=log.newest_version_file >= log.version, before=before)
     return found.done(body.version)

@@ -17,6 +17,7 @@ from headgate_table.indextables.log_identity import LogIdentity, is_same
 from headgate_table.indextables.names import LEGACY_STATE_MANIFEST, LOG, POINTER, state_key, version_key
 from headgate_table.indextables.overtaken import check_not_overtaken, may_be_by_states_alone
 from headgate_table.indextables.pointer import MAX_POINTER_BYTES, BrokenPointer, Pointer, parse_pointer
+from headgate_table.indextables.predecessor import Predecessor, mark_of
 from headgate_table.indextables.protocol_support import check_readable
 from headgate_table.indextables.replay import Delta
 from headgate_table.indextables.resolve import (
@@ -75,6 +76,7 @@ class LogReader:
         self.resources = resources
         self._identity = LogIdentity(store.uri, resources)
         self._earlier_metadata: tuple[int, Metadata] | None = None
+        self._written: tuple[int, Predecessor] | None = None
 
     def pointer(self) -> Pointer | BrokenPointer | None:
         try:
@@ -177,10 +179,25 @@ class LogReader:
         except ObjectMissing:
             return None
 
-    def remember_actions(self, version: int, actions: list[Action], size: int) -> None:
+    def forget_unlike(self, listing: LogListing, versions: Sequence[int]) -> None:
+        """Read these versions anew where one of them doesn't look as it did when it was read."""
+        if not self._identity.check(listing, versions):
+            self._earlier_metadata = None
+
+    def remember_actions(self, version: int, actions: list[Action], size: int, seen_etag: str) -> None:
         """Keep the actions of a version that this process has just written itself."""
         self._remember_actions(version, actions, size)
         self._identity.wrote(version, size)
+        self._written = version, Predecessor(ObjectInfo(version_key(version), size, 0, seen_etag), mark_of(actions))
+
+    def predecessor(self, log: LoadedLog) -> Predecessor | None:
+        """The file of the loaded version, as it is known; None where it has none. Asks nothing of the store."""
+        if log.seen is not None and log.seen[0] == log.version:
+            actions = self.resources.cache.peek(self.store.uri, version_key(log.version))
+            return Predecessor(log.seen[1], "" if actions is None else mark_of(actions))
+        if self._written is not None and self._written[0] == log.version:
+            return self._written[1]
+        return None
 
     def _remember_actions(self, version: int, actions: list[Action], size: int) -> None:
         self.resources.remember(self.store.uri, version_key(version), actions, 20 * size + 500 * len(actions))
@@ -249,8 +266,7 @@ class LogReader:
         if listing.highest != log.version + len(newer):
             return self.latest()
         delta = log.delta.copy()
-        if not self._identity.check(listing, newer):
-            self._earlier_metadata = None
+        self.forget_unlike(listing, newer)
         for version, actions in zip(newer, self.many_actions(newer), strict=True):
             delta.apply(version, actions)
         extended = self.extended(log, newer[-1], delta)
@@ -321,8 +337,7 @@ class LogReader:
         self._earlier_metadata = None
 
     def _read(self, listing: LogListing, plan: ReadPlan) -> LoadedLog:
-        if not self._identity.check(listing, (plan.base.version, *plan.versions)):
-            self._earlier_metadata = None
+        self.forget_unlike(listing, (plan.base.version, *plan.versions))
         state: StateManifest | None = None
         delta = Delta()
         protocol: Protocol | None = None

@@ -215,7 +215,7 @@ class AzureStore:
                     f"{self._place.endpoint} gave no answer to the write of {self._uri}/{key}: {error.message}"
                 )
             raise azure_errors.failure(error, doing, key, self._place) from error
-        return Created(str(answer["etag"]))
+        return Created(str(answer["etag"]), seen_etag=str(answer["etag"]).strip('"'))
 
     def _listed(self, blob: BlobProperties) -> ObjectInfo | None:
         key = str(blob.name).removeprefix(self._base)

@@ -5,7 +5,7 @@ other failure a `StoreError` whose message names the store, the key and what to 
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol
 
 
@@ -40,6 +40,8 @@ class Created:
     """The object was absent and now holds exactly the given bytes."""
 
     etag: str
+    seen_etag: str = field(default="", compare=False)
+    """The etag that a look from outside shows; "" where the store doesn't say."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -261,7 +261,7 @@ class S3Store:
             raise self._failure(error, doing, key) from error
         if not answer.get("ETag"):
             return Unknown(f"{self._place.endpoint} cut its answer to the write of {self._uri}/{key} short")
-        return Created(str(answer["ETag"]))
+        return Created(str(answer["ETag"]), seen_etag=str(answer["ETag"]))
 
     def _found(self, prefix: str, after: str) -> Iterator[ObjectInfo]:
         extra = {"StartAfter": self._base + after} if after and self._lists_in_byte_order else {}

@@ -2,12 +2,16 @@
 
 from support.mutants.mutant import NONE, Mutant, Rule
 
+_RULES = "tests/simulation/test_rule_"
 _LOCAL = "table/headgate_table/store/local.py"
 _UNDECIDED = "worker/headgate_worker/undecided.py"
 _UNDECIDED_TESTS = "tests/worker/test_clean_undecided.py"
 _MEMORY = "table/headgate_table/indextables/memory.py"
 _TIMES = "table/headgate_table/indextables/commit_times.py"
 _CLOCK_TESTS = "tests/table/commit/test_wrong_clocks.py"
+_LATE = "table/headgate_table/indextables/late_versions.py"
+_WRITER = "table/headgate_table/indextables/version_writer.py"
+_PAIR_TESTS = "tests/table/commit/test_late_pairs.py"
 _DISK_TESTS = "tests/table/store/test_failing_disk.py"
 
 MUTANTS = (
@@ -109,6 +113,25 @@ MUTANTS = (
         "    if server_ms is not None:\n        now_ms,",
         "    if server_ms is not None and server_ms < 0:\n        now_ms,",
         (_CLOCK_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "any-file-for-a-predecessor",
+        Rule.PREDECESSOR,
+        "Whatever file lies below a new version is taken for its predecessor, as another late writer's.",
+        _WRITER,
+        "    if looks_like(known, seen):\n",
+        "    if seen is not None:\n",
+        (f"{_PAIR_TESTS}::test_however_many_come_late_each_is_told_the_truth", f"{_RULES}01_predecessor.py"),
+    ),
+    Mutant(
+        "disowned-version-believed",
+        Rule.PREDECESSOR,
+        "A version counts although the next one names another predecessor.",
+        _LATE,
+        "    return named.previous == mark_of(own)\n",
+        "    return True\n",
+        (f"{_PAIR_TESTS}::test_however_many_come_late_each_is_told_the_truth",),
         NONE,
     ),
 )

@@ -161,8 +161,8 @@ MUTANTS = (
         Rule.OUTAGES,
         "A cleaner deletes versions whose receipts may have to be told again.",
         _UNDECIDED,
-        "    versions_from = _first_unsettled(bus, partition, committed, reader)\n",
-        "    versions_from = None\n",
+        "    unsettled = _first_unsettled(bus, partition, committed, reader)\n",
+        "    unsettled = None\n",
         (_MAINTENANCE,),
     ),
     Mutant(

@@ -64,7 +64,8 @@ class MemoryStore:
         with self._lock:
             if check_key(key) in self._held:
                 return AlreadyExists()
-            return Created(self._write(key, data))
+            etag = self._write(key, data)
+            return Created(etag, self._held[key].seen.etag)
 
     def swap(self, key: str, data: bytes, etag: str) -> CreateOutcome:
         with self._lock:

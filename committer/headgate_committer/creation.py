@@ -37,6 +37,7 @@ def begin_table(
     source: Source,
     term: Term,
     ambient: Ambient,
+    now_ms: int,
     options_for: Callable[[Mapping[str, str]], TableOptions],
 ) -> Settlement | FirstVersion | None:
     """What becomes of the first proposals, up to a create or transaction; or that create's version, if it comes first.
@@ -57,7 +58,7 @@ def begin_table(
             return None
         else:
             try:
-                return _first_version(item, opened, source, term, ambient, options_for)
+                return _first_version(item, opened, source, term, ambient, now_ms, options_for)
             except InvalidInput as error:
                 # Without a table there is no version that could hold the decision; sent again, it gets the same answer.
                 return Settlement(
@@ -72,9 +73,9 @@ def _first_version(
     source: Source,
     term: Term,
     ambient: Ambient,
+    now_ms: int,
     options_for: Callable[[Mapping[str, str]], TableOptions],
 ) -> FirstVersion:
-    now_ms = ambient.now_ms()
     metadata = metadata_of(operation, ambient.new_id(), now_ms)
     options = options_for(metadata.configuration)
     decision = Decision(item.proposal.id, accepted=True, offset=item.offset, writer=item.proposal.written_by)

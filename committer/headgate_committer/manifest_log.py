@@ -32,6 +32,7 @@ from headgate_schemas.operations import Milvus, Receipt, RejectCode
 from headgate_schemas.sources import Source
 from headgate_table.errors import TableNotFound, UnsupportedTable
 from headgate_table.indextables.commit_info import CommitRecord, Term, record_of
+from headgate_table.indextables.commit_times import commit_time_ms
 from headgate_table.indextables.decide import Refusal
 from headgate_table.indextables.memory import MemoryLimits, TableMemory
 from headgate_table.indextables.memory_text import format_memory
@@ -315,7 +316,7 @@ class ManifestLog:
         parent = held.record
         body = commit_body(
             nonce=self._ambient.new_id(),
-            time_ms=max(self._ambient.now_ms(), held.memory.newest_ms),
+            time_ms=commit_time_ms(self.store, self._ambient, held.memory.newest_ms),
             operation="Milvus" if plan.is_changed else "Reject",
             counts=counts,
             decisions=plan.decisions,

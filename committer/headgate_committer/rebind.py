@@ -13,6 +13,7 @@ from headgate_committer.table_log import records_from
 from headgate_committer.tail import lost_tail
 from headgate_schemas.ambient import Ambient
 from headgate_table.errors import CommitConflict, TableNotFound
+from headgate_table.indextables.commit_times import commit_time_ms
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.memory_reader import recover
 from headgate_table.indextables.memory_text import memory_limits
@@ -81,6 +82,7 @@ def _bound(
     found = offer.to(uri, memory, lost=lost)
     if isinstance(found, RebindReport):
         return found
+    before = reader.predecessor(log)
     body = version_body(
         log.version + 1,
         (),
@@ -88,9 +90,10 @@ def _bound(
         log.registry,
         options,
         nonce=ambient.new_id(),
-        time_ms=max(ambient.now_ms(), log.time_ms, memory.newest_ms),
+        time_ms=commit_time_ms(reader.store, ambient, log.time_ms or memory.newest_ms),
         author=Author(found.term(ambient), found.settled, rebound=True),
+        before=before,
     )
     data = encode_actions(body.actions, compressed=options.transaction_compression)
-    write_version(reader, body, data, after_file=log.newest_version_file >= log.version)
+    write_version(reader, body, data, after_file=log.newest_version_file >= log.version, before=before)
     return found.done(body.version)

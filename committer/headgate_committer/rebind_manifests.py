@@ -6,6 +6,7 @@ from headgate_committer.tail import lost_tail
 from headgate_schemas.ambient import Ambient
 from headgate_table.errors import CorruptTable, TableNotFound
 from headgate_table.indextables.commit_info import record_of
+from headgate_table.indextables.commit_times import commit_time_ms
 from headgate_table.indextables.memory import MemoryLimits
 from headgate_table.indextables.memory_text import format_memory
 from headgate_table.milvus.commit_records import FileCounts, ManifestId, VersionRecord, commit_body, digest_of
@@ -40,7 +41,7 @@ def bind_manifests(bus: Bus, store: Store, ambient: Ambient, limits: MemoryLimit
     data = encode_manifest(manifest, sync=bytes.fromhex(ambient.new_id()))
     body = commit_body(
         nonce=ambient.new_id(),
-        time_ms=max(ambient.now_ms(), memory.newest_ms),
+        time_ms=commit_time_ms(store, ambient, memory.newest_ms),
         operation="Rebind",
         counts=FileCounts(),
         decisions=(),

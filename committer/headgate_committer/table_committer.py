@@ -41,6 +41,7 @@ from headgate_schemas.operations import Committed, Operation, Receipt, RejectCod
 from headgate_schemas.proposals import decode_claimed
 from headgate_table.errors import CommitConflict, ManifestMissing, OutcomeUnknown, TableNotFound
 from headgate_table.indextables.commit_info import Settled
+from headgate_table.indextables.commit_times import commit_time_ms
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.memory import TableMemory
 from headgate_table.indextables.memory_text import memory_limits
@@ -321,6 +322,7 @@ class TableCommitter:
             self._feed.source,
             self._versions.table.first_term(),
             self._ambient,
+            commit_time_ms(self._log.store, self._ambient),
             self._options_for,
         )
         match begun:

@@ -105,10 +105,10 @@ class TableLog:
         """Version 0 is ours, and with it the first term."""
         self._claimed = self.first_term()
 
-    def applied(self, body: VersionBody, size: int, record: CommitRecord) -> Held:
+    def applied(self, body: VersionBody, size: int, seen_etag: str, record: CommitRecord) -> Held:
         """Our own version is in the log; `record` is what it says of itself."""
         held = self._known()
-        self.reader.remember_actions(body.version, body.actions, size)
+        self.reader.remember_actions(body.version, body.actions, size, seen_etag)
         self._own.add(body.version, body.actions)
         self._claimed = held.term
         held.log.delta.apply(body.version, body.actions)

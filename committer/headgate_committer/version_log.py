@@ -23,11 +23,13 @@ from headgate_schemas.operations import CompactState, Delete, Overwrite, RejectC
 from headgate_schemas.sources import Source
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.commit_info import CommitRecord, commit_record
+from headgate_table.indextables.commit_times import commit_time_ms
 from headgate_table.indextables.decide import Refusal
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.memory import TableMemory
 from headgate_table.indextables.names import MAX_VERSION
 from headgate_table.indextables.options import TableOptions
+from headgate_table.indextables.predecessor import Predecessor
 from headgate_table.indextables.protocol_support import check_writable
 from headgate_table.indextables.state_manifest import StateManifest
 from headgate_table.indextables.version_body import Author, Decided, VersionBody, version_body
@@ -146,8 +148,7 @@ class VersionLog:
     def plan(self, items: Sequence[Item], settled_by: SettledBy) -> "_VersionDraft | tuple[Answer, ...]":
         held = self._held()
         version = held.log.version + 1
-        # Commit times never go back, whatever the clocks of other writers said: time travel and cleaning rely on it.
-        now_ms = max(self._ambient.now_ms(), held.log.time_ms, held.memory.newest_ms)
+        now_ms = commit_time_ms(self.store, self._ambient, held.log.time_ms or held.memory.newest_ms)
         facts = find_facts(self.table.evidence, held, [item for item in items if isinstance(item, Asked)])
         while True:
             plan = plan_group(items, version, held.metadata, held.memory, facts, now_ms)
@@ -172,6 +173,7 @@ class VersionLog:
                 facts = replace(facts, refused=refused)
 
     def _draft(self, held: Held, version: int, plan: GroupPlan, settled_by: SettledBy, now_ms: int) -> "_VersionDraft":
+        before = self.table.reader.predecessor(held.log)
         body = version_body(
             version,
             plan.decided,
@@ -181,6 +183,7 @@ class VersionLog:
             nonce=self._ambient.new_id(),
             time_ms=now_ms,
             author=Author(held.term, settled_by(plan.answers)),
+            before=before,
         )
         effects = [decided.effect for decided in plan.decided]
         after_file = held.log.newest_version_file >= held.log.version
@@ -189,7 +192,7 @@ class VersionLog:
             or not after_file  # only states tell of the newest version
         )
         data = encode_actions(body.actions, compressed=held.options.transaction_compression)
-        return _VersionDraft(self, body, data, plan.answers, plan.decided, after_file, at_once)
+        return _VersionDraft(self, body, data, plan.answers, plan.decided, after_file, before, at_once)
 
     @property
     def is_behind(self) -> bool:
@@ -220,6 +223,7 @@ class _VersionDraft:
     answers: tuple[Answer, ...]
     decided: tuple[Decided, ...]
     after_file: bool
+    before: Predecessor | None
     effect_at_once: bool
 
     @property
@@ -236,9 +240,10 @@ class _VersionDraft:
 
     def write(self) -> CommitEvent:
         log = self.log
-        write_version(log.table.reader, self.body, self.data, after_file=self.after_file)
+        reader = log.table.reader
+        seen_etag = write_version(reader, self.body, self.data, after_file=self.after_file, before=self.before)
         record = commit_record(self.body.actions) or CommitRecord()
-        held = log.table.applied(self.body, len(self.data), record)
+        held = log.table.applied(self.body, len(self.data), seen_etag, record)
         swap = next((item.effect.swap for item in self.decided if item.effect.swap is not None), None)
         log.states.after_commit(held, at_once=self.effect_at_once, swap=swap)
         return commit_event(log.table.uri, self.body.version, self.body.actions, record)

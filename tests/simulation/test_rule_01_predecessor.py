@@ -98,3 +98,24 @@ def test_a_committer_that_creates_a_table_late_is_told_that_there_is_one() -> No
         [receipt] = play.told(proposal)
         assert isinstance(receipt, Rejected)
         assert receipt.code is RejectCode.ALREADY_EXISTS
+
+
+def test_a_late_committer_does_not_build_on_the_file_of_another_late_writer() -> None:
+    """The first fills number 1, the second 2, both cleaned meanwhile: the file below the second is not the one that it read."""
+    with Scenario() as play:
+        file = play.file()
+        first, receipts = play.begun("first", lambda process: play.table(process, TABLE).append([file]))
+        play.halt(first, "store.create", "v1")
+        play.direct(Append((play.file(),)))
+        second = play.committer("second")
+        proposal = play.propose()
+        play.halt(second.process, "store.create", "v2")
+        _others_commit_and_clean(play)
+        first.thaw()
+        play.until(lambda: bool(receipts), "a receipt")
+        assert second.process is not None
+        second.process.thaw()
+        play.settle()
+        assert receipts == [Committed(5, receipts[0].proposal_id)]
+        assert play.told(proposal) == [Committed(6, proposal)]
+        assert play.model.ghosts == {1, 2}

@@ -20,6 +20,7 @@ from headgate_table.errors import (
 )
 from headgate_table.indextables.base_writer import base_kind, write_base
 from headgate_table.indextables.commit_info import Decision
+from headgate_table.indextables.commit_times import commit_time_ms
 from headgate_table.indextables.decide import Effect, Refusal, decide, questions
 from headgate_table.indextables.evidence import EvidenceReader
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
@@ -29,6 +30,7 @@ from headgate_table.indextables.memory_text import kept_memory
 from headgate_table.indextables.names import MAX_VERSION
 from headgate_table.indextables.options import TableOptions
 from headgate_table.indextables.pointer import Pointer
+from headgate_table.indextables.predecessor import Predecessor
 from headgate_table.indextables.protocol_support import check_writable
 from headgate_table.indextables.resolve import Base, BaseKind
 from headgate_table.indextables.version_body import Decided, VersionBody, version_body
@@ -126,8 +128,7 @@ class DirectCommitter:
         if earlier is not None:
             return Duplicate(earlier.version, identity) if isinstance(earlier, Committed) else earlier
         taken_ms = self._ambient.now_ms()
-        # Commit times never go back, whatever the clocks of other writers said: time travel and cleaning rely on it.
-        now_ms = max(taken_ms, log.time_ms, memory.newest_ms)
+        now_ms = commit_time_ms(self._store, self._ambient, log.time_ms or memory.newest_ms)
         asked = questions(operation, metadata)
         if isinstance(asked, Refusal):
             return Rejected(asked.code, asked.reason, identity)
@@ -144,6 +145,7 @@ class DirectCommitter:
                 f"{self._store.uri} has no number left: its log holds version {log.version}, which nobody can have reached. "
                 f"Look for a stray file or folder with that number in _transaction_log, and move it away"
             )
+        before = self._reader.predecessor(log)
         body = version_body(
             log.version + 1,
             [Decided(operation, effect, Decision(identity, accepted=True))],
@@ -152,9 +154,10 @@ class DirectCommitter:
             options,
             nonce=self._ambient.new_id(),
             time_ms=now_ms,
+            before=before,
         )
         state_at_once = effect.re_adds or effect.swap is not None or self._states_run_ahead(log)
-        self._write(body, options, after_file=not self._states_run_ahead(log))
+        self._write(body, options, before, after_file=not self._states_run_ahead(log))
         log = self._applied(log, body)
         memory.apply(body.version, body.actions)
         _log.info(
@@ -168,14 +171,14 @@ class DirectCommitter:
         self._state_if_due(log, effect, options, at_once=state_at_once)
         return Committed(body.version, identity)
 
-    def _write(self, body: VersionBody, options: TableOptions, *, after_file: bool) -> None:
+    def _write(self, body: VersionBody, options: TableOptions, before: Predecessor | None, *, after_file: bool) -> None:
         data = encode_actions(body.actions, compressed=options.transaction_compression)
         try:
-            write_version(self._reader, body, data, after_file=after_file)
+            seen_etag = write_version(self._reader, body, data, after_file=after_file, before=before)
         except (PredecessorGone, OutcomeUnknown):
-            self._loaded = None  # what is there now is not what was read
+            self._loaded = self._memory = None  # what is there now is not what was read
             raise
-        self._reader.remember_actions(body.version, body.actions, len(data))
+        self._reader.remember_actions(body.version, body.actions, len(data), seen_etag)
 
     def _remembered(self, log: LoadedLog, metadata: Metadata, options: TableOptions) -> TableMemory:
         """What the table remembers at this version; read once, then kept up with the log."""

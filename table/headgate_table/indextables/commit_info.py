@@ -78,6 +78,8 @@ class CommitRecord:
     """The parts of a `commitInfo` that later decisions depend on."""
 
     nonce: str = ""
+    previous: str = ""
+    """The nonce of the version before it; "" where that is not told."""
     time_ms: int = 0
     operation: str = ""
     term: Term | None = None
@@ -114,6 +116,7 @@ def record_of(body: Mapping[str, Any]) -> CommitRecord:
     purged = body.get("purged")
     return CommitRecord(
         nonce=_text(body, "nonce"),
+        previous=_text(body, "previous"),
         time_ms=_whole(body, "timestamp") or 0,
         operation=_text(body, "operation"),
         term=_term(body.get("committer")),

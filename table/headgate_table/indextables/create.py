@@ -7,6 +7,7 @@ from headgate_schemas.operations import Create
 from headgate_schemas.table_schema import check_partition_columns
 from headgate_schemas.version import __version__
 from headgate_table.errors import TableExists
+from headgate_table.indextables.commit_times import commit_time_ms
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.option_conflicts import check_configuration
 from headgate_table.indextables.options import TableOptions, reserved_key, table_options
@@ -19,10 +20,12 @@ def create_table(reader: LogReader, ambient: Ambient, operation: Create) -> Meta
     """Write version 0. `TableExists` when anything of a log is there already, `OutcomeUnknown` when nobody can tell."""
     store = reader.store
     options: TableOptions = table_options(operation.configuration)
-    now_ms = ambient.now_ms()
-    metadata = metadata_of(operation, ambient.new_id(), now_ms)
+    new_id = ambient.new_id()
+    metadata_of(operation, new_id, ambient.now_ms())  # refused before anything is asked of the store
     if not reader.full_listing().is_empty:
         raise TableExists(f"there is a table at {store.uri} already; open it, or choose another place")
+    now_ms = commit_time_ms(store, ambient)  # the listing has told the store's
+    metadata = metadata_of(operation, new_id, now_ms)
     nonce = ambient.new_id()
     info = CommitInfo({"timestamp": now_ms, "operation": "Create", "engine": f"headgate/{__version__}", "nonce": nonce})
     body = VersionBody(0, nonce, [Protocol(), metadata, info], Summary("Create", 0, 0, 0, 0), ())

@@ -1,14 +1,21 @@
 """Which version files may have come late, into numbers that were cleaned meanwhile: what they say counts for nothing.
 
-Nothing in such a file tells. Cleaning takes a prefix, up to the lowest state or checkpoint that stays (docs/format.md, section
+Versions name the nonce of the one before them, so a late file is disowned by the next. Of one that nothing names, nothing
+tells. Cleaning takes a prefix, up to the lowest state or checkpoint that stays (docs/format.md, section
 6.6). So a file that came after it is the lowest of those that are left without a hole, or lies below; and nothing came late
 above a state whose own version has no file.
 """
 
 from headgate_schemas.actions import Metadata
 from headgate_table.errors import CorruptTable
+from headgate_table.indextables.commit_info import commit_record
 from headgate_table.indextables.listing import LogListing
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
+from headgate_table.indextables.predecessor import mark_of
+
+_MOST_LATE = 16
+"""Above the lowest version that is left, so many are compared with what the next one names. So many writers that all slept through
+a cleaning, one upon the other, and woke up in order, are beyond belief."""
 
 
 def late_up_to(reader: LogReader, listing: LogListing, log: LoadedLog) -> int:
@@ -17,9 +24,42 @@ def late_up_to(reader: LogReader, listing: LogListing, log: LoadedLog) -> int:
     first = log.version
     while first > 0 and (first - 1 in listing.version_objects or first - 1 in anchors):
         first -= 1
-    if first > 0:
-        return first if first in listing.version_objects else first - 1
-    return 0 if anchors and _began_another_table(reader, log) else -1
+    if first == 0:
+        return 0 if anchors and _began_another_table(reader, log) else -1
+    if first not in listing.version_objects:
+        return first - 1
+    return _disowned_up_to(reader, listing, first, min(log.version, first + _MOST_LATE))
+
+
+def _disowned_up_to(reader: LogReader, listing: LogListing, lowest: int, highest: int) -> int:
+    """`lowest`, or above it the last version whose predecessor is not the one that it names.
+
+    Each of those that come late one after the other has read the true predecessor, and so has the first that was left. That one
+    is doubted with them, as the lowest is where nothing is told.
+    """
+    late = lowest
+    for version in range(lowest, highest):
+        is_named = _is_named_by_the_next(reader, listing, version)
+        if is_named:
+            break
+        if is_named is False:
+            late = version + 1
+    return late
+
+
+def _is_named_by_the_next(reader: LogReader, listing: LogListing, version: int) -> bool | None:
+    """None where the next version doesn't say which one it was put upon."""
+    if version + 1 in listing.checkpoints and version + 1 not in listing.version_objects:
+        return False  # a version with a JSON checkpoint had a file, which was cleaned, and so were all before it
+    reader.forget_unlike(listing, (version, version + 1))
+    try:
+        own, following = reader.actions_or_none(version), reader.actions_or_none(version + 1)
+    except CorruptTable:
+        return None
+    named = commit_record(following or ())
+    if own is None or named is None or not named.previous:
+        return None
+    return named.previous == mark_of(own)
 
 
 def _began_another_table(reader: LogReader, log: LoadedLog) -> bool:

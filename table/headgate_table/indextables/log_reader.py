@@ -17,6 +17,7 @@ from headgate_table.indextables.log_identity import LogIdentity, is_same
 from headgate_table.indextables.names import LEGACY_STATE_MANIFEST, LOG, POINTER, state_key, version_key
 from headgate_table.indextables.overtaken import check_not_overtaken, may_be_by_states_alone
 from headgate_table.indextables.pointer import MAX_POINTER_BYTES, BrokenPointer, Pointer, parse_pointer
+from headgate_table.indextables.predecessor import Predecessor, mark_of
 from headgate_table.indextables.protocol_support import check_readable
 from headgate_table.indextables.replay import Delta
 from headgate_table.indextables.resolve import (
@@ -59,7 +60,7 @@ class LoadedLog:
     None where only states tell of the newest version."""
     known_metadata: Metadata | None = None
     time_ms: int = 0
-    """The newest commit time that was met on the way; 0 where none was told."""
+    """The commit time that the newest version tells of those that were read, or its state; 0 where none was told."""
     registry: dict[str, str] = field(default_factory=dict)
 
 
@@ -75,6 +76,7 @@ class LogReader:
         self.resources = resources
         self._identity = LogIdentity(store.uri, resources)
         self._earlier_metadata: tuple[int, Metadata] | None = None
+        self._written: tuple[int, Predecessor] | None = None
 
     def pointer(self) -> Pointer | BrokenPointer | None:
         try:
@@ -177,10 +179,25 @@ class LogReader:
         except ObjectMissing:
             return None
 
-    def remember_actions(self, version: int, actions: list[Action], size: int) -> None:
+    def forget_unlike(self, listing: LogListing, versions: Sequence[int]) -> None:
+        """Read these versions anew where one of them doesn't look as it did when it was read."""
+        if not self._identity.check(listing, versions):
+            self._earlier_metadata = None
+
+    def remember_actions(self, version: int, actions: list[Action], size: int, seen_etag: str) -> None:
         """Keep the actions of a version that this process has just written itself."""
         self._remember_actions(version, actions, size)
         self._identity.wrote(version, size)
+        self._written = version, Predecessor(ObjectInfo(version_key(version), size, 0, seen_etag), mark_of(actions))
+
+    def predecessor(self, log: LoadedLog) -> Predecessor | None:
+        """The file of the loaded version, as it is known; None where it has none. Asks nothing of the store."""
+        if log.seen is not None and log.seen[0] == log.version:
+            actions = self.resources.cache.peek(self.store.uri, version_key(log.version))
+            return Predecessor(log.seen[1], "" if actions is None else mark_of(actions))
+        if self._written is not None and self._written[0] == log.version:
+            return self._written[1]
+        return None
 
     def _remember_actions(self, version: int, actions: list[Action], size: int) -> None:
         self.resources.remember(self.store.uri, version_key(version), actions, 20 * size + 500 * len(actions))
@@ -249,8 +266,7 @@ class LogReader:
         if listing.highest != log.version + len(newer):
             return self.latest()
         delta = log.delta.copy()
-        if not self._identity.check(listing, newer):
-            self._earlier_metadata = None
+        self.forget_unlike(listing, newer)
         for version, actions in zip(newer, self.many_actions(newer), strict=True):
             delta.apply(version, actions)
         extended = self.extended(log, newer[-1], delta)
@@ -271,7 +287,7 @@ class LogReader:
             newest_version_file=version,
             seen=log.seen,
             version_files_read=log.version_files_read + version - log.version,
-            time_ms=max(log.time_ms, delta.last_time_ms),
+            time_ms=delta.last_time_ms or log.time_ms,
             known_metadata=delta.metadata or log.known_metadata,
             registry=log.registry | delta.registry,
         )
@@ -321,8 +337,7 @@ class LogReader:
         self._earlier_metadata = None
 
     def _read(self, listing: LogListing, plan: ReadPlan) -> LoadedLog:
-        if not self._identity.check(listing, (plan.base.version, *plan.versions)):
-            self._earlier_metadata = None
+        self.forget_unlike(listing, (plan.base.version, *plan.versions))
         state: StateManifest | None = None
         delta = Delta()
         protocol: Protocol | None = None
@@ -357,7 +372,7 @@ class LogReader:
             newest_version_file=max((v for v in listing.versions if v <= plan.version), default=-1),
             seen=None if tip is None else (plan.version, tip),
             version_files_read=len(plan.versions),
-            time_ms=max(delta.last_time_ms, 0 if state is None else state.created_at),
+            time_ms=delta.last_time_ms or (0 if state is None else state.created_at),
             known_metadata=known,
             registry=registry | delta.registry,
         )

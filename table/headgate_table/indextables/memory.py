@@ -90,9 +90,12 @@ class TableMemory:
     """Hashes of removed paths, with the version that removed them."""
     purges: deque[PurgedPaths] = field(default_factory=deque)
     newest_ms: int = 0
-    """The newest time that any version of ours told."""
+    """The time that the newest version of ours told."""
     newest_appended_ms: int = 0
     """When the bus took the newest proposal that was decided, but never later than the version that decided it tells its own time."""
+    _sure_ms: int = field(default=0, compare=False)
+    """What the newest two versions of ours agree to have passed: by it things are forgotten, so that one wrong clock forgets
+    nothing."""
     _purged: dict[bytes, int] = field(default_factory=dict)
 
     def apply(self, version: int, actions: Sequence[Action], record: CommitRecord | None = None) -> None:
@@ -247,25 +250,28 @@ class TableMemory:
         self._purged.update(dict.fromkeys(purged.paths, purged.version))
 
     def _apply_record(self, version: int, record: CommitRecord) -> None:
+        latest_ms = record.time_ms
         if record.nonce:  # who writes none is a stranger, whose clock and whose units nobody knows
-            self.newest_ms = max(self.newest_ms, record.time_ms)
+            earlier_ms, self.newest_ms = self.newest_ms, record.time_ms
+            self._sure_ms = min(earlier_ms, record.time_ms)
+            latest_ms = max(earlier_ms, record.time_ms)
         if record.term is not None and (self.term is None or record.term > self.term):
             self.term = record.term
         if record.settled is not None:
             self._settle(record.settled, record)
         if record.decisions:
-            self._remember_ids(version, record)
+            self._remember_ids(version, record, latest_ms)
             for decision in record.decisions:
                 if decision.accepted and decision.writer is not None:
                     self._remember_seq(decision.writer.app, decision.writer.seq, version)
         if record.purged:
-            self.remember_purge(PurgedPaths(version, record.time_ms, tuple(map(hashed, record.purged))))
+            self.remember_purge(PurgedPaths(version, latest_ms, tuple(map(hashed, record.purged))))
 
-    def _remember_ids(self, version: int, record: CommitRecord) -> None:
+    def _remember_ids(self, version: int, record: CommitRecord, latest_ms: int) -> None:
         """Accepted proposals with a writer are known by their seq, all others by their id."""
         settled = record.settled
         # They are kept for the window from their decision on, whatever times the bus tells, and however long they waited there.
-        decided_ms = record.time_ms if settled is None else max(record.time_ms, self.newest_appended_ms)
+        decided_ms = latest_ms if settled is None else max(record.time_ms, self.newest_appended_ms)
         for decision in record.decisions:
             if not decision.accepted:
                 code, reason = decision.code or RejectCode.INVALID, decision.reason or NO_REASON
@@ -331,9 +337,9 @@ class TableMemory:
         return bool(below) and below[-1] + 1 >= self.decisions_from
 
     def _forget(self) -> None:
-        clocks = Clocks(self.newest_appended_ms, self.newest_ms, self.limits.window_ms, self.limits.max_ids)
+        clocks = Clocks(self.newest_appended_ms, self._sure_ms, self.limits.window_ms, self.limits.max_ids)
         self.ids.forget(clocks)
-        while self.purges and self.purges[0].time_ms < self.newest_ms - self.limits.window_ms:
+        while self.purges and self.purges[0].time_ms < self._sure_ms - self.limits.window_ms:
             gone = self.purges.popleft()
             for path in gone.paths:
                 if self._purged.get(path) == gone.version:

@@ -55,14 +55,14 @@ def advance(memory: TableMemory, reader: LogReader, log: LoadedLog, options: Tab
             return
     listing = reader.full_listing()
     files = sum(memory.through < number <= log.version for number in listing.versions)
-    is_cut = not _is_left(listing, memory.through)
-    if is_cut or files < log.version - memory.through:
+    is_kept = False
+    if not _is_left(listing, memory.through) or files < log.version - memory.through:
         later = _newest_kept(reader, listing, log, memory.limits)
         if later is not None and later.through >= memory.through:
-            is_cut = False
+            is_kept = True
             if later.through > memory.through:
                 memory.become(later)
-    _follow(memory, reader, log, listing, doubted=late_up_to(reader, listing, log) if is_cut else -1)
+    _follow(memory, reader, log, listing, doubted=-1 if is_kept else late_up_to(reader, listing, log))
 
 
 def _newest_kept(reader: LogReader, listing: LogListing, log: LoadedLog, limits: MemoryLimits) -> TableMemory | None:

@@ -40,7 +40,7 @@ class Delta:
     registry: dict[str, str] = field(default_factory=dict)
     skips: dict[str, SkipFile] = field(default_factory=dict)
     last_time_ms: int = 0
-    """The newest commit time among the versions; 0 where none tells."""
+    """The commit time that the newest version tells of those that tell one; 0 where none does."""
 
     def apply(self, version: int, actions: Iterable[Action]) -> None:
         """Put one more version on top."""
@@ -65,7 +65,7 @@ class Delta:
                     self.skips[action.path] = action
                 case CommitInfo() | UnknownAction():
                     pass
-        self.last_time_ms = max(self.last_time_ms, timestamp or 0)
+        self.last_time_ms = timestamp or self.last_time_ms
 
     def copy(self) -> "Delta":
         return replace(

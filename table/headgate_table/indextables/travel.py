@@ -12,6 +12,7 @@ from functools import cached_property
 from headgate_schemas.actions import Action, Metadata
 from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import CorruptTable, VersionNotRetained
+from headgate_table.indextables.commit_times import MARGIN_MS
 from headgate_table.indextables.listing import LogListing
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.names import checkpoint_key
@@ -131,7 +132,11 @@ class Timeline:
         return found.modified_ms if found is not None else 0
 
     def _told(self, version: int) -> int | None:
-        return commit_time(self._actions(version))
+        """Of a writer that believed its clock too much, the store's: it knows when the file was written."""
+        told_ms, found = commit_time(self._actions(version)), self._listing.version_objects.get(version)
+        if told_ms is None or found is None or self._reader.store.clock_ms() is None:
+            return told_ms
+        return told_ms if told_ms <= found.modified_ms + 2 * MARGIN_MS else found.modified_ms
 
     def _actions(self, version: int) -> list[Action]:
         """None of a damaged file, or one that was cleaned since: a time must not fail for a version that a state tells of."""

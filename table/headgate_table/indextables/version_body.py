@@ -13,6 +13,7 @@ from headgate_table.indextables.commit_info import Decision, Settled, Term
 from headgate_table.indextables.decide import Effect
 from headgate_table.indextables.doc_mappings import deduplicate
 from headgate_table.indextables.options import TableOptions
+from headgate_table.indextables.predecessor import Predecessor
 from headgate_table.indextables.statistics import limit_columns, truncate_statistics
 from headgate_table.totals import as_total
 
@@ -69,6 +70,7 @@ def version_body(
     time_ms: int,
     author: Author | None = None,
     protocol: Protocol | None = None,
+    before: Predecessor | None = None,
 ) -> VersionBody:
     """Metadata if it changes, all removes, all adds, skips, and the line that says who wrote this and what was decided.
 
@@ -101,6 +103,8 @@ def version_body(
         },
         "decisions": [item.decision.to_json() for item in decided],
     }
+    if before is not None and before.nonce:
+        body["previous"] = before.nonce
     if author is not None:
         body["committer"] = {"id": author.term.committer, "epoch": author.term.epoch}
         if author.settled is not None:

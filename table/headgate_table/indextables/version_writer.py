@@ -4,9 +4,10 @@ What was read back is what happened, not what was meant (docs/format.md, section
 """
 
 from headgate_schemas.actions import CommitInfo, Metadata
-from headgate_table.errors import ObjectMissing, OutcomeUnknown, StoreError
+from headgate_table.errors import CorruptTable, ObjectMissing, OutcomeUnknown, StoreError
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.names import LEGACY_STATE_MANIFEST, checkpoint_key, state_key, version_key
+from headgate_table.indextables.predecessor import Predecessor, looks_like, mark_of
 from headgate_table.indextables.version_body import VersionBody
 from headgate_table.indextables.version_file import MAX_VERSION_FILE_BYTES, decode_actions
 from headgate_table.store.interface import AlreadyExists, Created, Store, Unknown
@@ -23,19 +24,23 @@ class PredecessorGone(NumberTaken):
     """The number stands alone over a log that was cleaned meanwhile: nothing that was read before holds any more."""
 
 
-def write_version(reader: LogReader, body: VersionBody, data: bytes, *, after_file: bool) -> None:
+def write_version(
+    reader: LogReader, body: VersionBody, data: bytes, *, after_file: bool, before: Predecessor | None = None
+) -> str:
     """Write the version, whose bytes these are. Raises `NumberTaken`, or `OutcomeUnknown` when nobody can tell.
 
-    `after_file`: the version before it was seen to have a file. A `StoreError` means that nothing was written. Where version 0
+    Returns the etag by which it is known again; "" where its writing was not plainly answered.
+
+    `after_file`: the version before it was seen to have a file, which looked like `before`. A `StoreError` means that nothing was written. Where version 0
     lies in another table's log, that log is read, which raises what damage to it raises.
     """
     store, key = reader.store, version_key(body.version)
     may_be_there = False
-    reason = ""
+    reason = seen_etag = ""
     try:
         for _ in range(_ATTEMPTS):
             match store.create(key, data):
-                case Created():
+                case Created(seen_etag=seen_etag):
                     break
                 case AlreadyExists():
                     if _nonce_at(store, key) == body.nonce:
@@ -51,14 +56,15 @@ def write_version(reader: LogReader, body: VersionBody, data: bytes, *, after_fi
         else:
             raise _unknown(store, body, reason)
         may_be_there = True
-        _check_predecessor(reader, body, after_file=after_file)
+        _check_predecessor(reader, body, before, after_file=after_file)
     except StoreError as error:
         if may_be_there:
             raise _unknown(store, body, str(error)) from error
         raise
+    return seen_etag
 
 
-def _check_predecessor(reader: LogReader, body: VersionBody, *, after_file: bool) -> None:
+def _check_predecessor(reader: LogReader, body: VersionBody, known: Predecessor | None, *, after_file: bool) -> None:
     """A version counts only if the one before it still stands: a late writer must not fill a cleaned number.
 
     The newest version file is never cleaned. So one that is gone was followed by others, though its state may be kept for
@@ -68,10 +74,30 @@ def _check_predecessor(reader: LogReader, body: VersionBody, *, after_file: bool
     if before < 0:
         _check_first(reader, body)
         return
+    if after_file and known is not None:
+        _check_same(reader, body, known)
+        return
     states = (state_key(before), checkpoint_key(before), state_key(before, LEGACY_STATE_MANIFEST))
     places = (version_key(before), *(() if after_file else states))
     if all(reader.store.head(key) is None for key in places):
         raise PredecessorGone(f"version {body.version}, whose predecessor was cleaned up meanwhile")
+
+
+def _check_same(reader: LogReader, body: VersionBody, known: Predecessor) -> None:
+    """The file before it must be the one that was known: another writer that came late may have filled that number, too."""
+    store = reader.store
+    seen = store.head(known.info.key)
+    if seen is None:
+        raise PredecessorGone(f"version {body.version}, whose predecessor was cleaned up meanwhile")
+    if looks_like(known, seen):
+        return
+    try:
+        found = mark_of(decode_actions(store.get(known.info.key, max_bytes=MAX_VERSION_FILE_BYTES), known.info.key))
+    except (ObjectMissing, CorruptTable):
+        found = ""
+    if not known.mark or found != known.mark:
+        reader.resources.invalidate(store.uri)  # what is known may be of files that others have taken the place of
+        raise PredecessorGone(f"version {body.version}, whose predecessor is not the file that was read")
 
 
 def _check_first(reader: LogReader, body: VersionBody) -> None:

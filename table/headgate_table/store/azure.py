@@ -20,6 +20,7 @@ from headgate_table.store.backoff import trying_again
 from headgate_table.store.interface import AlreadyExists, Created, CreateOutcome, Folder, ObjectInfo, Unknown
 from headgate_table.store.paths import check_folder, check_key, check_prefix, is_key
 from headgate_table.store.reopening import Reopening, reopened
+from headgate_table.store.server_clock import ServerClock
 from headgate_table.store.settings import StoreSettings
 
 DELETE_BATCH = 256
@@ -57,8 +58,11 @@ class AzureStore:
         self._uri = (uri if uri is not None else f"az://{container}/{self._base}").rstrip("/")
         self._ambient = ambient
         self._settings = settings
-        self._client = container_client(container, settings, self._uri, account_url, retries=RETRIES)
-        self._once = container_client(container, settings, self._uri, account_url, retries=0)
+        self._clock = ServerClock(ambient)
+        self._client, self._once = (
+            container_client(container, settings, self._uri, account_url, retries=retries, heard=self._heard)
+            for retries in (RETRIES, 0)
+        )
         self._place = azure_errors.Place(self._uri, container, self._client.url.partition("?")[0])
 
     def __reduce__(self) -> Reopening:
@@ -147,12 +151,18 @@ class AzureStore:
                 if status >= 300 and not absent:
                     raise azure_errors.refusal(status, code, "", "delete", key, self._place)
 
+    def clock_ms(self) -> int | None:
+        return self._clock.now_ms()
+
     def local_path(self, key: str) -> str | None:
         return None
 
     def close(self) -> None:
         self._client.close()
         self._once.close()
+
+    def _heard(self, answer: Any) -> None:
+        self._clock.heard(answer.http_response.headers.get("Date"))
 
     def _name(self, key: str) -> str:
         return self._base + check_key(key)
@@ -205,7 +215,7 @@ class AzureStore:
                     f"{self._place.endpoint} gave no answer to the write of {self._uri}/{key}: {error.message}"
                 )
             raise azure_errors.failure(error, doing, key, self._place) from error
-        return Created(str(answer["etag"]))
+        return Created(str(answer["etag"]), seen_etag=str(answer["etag"]).strip('"'))
 
     def _listed(self, blob: BlobProperties) -> ObjectInfo | None:
         key = str(blob.name).removeprefix(self._base)

@@ -1,6 +1,7 @@
 """From settings to a client of one Azure container: which account, by which credential. Nothing is sent from here."""
 
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 from azure.core.credentials import AccessToken, AzureNamedKeyCredential, AzureSasCredential
@@ -26,13 +27,21 @@ class _BearerToken:
 
 
 def container_client(
-    container: str, settings: StoreSettings, uri: str, account_url: str | None, *, retries: int
+    container: str,
+    settings: StoreSettings,
+    uri: str,
+    account_url: str | None,
+    *,
+    retries: int,
+    heard: Callable[[Any], None],
 ) -> ContainerClient:
-    """`account_url` is what the address itself says about the account, if anything. `uri` is for messages."""
+    """`account_url` is what the address itself says about the account, if anything. `uri` is for messages. Every answer is
+    `heard`."""
     options: dict[str, Any] = {
         "retry_total": retries,
         "connection_timeout": CONNECT_TIMEOUT_S,
         "read_timeout": READ_TIMEOUT_S,
+        "raw_response_hook": heard,
     }
     try:
         if settings.azure_connection_string:

@@ -5,7 +5,7 @@ other failure a `StoreError` whose message names the store, the key and what to 
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol
 
 
@@ -40,6 +40,8 @@ class Created:
     """The object was absent and now holds exactly the given bytes."""
 
     etag: str
+    seen_etag: str = field(default="", compare=False)
+    """The etag that a look from outside shows; "" where the store doesn't say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,10 @@ class Store(Protocol):
 
     def delete(self, keys: Iterable[str]) -> None:
         """Delete all; absent ones are fine. Raises `StoreError` naming the first that could not be deleted."""
+        ...
+
+    def clock_ms(self) -> int | None:
+        """What time the store itself has; None where that is the machine's own clock, or where it never told. Asks nothing."""
         ...
 
     def local_path(self, key: str) -> str | None:

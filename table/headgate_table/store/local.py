@@ -136,12 +136,13 @@ class LocalStore:
             finally:
                 local_files.remove(temporary)
             local_files.remove_stale_checksum(path)
+            seen_etag = _seen_etag(os.lstat(path))
             self._confirm(path)
         except OSError as error:
             if not is_placed:
                 raise self._failure("create", key, error) from error
             return self._unconfirmed(key, path, error)
-        return Created(_digest(data))
+        return Created(_digest(data), seen_etag)
 
     def swap(self, key: str, data: bytes, etag: str) -> CreateOutcome:
         path = self._path(key)
@@ -229,6 +230,9 @@ class LocalStore:
                     raise self._failure(
                         "delete files of", os.path.relpath(changed_folder, self._root), error
                     ) from error
+
+    def clock_ms(self) -> int | None:
+        return None
 
     def local_path(self, key: str) -> str | None:
         return self._path(key)
@@ -404,5 +408,8 @@ def _digest(data: bytes) -> str:
 
 
 def _info(key: str, status: os.stat_result) -> ObjectInfo:
-    etag = f"{status.st_ino:x}-{status.st_mtime_ns:x}-{status.st_size:x}"
-    return ObjectInfo(key, status.st_size, status.st_mtime_ns // 1_000_000, etag)
+    return ObjectInfo(key, status.st_size, status.st_mtime_ns // 1_000_000, _seen_etag(status))
+
+
+def _seen_etag(status: os.stat_result) -> str:
+    return f"{status.st_ino:x}-{status.st_mtime_ns:x}-{status.st_size:x}"

@@ -102,6 +102,9 @@ class MeasuredStore:
     def delete(self, keys: Iterable[str]) -> None:
         self._timed("delete", lambda: self._store.delete(keys))
 
+    def clock_ms(self) -> int | None:
+        return self._store.clock_ms()
+
     def local_path(self, key: str) -> str | None:
         return self._store.local_path(key)
 

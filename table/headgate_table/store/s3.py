@@ -20,6 +20,7 @@ from headgate_table.store.interface import AlreadyExists, Created, CreateOutcome
 from headgate_table.store.paths import check_folder, check_key, check_prefix, is_key
 from headgate_table.store.reopening import Reopening, reopened
 from headgate_table.store.s3_session import new_session
+from headgate_table.store.server_clock import ServerClock
 from headgate_table.store.settings import StoreSettings
 
 MULTIPART_BYTES = 16 * 1024 * 1024
@@ -64,6 +65,7 @@ class S3Store:
         self._ambient = ambient
         self._settings = settings
         self._max_create_bytes = max_create_bytes
+        self._clock = ServerClock(ambient)
         self._bucket_was_seen = False
         # Directory buckets list in no order and take no StartAfter. Some other servers order by folder (SeaweedFS).
         self._takes_start_after = not bucket.endswith("--x-s3")
@@ -72,6 +74,8 @@ class S3Store:
             session = new_session(settings)
             self._client = _client(session, settings, attempts=3)
             self._once = _client(session, settings, attempts=1)
+            for client in (self._client, self._once):
+                client.meta.events.register("after-call.s3", self._heard)
         except (boto.BotoCoreError, ValueError) as error:
             raise StoreError(
                 f"{self._uri} can't be opened with these settings: {error}. Check the s3.* settings"
@@ -186,12 +190,18 @@ class S3Store:
                     f"{len(failed) - 1} others of {len(batch)}. Check that the credentials allow s3:DeleteObject"
                 )
 
+    def clock_ms(self) -> int | None:
+        return self._clock.now_ms()
+
     def local_path(self, key: str) -> str | None:
         return None
 
     def close(self) -> None:
         self._client.close()
         self._once.close()
+
+    def _heard(self, http_response: Any, **_: object) -> None:
+        self._clock.heard(http_response.headers.get("Date"))
 
     def _name(self, key: str) -> str:
         return self._base + check_key(key)
@@ -251,7 +261,7 @@ class S3Store:
             raise self._failure(error, doing, key) from error
         if not answer.get("ETag"):
             return Unknown(f"{self._place.endpoint} cut its answer to the write of {self._uri}/{key} short")
-        return Created(str(answer["ETag"]))
+        return Created(str(answer["ETag"]), seen_etag=str(answer["ETag"]))
 
     def _found(self, prefix: str, after: str) -> Iterator[ObjectInfo]:
         extra = {"StartAfter": self._base + after} if after and self._lists_in_byte_order else {}

@@ -2,9 +2,16 @@
 
 from support.mutants.mutant import NONE, Mutant, Rule
 
+_RULES = "tests/simulation/test_rule_"
 _LOCAL = "table/headgate_table/store/local.py"
 _UNDECIDED = "worker/headgate_worker/undecided.py"
 _UNDECIDED_TESTS = "tests/worker/test_clean_undecided.py"
+_MEMORY = "table/headgate_table/indextables/memory.py"
+_TIMES = "table/headgate_table/indextables/commit_times.py"
+_CLOCK_TESTS = "tests/table/commit/test_wrong_clocks.py"
+_LATE = "table/headgate_table/indextables/late_versions.py"
+_WRITER = "table/headgate_table/indextables/version_writer.py"
+_PAIR_TESTS = "tests/table/commit/test_late_pairs.py"
 _DISK_TESTS = "tests/table/store/test_failing_disk.py"
 
 MUTANTS = (
@@ -66,6 +73,65 @@ MUTANTS = (
         "            compared.add(proposal.read_set.based_on)\n",
         "            pass\n",
         (_UNDECIDED_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "purge-forgotten-by-one-clock",
+        Rule.PURGE,
+        "One version that is dated far ahead ends the time for which purged paths are forbidden.",
+        _MEMORY,
+        "            self._sure_ms = min(earlier_ms, record.time_ms)\n",
+        "            self._sure_ms = max(earlier_ms, record.time_ms)\n",
+        (f"{_CLOCK_TESTS}::test_a_purge_stands_as_long_as_no_two_wrong_clocks_agree",),
+        NONE,
+    ),
+    Mutant(
+        "purge-dated-by-a-slow-clock",
+        Rule.PURGE,
+        "A purge by a clock that is days behind is forgotten days too early.",
+        _MEMORY,
+        "            latest_ms = max(earlier_ms, record.time_ms)\n",
+        "",
+        (_CLOCK_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "future-handed-on",
+        Rule.PURGE,
+        "A time in the future is taken over by every later version.",
+        _TIMES,
+        "    return told_ms if now_ms < told_ms <= now_ms + believed_ms else now_ms\n",
+        "    return max(told_ms, now_ms)\n",
+        (f"{_CLOCK_TESTS}::test_a_time_is_near_the_clock_that_counts_and_goes_back_only_from_what_is_beyond_belief",),
+        NONE,
+    ),
+    Mutant(
+        "own-clock-believed",
+        Rule.PURGE,
+        "A version is dated by its writer's clock, whatever the store's says.",
+        _TIMES,
+        "    if server_ms is not None:\n        now_ms,",
+        "    if server_ms is not None and server_ms < 0:\n        now_ms,",
+        (_CLOCK_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "any-file-for-a-predecessor",
+        Rule.PREDECESSOR,
+        "Whatever file lies below a new version is taken for its predecessor, as another late writer's.",
+        _WRITER,
+        "    if looks_like(known, seen):\n",
+        "    if seen is not None:\n",
+        (f"{_PAIR_TESTS}::test_however_many_come_late_each_is_told_the_truth", f"{_RULES}01_predecessor.py"),
+    ),
+    Mutant(
+        "disowned-version-believed",
+        Rule.PREDECESSOR,
+        "A version counts although the next one names another predecessor.",
+        _LATE,
+        "    return named.previous == mark_of(own)\n",
+        "    return True\n",
+        (f"{_PAIR_TESTS}::test_however_many_come_late_each_is_told_the_truth",),
         NONE,
     ),
 )

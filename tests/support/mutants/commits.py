@@ -18,8 +18,11 @@ MUTANTS = (
         Rule.RECEIPTS,
         "Receipts leave while the version is still on its way to the store.",
         _VERSION_LOG,
-        "        write_version(log.table.reader, self.body, self.data, after_file=self.after_file)\n",
-        "        log.states._executor.submit(write_version, log.table.reader, self.body, self.data, after_file=self.after_file)\n",
+        "        seen_etag = write_version(reader, self.body, self.data, after_file=self.after_file, before=self.before)\n",
+        "        seen_etag = ''\n"
+        "        log.states._executor.submit(\n"
+        "            write_version, reader, self.body, self.data, after_file=self.after_file, before=self.before\n"
+        "        )\n",
     ),
     Mutant(
         "offset-before-events",
@@ -62,7 +65,7 @@ MUTANTS = (
         Rule.PREDECESSOR,
         "A version that was created below a log that had been cleaned is taken for committed.",
         _WRITER,
-        "        _check_predecessor(reader, body, after_file=after_file)\n",
+        "        _check_predecessor(reader, body, before, after_file=after_file)\n",
         "",
         (f"{_RULES}01_predecessor.py",),
     ),
@@ -98,9 +101,9 @@ MUTANTS = (
         Rule.PREDECESSOR,
         "What a version says was decided counts for whoever knew an earlier one, also where the log was cleaned between them.",
         "table/headgate_table/indextables/memory_reader.py",
-        "    is_cut = not _is_left(listing, memory.through)\n",
-        "    is_cut = False\n",
-        (f"{_RULES}01_predecessor.py",),
+        "    _follow(memory, reader, log, listing, doubted=-1 if is_kept else late_up_to(reader, listing, log))\n",
+        "    _follow(memory, reader, log, listing, doubted=-1)\n",
+        (f"{_RULES}01_predecessor.py", "tests/table/coordination/test_late_versions.py"),
     ),
     Mutant(
         "no-nonce-check",
@@ -305,8 +308,8 @@ MUTANTS = (
         Rule.ORDER,
         "A version is dated by its committer's clock, though the one before was dated later.",
         _VERSION_LOG,
-        "        now_ms = max(self._ambient.now_ms(), held.log.time_ms, held.memory.newest_ms)\n",
-        "        now_ms = self._ambient.now_ms()\n",
+        "        now_ms = commit_time_ms(self.store, self._ambient, held.log.time_ms or held.memory.newest_ms)\n",
+        "        now_ms = commit_time_ms(self.store, self._ambient)\n",
     ),
     Mutant(
         "seat-not-fenced-on-sqlite",

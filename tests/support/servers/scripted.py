@@ -47,7 +47,9 @@ def scripted_server(answer: Callable[[Request], Answer | None]) -> Iterator[str]
                 self.close_connection = True
                 self.connection.shutdown(socket.SHUT_RDWR)
                 return
-            self.send_response(given.status)
+            self.send_response_only(given.status)
+            if "Date" not in given.headers:
+                self.send_header("Date", self.date_time_string())
             for name, value in given.headers.items():
                 self.send_header(name, value)
             if "Content-Length" not in given.headers:  # the answer to HEAD tells what it doesn't bring

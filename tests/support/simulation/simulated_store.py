@@ -131,6 +131,9 @@ class SimulatedStore:
                 return Folder(tuple(objects), tuple(folders))
             after = keys[size - 1]
 
+    def clock_ms(self) -> int | None:
+        return self._objects.clock_ms()
+
     def local_path(self, key: str) -> str | None:
         return None
 

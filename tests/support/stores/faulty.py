@@ -165,6 +165,9 @@ class FaultyStore:
         for key in keys:
             self._run("delete", key, lambda key=key: self.inner.delete([key]))  # type: ignore[misc]  # bound per turn
 
+    def clock_ms(self) -> int | None:
+        return self.inner.clock_ms()
+
     def local_path(self, key: str) -> str | None:
         return self.inner.local_path(key)
 

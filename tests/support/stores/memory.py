@@ -64,7 +64,8 @@ class MemoryStore:
         with self._lock:
             if check_key(key) in self._held:
                 return AlreadyExists()
-            return Created(self._write(key, data))
+            etag = self._write(key, data)
+            return Created(etag, self._held[key].seen.etag)
 
     def swap(self, key: str, data: bytes, etag: str) -> CreateOutcome:
         with self._lock:
@@ -100,6 +101,9 @@ class MemoryStore:
                 if self._held.pop(check_key(key), None) is not None:
                     for folder in _folders_above(key):
                         self._folders[folder] -= 1
+
+    def clock_ms(self) -> int | None:
+        return None if self._ambient is None else self._ambient.now_ms()
 
     def local_path(self, key: str) -> str | None:
         return None

@@ -170,6 +170,8 @@ def test_direct_commits_that_are_forgotten_leave_no_horizon() -> None:
         directly(accepted("b"), time_ms=START_MS + 9 * HOUR_MS),
         limits=limits,
     )
+    assert memory.earlier("a", None) == Duplicate(0, "a")  # one clock alone proves nothing
+    memory.apply(2, directly(accepted("c"), time_ms=START_MS + 9 * HOUR_MS))
     assert memory.earlier("a", None) is None
     assert memory.horizon_ms == 0
 
@@ -297,6 +299,8 @@ def test_a_purged_path_is_forbidden_for_the_window() -> None:
     memory = remembering(directly(purged=["x"], time_ms=START_MS), directly(time_ms=START_MS + HOUR_MS), limits=limits)
     assert memory.is_purged("x")
     memory.apply(2, directly(time_ms=START_MS + HOUR_MS + 1))
+    assert memory.is_purged("x")  # one clock alone proves nothing
+    memory.apply(3, directly(time_ms=START_MS + HOUR_MS + 1))
     assert not memory.is_purged("x")
 
 

@@ -208,3 +208,13 @@ def test_a_listing_holds_what_is_kept_of_a_blob_and_not_all_that_the_service_tel
         monkeypatch.setattr(store._client, "list_blobs", blobs)
         assert [info.size for info in store.list(after="049")] == list(range(50, 100))
     assert most <= 3
+
+
+def test_what_time_the_server_has_is_told_by_its_answers() -> None:
+    date = "Mon, 01 Jan 2024 00:00:00 GMT"
+    with answering(Answer(201, headers={"ETag": '"e"', "Last-Modified": date, "Date": date})) as (store, _):
+        assert store.clock_ms() is None
+        store.create("k", b"1")
+        told_ms = store.clock_ms()
+        assert told_ms is not None
+        assert 0 <= told_ms - 1_704_067_200_000 < 600_000

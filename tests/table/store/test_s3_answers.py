@@ -423,3 +423,13 @@ def listing_by_folder(keys: list[str]) -> Callable[[Request], Answer]:
         return Answer(200, f"<ListBucketResult>{truncated}{items}{token}</ListBucketResult>".encode())
 
     return answer
+
+
+def test_what_time_the_server_has_is_told_by_its_answers() -> None:
+    date = "Mon, 01 Jan 2024 00:00:00 GMT"
+    with answering(Answer(200, headers={**ETAG, "Date": date})) as (store, _):
+        assert store.clock_ms() is None
+        store.create("k", b"1")
+        told_ms = store.clock_ms()
+        assert told_ms is not None
+        assert 0 <= told_ms - 1_704_067_200_000 < 600_000

@@ -1,0 +1,39 @@
+"""Which time a version says that it was committed at. A clock that is far off must not date this version, nor those after it.
+
+The store's own clock counts where it has one; without one, the writer's. No decision rests on these times alone: they order
+versions for time travel and tell how long purged paths and ids of direct commits have been remembered.
+"""
+
+from headgate_schemas.ambient import Ambient
+from headgate_schemas.logs import get_logger
+from headgate_table.store.interface import Store
+
+MARGIN_MS = 15 * 60_000
+"""By how much a writer's clock may differ from the store's. Clocks that are looked after differ by less than a second."""
+
+UNTOLD_MARGIN_MS = 24 * 3_600_000
+"""The same between two writers where the store has no clock of its own: nobody can tell which of them is right, and a time that
+goes back is the lesser evil only where the other is far off."""
+
+_log = get_logger("headgate.commit")
+
+
+def commit_time_ms(store: Store, ambient: Ambient, told_ms: int = 0) -> int:
+    """For a version that is about to be written; `told_ms` is what the newest version says."""
+    own_ms, server_ms = ambient.now_ms(), store.clock_ms()
+    if server_ms is not None and abs(own_ms - server_ms) > MARGIN_MS:
+        _log.warning(
+            "clock_is_wrong",
+            table=store.uri,
+            ahead_s=(own_ms - server_ms) // 1000,
+            advice="the version is dated by the store's clock; set this machine's",
+        )
+    return bounded_time_ms(own_ms, server_ms, told_ms)
+
+
+def bounded_time_ms(own_ms: int, server_ms: int | None, told_ms: int) -> int:
+    """Times don't go back, as time travel relies on that; except from one that lies in the future, which is not handed on."""
+    now_ms, believed_ms = own_ms, UNTOLD_MARGIN_MS
+    if server_ms is not None:
+        now_ms, believed_ms = min(max(own_ms, server_ms - MARGIN_MS), server_ms + MARGIN_MS), 2 * MARGIN_MS
+    return told_ms if now_ms < told_ms <= now_ms + believed_ms else now_ms

@@ -27,7 +27,8 @@ def parquet_frame(spark: "SparkSession", root: str, schema: "StructType", paths:
     """The rows of these files, which Spark lists again. Holds for files of which `is_plain` is true."""
     if not paths:
         return spark.createDataFrame([], schema)
-    reader = spark.read.schema(schema).option("basePath", root).options(datetimeRebaseMode="CORRECTED")
+    options = {"basePath": root, "datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
+    reader = spark.read.schema(schema).options(**options)
     return reader.parquet(*(f"{root}/{path}" for path in paths))
 
 

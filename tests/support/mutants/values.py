@@ -6,6 +6,8 @@ _STATISTICS = "table/headgate_table/indextables/column_statistics.py"
 _MANIFESTS = "table/headgate_table/indextables/manifest_pruning.py"
 _PARTITIONS = "schemas/headgate_schemas/partition_text.py"
 _TEXTS = "tests/committer/test_odd_partition_texts.py"
+_ROW_CONDITIONS = "front/headgate/spark/row_conditions.py"
+_ON_SPARK = "tests/spark/test_spark_read_odd_values.py"
 
 MUTANTS = (
     Mutant(
@@ -56,6 +58,36 @@ MUTANTS = (
         "partition_values=StoredTexts(order.partition_values),",
         "partition_values=dict(order.partition_values),",
         (f"{_TEXTS}::test_a_merge_keeps_every_value_and_mixes_none",),
+        NONE,
+    ),
+    Mutant(
+        "old-dates-through-the-older-calendar",
+        Rule.VALUES,
+        "A date in a condition for Spark goes through Java's older calendar.",
+        _ROW_CONDITIONS,
+        "        return functions.date_from_unix_date(functions.lit(scalar.value))\n",
+        "        return functions.lit(scalar.as_py())\n",
+        (f"{_ON_SPARK}::test_a_where_finds_what_a_scan_finds",),
+        NONE,
+    ),
+    Mutant(
+        "days-that-java-lacks-are-pushed",
+        Rule.VALUES,
+        "Spark leaves out row groups by a day of October 1582 that Java's older calendar doesn't have.",
+        _ROW_CONDITIONS,
+        "any(scalar.value in _NO_DAYS for scalar in scalars)",
+        "False",
+        (f"{_ON_SPARK}::test_a_where_finds_what_a_scan_finds",),
+        NONE,
+    ),
+    Mutant(
+        "spark-skips-row-groups-with-nan",
+        Rule.VALUES,
+        "Spark pushes filters on floating point columns into files whose statistics leave NaN out.",
+        "front/headgate/spark/reading.py",
+        "    found = without_pushing_floats(found, schema)\n",
+        "",
+        (f"{_ON_SPARK}::test_a_filter_of_spark_finds_every_nan",),
         NONE,
     ),
 )

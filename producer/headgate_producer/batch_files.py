@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 MAX_FILES_PER_BATCH = 1_000
 """A batch that falls into more partitions makes files too small to be read well."""
 
+_SPELLED = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity", "-0": "0"}
+"""Arrow's floating point numbers, as all readers of a table understand them. Both zeros are one partition."""
+
 
 def write_files(store: Store, rows: "pa.Table", partition_columns: Sequence[str], name: str) -> list[DataFile]:
     """Put the rows on the store. `name` is to be new, so that no attempt meets the files of another."""
@@ -35,7 +38,7 @@ def _parts(rows: "pa.Table", columns: Sequence[str]) -> "list[tuple[tuple[str | 
 
     if not columns:
         return [((), rows)]
-    texts = [rows.column(column).cast(pa.string()).to_pylist() for column in columns]
+    texts = [_texts(rows.column(column)) for column in columns]
     found: dict[tuple[str | None, ...], list[int]] = {}
     for number, values in enumerate(zip(*texts, strict=True)):
         found.setdefault(tuple(value or None for value in values), []).append(number)
@@ -46,6 +49,15 @@ def _parts(rows: "pa.Table", columns: Sequence[str]) -> "list[tuple[tuple[str | 
         )
     rest = rows.drop_columns(list(columns))
     return [(values, rest.take(pa.array(numbers))) for values, numbers in found.items()]
+
+
+def _texts(column: "pa.ChunkedArray") -> list[str | None]:
+    import pyarrow as pa
+
+    texts: list[str | None] = column.cast(pa.string()).to_pylist()
+    if pa.types.is_floating(column.type):
+        return [None if text is None else _SPELLED.get(text, text) for text in texts]
+    return texts
 
 
 def _write(store: Store, part: "pa.Table", values: dict[str, str | None], name: str) -> DataFile:

@@ -23,7 +23,6 @@ from headgate_schemas.operations import (
     Rejected,
     Writer,
 )
-from headgate_schemas.partition_text import escape_partition_text, meaning
 from headgate_table.data_file import DataFile
 from headgate_table.errors import TableExists
 from headgate_table.parquet_bounds import column_bounds
@@ -83,11 +82,6 @@ def put_into_table(
             assert_never(receipt)
 
 
-def stored_text(text: str | None) -> str | None:
-    """A partition's text as the log stores it: as it is, unless readers would take it for an escaped one."""
-    return text if text is None or meaning(text) == text else escape_partition_text(text)
-
-
 def _data_file(file: WrittenFile, partition_columns: Sequence[str]) -> DataFile:
     inflater = zlib.decompressobj()
     footer_file = inflater.decompress(file.footer, MAX_FOOTER_BYTES)
@@ -97,9 +91,7 @@ def _data_file(file: WrittenFile, partition_columns: Sequence[str]) -> DataFile:
         path=file.path,
         size=file.size,
         modification_time=file.modified_ms,
-        partition_values={
-            column: stored_text(text) for column, text in zip(partition_columns, file.partition, strict=True)
-        },
+        partition_values=dict(zip(partition_columns, file.partition, strict=True)),
         min_values=lower or None,
         max_values=upper or None,
         num_records=footer.num_rows,

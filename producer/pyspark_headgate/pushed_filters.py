@@ -34,6 +34,8 @@ from headgate_schemas.predicates import (
     fold,
 )
 
+_FIRST_YEAR = 1901
+
 _COMPARED = {
     spark_filters.EqualTo: Op.EQ,
     spark_filters.GreaterThan: Op.GT,
@@ -129,6 +131,9 @@ class _Literals:
                     return "Infinity" if value > 0 else "-Infinity"
                 # What is written of a 32-bit float is 0.1, not the 0.10000000149 of the 64-bit float that is equal to it.
                 return float(str(np.float32(value))) if self._is_narrow else value
+            case datetime() | date() if value.year < _FIRST_YEAR:
+                # It has come through Java's older calendar, which has other days and zones.
+                return None
             case bool() | str() | int() | Decimal() | datetime() | date():
                 return value
             case _:

@@ -18,6 +18,7 @@ from headgate_schemas.actions import (
     Protocol,
     RemoveFile,
     SkipFile,
+    StoredTexts,
     UnknownAction,
 )
 from headgate_schemas.errors import InvalidInput, MalformedAction
@@ -94,7 +95,7 @@ def _add(body: JsonObject) -> AddFile:
     data_change = read.boolean(body, "dataChange")
     return AddFile(
         path=read.path(body),
-        partition_values=read.partition_values(body) or {},
+        partition_values=read.partition_values(body) or StoredTexts(),
         size=read.needed_integer(body, "size"),
         modification_time=read.needed_integer(body, "modificationTime"),
         data_change=True if data_change is None else data_change,

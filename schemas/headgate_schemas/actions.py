@@ -10,6 +10,13 @@ from typing import Any
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """How writers store a null partition value (docs/format.md, section 7)."""
 
+
+class StoredTexts(dict[str, str]):
+    """Partition values as a log stores them, which are not stored another time by whoever takes them for plain values."""
+
+    __slots__ = ()
+
+
 COORDINATOR_KEY = "headgate.coordinator"
 """Where the configuration of a state's metadata carries what its committer must not forget."""
 

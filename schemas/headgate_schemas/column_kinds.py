@@ -50,6 +50,11 @@ Value = str | bool | int | Decimal | FloatKey
 """What a text or a literal of some kind compares by. Dates compare as ISO text, timestamps as microseconds."""
 
 
+def is_nan(value: Value) -> bool:
+    """Whether a value is NaN, whose number means nothing."""
+    return isinstance(value, tuple) and value[0]
+
+
 def column_kind(type_name: str) -> ColumnKind:
     """The kind of a column by Spark's name of its type, with or without parameters: "decimal(10,2)"."""
     return _KIND_BY_TYPE.get(type_name.partition("(")[0].strip().lower(), ColumnKind.OTHER)

@@ -1,7 +1,7 @@
 """What a stored partition text means: nulls, escaped spellings, and whether one condition is true for it.
 
 Writers that go by directory names store the escaped text of the directory, others the plain one (docs/format.md,
-section 7). Which files or manifests that selects is decided elsewhere, by these rules.
+section 7). Each stored text has one meaning, and `stored_text` is the way from there. Which files or manifests that selects is decided elsewhere, by these rules.
 """
 
 import re
@@ -67,6 +67,11 @@ def meaning(stored: str) -> str:
     return plain if stored in spellings(plain) else stored
 
 
+def stored_text(text: str) -> str:
+    """A plain text as it has to be stored to be read again: as it is, unless readers would take it for an escaped one."""
+    return text if meaning(text) == text else escape_partition_text(text)
+
+
 def stored_value(stored: str | None, kind: ColumnKind) -> Value | None:
     """The value that a stored text compares by, or None for null.
 
@@ -88,7 +93,8 @@ def stored_value(stored: str | None, kind: ColumnKind) -> Value | None:
         case ColumnKind.DATE:
             return stored
         case ColumnKind.TIMESTAMP:
-            moment = parse_timestamp(unescape_partition_text(stored))
+            # No time has a percent sign of its own, so it doesn't matter how often a name was escaped.
+            moment = parse_timestamp(unescape_partition_text(unescape_partition_text(stored)))
             return None if moment is None else epoch_micros(moment)
         case ColumnKind.OTHER:
             return None
@@ -125,20 +131,15 @@ def text_test(leaf: Leaf, kind: ColumnKind) -> TextTest:
 def _comparison_test(holds: Callable[[int], bool], wanted: Value, kind: ColumnKind) -> TextTest:
     def test(stored: str | None) -> bool:
         value = stored_value(stored, kind)
-        if value is None:
-            return False
-        # A text that looks escaped may as well be meant literally; equality accepts both.
-        return holds(0) if stored == wanted else holds(sign(value, wanted))
+        return value is not None and holds(sign(value, wanted))
 
     return test
 
 
 def _membership_test(members: frozenset[Value], kind: ColumnKind, wanted: bool) -> TextTest:
-    literally = members if kind is ColumnKind.STRING else frozenset[Value]()
-
     def test(stored: str | None) -> bool:
         value = stored_value(stored, kind)
-        return value is not None and (value in members or stored in literally) is wanted
+        return value is not None and (value in members) is wanted
 
     return test
 
@@ -149,7 +150,7 @@ def _prefix_test(column: str, prefix: str, kind: ColumnKind, wanted: bool) -> Te
     def test(stored: str | None) -> bool:
         if stored is None or stored_value(stored, kind) is None:
             return False
-        return (stored.startswith(prefix) or meaning(stored).startswith(prefix)) is wanted
+        return meaning(stored).startswith(prefix) is wanted
 
     return test
 

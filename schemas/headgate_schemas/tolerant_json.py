@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
-from headgate_schemas.actions import NULL_PARTITION
+from headgate_schemas.actions import NULL_PARTITION, StoredTexts
 from headgate_schemas.errors import MalformedAction
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
@@ -201,14 +201,14 @@ def text_map(body: JsonObject, key: str) -> dict[str, str] | None:
     return None if value is None else {name: _as_text(item) for name, item in value.items() if item is not None}
 
 
-def partition_values(body: JsonObject) -> dict[str, str] | None:
+def partition_values(body: JsonObject) -> StoredTexts | None:
     value = optional_object(body, "partitionValues")
     if value is None:
         return None
     for name, item in value.items():
         if isinstance(item, (list, dict)):
             raise MalformedAction(f"field partitionValues holds {_shown(item)} for {name!r}, where a text is needed")
-    return {name: NULL_PARTITION if item is None else _as_text(item) for name, item in value.items()}
+    return StoredTexts({name: NULL_PARTITION if item is None else _as_text(item) for name, item in value.items()})
 
 
 def optional_object(body: JsonObject, key: str) -> JsonObject | None:

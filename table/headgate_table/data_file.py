@@ -9,9 +9,9 @@ from dataclasses import fields
 from typing import Any
 from urllib.parse import unquote
 
-from headgate_schemas.actions import NULL_PARTITION, AddFile
+from headgate_schemas.actions import NULL_PARTITION, AddFile, StoredTexts
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.partition_text import unescape_partition_text
+from headgate_schemas.partition_text import stored_text, unescape_partition_text
 from headgate_table.errors import ObjectMissing, StoreError
 from headgate_table.indextables.statistics import INDEXED_COLUMNS, MAX_TEXT_LENGTH
 from headgate_table.parquet_footer import read_footer
@@ -32,7 +32,9 @@ _INT_LIMIT = 2**31
 class DataFile(AddFile):
     """A file to append. Raises `InvalidInput` for what no table takes; the message names the file and the field.
 
-    `path` is relative to the table. A partition value of None is null. Times are epoch milliseconds.
+    `path` is relative to the table. Partition values are plain: `a%20b` is read as `a%20b`. None is null, and so are the empty
+    text and `__HIVE_DEFAULT_PARTITION__`. Times are epoch milliseconds. The file then has its values as logs store them, which
+    are taken as they are where they are given to another file.
     """
 
     __slots__ = ()
@@ -123,7 +125,7 @@ class DataFile(AddFile):
         """A Parquet file that lies in its place: size, time, row count and column bounds are read from its footer.
 
         `path` is relative to the table, which is `store`, or the local folder `root` (else the current one). Partition
-        values come from `key=value` folders in the path unless given; None for one of them is null. Bounds are of the
+        values come from `key=value` folders in the path unless given, plain as for any `DataFile`. Bounds are of the
         first `indexed_columns` columns, texts of at most `max_text_length` characters.
 
         Raises `InvalidInput` for what is no readable Parquet file, `ObjectMissing` when nothing is there.
@@ -296,10 +298,14 @@ class _Checks:
             for key, item in value.items()
         }
 
-    def partition_values(self, value: Any) -> dict[str, str]:
-        if isinstance(value, Mapping):
-            value = {key: NULL_PARTITION if item is None else item for key, item in value.items()}
-        return self.text_map("partition_values", value) or {}
+    def partition_values(self, value: Any) -> StoredTexts:
+        given = value
+        if isinstance(given, Mapping):
+            given = {key: NULL_PARTITION if item is None else item for key, item in given.items()}
+        texts = self.text_map("partition_values", given) or {}
+        if not isinstance(value, StoredTexts):
+            texts = {key: stored_text(text) for key, text in texts.items()}
+        return StoredTexts(texts)
 
     def _needed_text(self, field: str, value: Any) -> str:
         text = self.text(field, value)

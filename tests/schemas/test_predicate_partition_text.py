@@ -11,7 +11,9 @@ from headgate_schemas.errors import PredicateError
 from headgate_schemas.partition_text import (
     covering,
     escape_partition_text,
+    meaning,
     spellings,
+    stored_text,
     stored_value,
     unescape_partition_text,
 )
@@ -80,7 +82,13 @@ def test_the_null_safe_comparison_is_false_for_null_so_that_its_negation_is_true
         ("p = TIMESTAMP '2024-01-01 10:00:00+02:00'", "2024-01-01 08:00:00", K.TIMESTAMP, True),
         ("p = 'a:b'", "a:b", K.STRING, True),
         ("p = 'a:b'", "a%3Ab", K.STRING, True),
-        ("p = 'a%3Ab'", "a%3Ab", K.STRING, True),
+        ("p = 'a%3Ab'", "a%3Ab", K.STRING, False),
+        ("p <> 'a%3Ab'", "a%3Ab", K.STRING, True),
+        ("p IN ('a%3Ab')", "a%3Ab", K.STRING, False),
+        ("p LIKE 'a!%3%' ESCAPE '!'", "a%3Ab", K.STRING, False),
+        ("p NOT LIKE 'a!%3%' ESCAPE '!'", "a%3Ab", K.STRING, True),
+        ("p = 'a%3Ab'", "a%253Ab", K.STRING, True),
+        ("p = 'a%253Ab'", "a%253Ab", K.STRING, False),
         ("p <> 'a:b'", "a%3Ab", K.STRING, False),
         ("p IN ('x', 'a b')", "a%20b", K.STRING, True),
         ("p LIKE 'a:%'", "a%3Ab", K.STRING, True),
@@ -162,6 +170,13 @@ def test_unescaping_undoes_escaping(text: str) -> None:
 def test_a_stored_text_means_the_text_that_it_spells(text: str) -> None:
     for stored in spellings(text)[1:]:
         assert stored_value(stored, K.STRING) == text
+
+
+@given(st.lists(st.text("a:%235A0 é", max_size=8) | st.text(), min_size=2, max_size=2, unique=True))
+def test_what_is_stored_means_the_text_and_no_two_texts_are_stored_alike(texts: list[str]) -> None:
+    stored = [stored_text(text) for text in texts]
+    assert [meaning(text) for text in stored] == texts
+    assert stored[0] != stored[1]
 
 
 def test_literals_of_a_program_work_like_those_of_a_text() -> None:

@@ -110,7 +110,9 @@ def test_every_spelling_of_null_is_null(stored: str | None) -> None:
 
 def test_an_escaped_partition_text_is_read_by_its_meaning() -> None:
     table = new_table(MemoryStore(), pa.schema([("id", pa.int64()), ("city", pa.string())]), ["city"])
-    add(table, "a.parquet", pa.table({"id": [7]}), {"city": "a%3Ab"})
+    data = parquet(pa.table({"id": [7]}))
+    table.store.put("a.parquet", data)
+    table.append([AddFile("a.parquet", {"city": "a%3Ab"}, len(data), 1)])
     assert listed(table) == [{"id": 7, "city": "a:b"}]
 
 

@@ -16,9 +16,8 @@ from pyarrow import types
 
 from headgate.spark.copied_session import SessionCopy
 from headgate_producer.errors import WriteRefused
-from headgate_table.data_file import DataFile, partition_values_in
+from headgate_table.data_file import DataFile
 from headgate_table.store.local_leftovers import STAGING
-from pyspark_headgate.after_written import stored_text
 from pyspark_headgate.durable import make_durable
 from pyspark_headgate.options import SourceOptions
 from pyspark_headgate.write_plan import WritePlan
@@ -134,8 +133,7 @@ def _into_place(plan: WritePlan, staging: str, path: str) -> DataFile:
     os.rename(os.path.join(staging, path), target)
     if place.durable:
         make_durable(target)
-    values = {column: stored_text(text) for column, text in partition_values_in(path).items()}
-    return DataFile.of_parquet(path, root=place.root, partition_values=values)
+    return DataFile.of_parquet(path, root=place.root)
 
 
 def _holds(type_: pa.DataType, is_wanted: Callable[[pa.DataType], bool]) -> bool:

@@ -2,13 +2,14 @@
 says, and otherwise the data source.
 """
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from headgate_schemas.column_kinds import ColumnKind
-from headgate_schemas.partition_text import unescape_partition_text
+from headgate_schemas.partition_text import stored_text
 from headgate_table.indextables.row_shape import RowShape
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _GLOB = frozenset("*?[]{}\\")
 """What `read.parquet` takes for a pattern in a path."""
+_ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
 _SAME_IN_FOLDERS = frozenset({ColumnKind.STRING, ColumnKind.INTEGER, ColumnKind.DATE, ColumnKind.BOOLEAN})
 """Kinds whose values Spark reads out of a folder's name just as we read them out of the log. Times depend on its zone."""
 
@@ -25,7 +27,8 @@ def parquet_frame(spark: "SparkSession", root: str, schema: "StructType", paths:
     """The rows of these files, which Spark lists again. Holds for files of which `is_plain` is true."""
     if not paths:
         return spark.createDataFrame([], schema)
-    reader = spark.read.schema(schema).option("basePath", root).options(datetimeRebaseMode="CORRECTED")
+    options = {"basePath": root, "datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
+    reader = spark.read.schema(schema).options(**options)
     return reader.parquet(*(f"{root}/{path}" for path in paths))
 
 
@@ -50,7 +53,12 @@ def _is_plain(path: str, values: Mapping[str, str | None], shape: RowShape, tabl
     in_folders: dict[str, str | None] = {}
     for folder, column in zip(folders, shape.partition_kinds, strict=True):
         key, equals, text = folder.partition("=")
-        if not equals or unescape_partition_text(key) != column or folder.startswith("."):
+        if not equals or _as_spark_reads(key) != column or folder.startswith("."):
             return False
-        in_folders[column] = unescape_partition_text(text)
+        in_folders[column] = stored_text(_as_spark_reads(text))
     return shape.partition_scalars(in_folders, table) == shape.partition_scalars(values, table)
+
+
+def _as_spark_reads(name: str) -> str:
+    """Spark undoes every escape of one byte, whoever wrote it."""
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), name)

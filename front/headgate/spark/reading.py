@@ -9,8 +9,9 @@ from headgate.spark.native_scan import NativeScanUnavailable, native_frame
 from headgate.spark.packed_files import packed_files
 from headgate.spark.places import spark_root
 from headgate.spark.plain_scan import is_plain, parquet_frame
-from headgate.spark.row_conditions import column_named, row_condition
+from headgate.spark.row_conditions import row_condition
 from headgate.spark.session_settings import session_options, session_settings
+from headgate.spark.unpushed_columns import column_named, without_pushing_floats
 from headgate_schemas.column_kinds import kinds_of
 from headgate_schemas.logs import get_logger
 from headgate_schemas.predicate_format import format_predicate
@@ -82,6 +83,7 @@ def read(
             found = _by_source(spark, uri, snapshot.version, predicate, options)
     if predicate is not None:
         found = found.where(row_condition(predicate, arrow, kinds))
+    found = without_pushing_floats(found, schema)
     return found if names is None else found.select(*map(column_named, names))
 
 

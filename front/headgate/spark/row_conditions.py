@@ -1,17 +1,20 @@
 """A predicate as a condition of Spark: true for a row exactly where `headgate_table.indextables.row_filter` says so.
 
-Literals have the column's own type, so that Spark never converts a column to compare it, and pushes the condition down. Works on
-Spark Connect as well.
+Literals have the column's own type, so that Spark never converts a column to compare it, and pushes the condition down: all but those
+that would lose rows there (`unpushed_columns`). Works on Spark Connect as well.
 """
 
+import math
 from collections.abc import Mapping, Sequence
+from datetime import date
 from functools import reduce
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 import pyarrow as pa
 from pyarrow import types
 
-from headgate_schemas.column_kinds import ColumnKind, Value, literal_value
+from headgate.spark.unpushed_columns import column_named, unpushed_number
+from headgate_schemas.column_kinds import ColumnKind, Value, is_nan, literal_value
 from headgate_schemas.partition_text import check_prefix_kind, kind_of
 from headgate_schemas.predicates import (
     Comparison,
@@ -27,10 +30,15 @@ from headgate_schemas.predicates import (
     StartsWith,
     fold,
 )
-from headgate_table.indextables.row_filter import is_nan, nearest
+from headgate_table.indextables.row_filter import nearest
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
+
+
+_EPOCH = date(1970, 1, 1).toordinal()
+_NO_DAYS = range(date(1582, 10, 5).toordinal() - _EPOCH, date(1582, 10, 15).toordinal() - _EPOCH)
+_OLD_MICROS = (date(1900, 1, 1).toordinal() - _EPOCH) * 86_400_000_000
 
 
 def row_condition(predicate: Predicate, schema: pa.Schema, kinds: Mapping[str, ColumnKind]) -> "Column":
@@ -44,13 +52,6 @@ def row_condition(predicate: Predicate, schema: pa.Schema, kinds: Mapping[str, C
         lambda parts: reduce(lambda left, right: left | right, parts),
         functions.lit,
     )
-
-
-def column_named(name: str) -> "Column":
-    """The column itself, whatever is in its name."""
-    from pyspark.sql import functions
-
-    return functions.col(f"`{name.replace('`', '``')}`")
 
 
 def _leaf(leaf: Leaf, schema: pa.Schema, kinds: Mapping[str, ColumnKind]) -> "Column":
@@ -82,9 +83,11 @@ def _comparison(column: "Column", type_: pa.DataType, op: Op, value: Value) -> "
     from pyspark.sql import functions
 
     if is_nan(value):  # which to Spark equals itself, and is above everything else
-        return _compared(column, op, functions.lit(float("nan")).cast(_spark_name(type_)))
+        return _compared(unpushed_number(column), op, functions.lit(float("nan")).cast(_spark_name(type_)))
     near, side = nearest(value, type_)
-    literal = _literal(near)
+    if types.is_floating(type_) and (op in (Op.NE, Op.GT, Op.GE) or near.as_py() == 0):
+        column = unpushed_number(column)
+    column, literal = _both(column, type_, [near])
     if side == 0:
         return _compared(column, op, literal)
     match op:
@@ -123,16 +126,34 @@ def _is_among(
 ) -> "Column":
     from pyspark.sql import functions
 
-    members: list[Any] = []
-    for literal in literals:
-        value = literal_value(name, kind, literal)
-        if is_nan(value):
-            members.append(functions.lit(float("nan")).cast(_spark_name(type_)))
-            continue
-        near, side = nearest(value, type_)
-        if side == 0:
-            members.append(_literal(near))
-    return column.isin(members) if members else functions.lit(False)
+    values = [literal_value(name, kind, literal) for literal in literals]
+    nearby = [nearest(value, type_) for value in values if not is_nan(value)]
+    scalars = [scalar for scalar, side in nearby if side == 0]
+    if types.is_floating(type_):
+        if any(map(is_nan, values)):
+            scalars.append(pa.scalar(float("nan"), type_))
+        if any(scalar.as_py() == 0 or math.isnan(scalar.as_py()) for scalar in scalars):
+            column = unpushed_number(column)
+    if not scalars:
+        return functions.lit(False)
+    column, *members = _both(column, type_, scalars)
+    return column.isin(members)
+
+
+def _both(column: "Column", type_: pa.DataType, scalars: "Sequence[pa.Scalar]") -> "list[Column]":
+    """The column and the literals to compare it with.
+
+    On its way into files, Spark takes a date or an instant through Java's older calendar, which has no 10th of October 1582 and
+    other zones in earlier times. Such literals are compared as numbers, which stay where they are.
+    """
+    from pyspark.sql import functions
+
+    if types.is_date(type_) and any(scalar.value in _NO_DAYS for scalar in scalars):
+        return [functions.unix_date(column), *(functions.lit(scalar.value) for scalar in scalars)]
+    if types.is_timestamp(type_) and type_.tz is not None and any(scalar.value < _OLD_MICROS for scalar in scalars):
+        micros = [functions.lit(scalar.value).cast("long") for scalar in scalars]
+        return [functions.unix_micros(column), *micros]
+    return [column, *map(_literal, scalars)]
 
 
 def _literal(scalar: pa.Scalar) -> "Column":
@@ -144,6 +165,9 @@ def _literal(scalar: pa.Scalar) -> "Column":
         if type_.tz is None:
             return functions.lit(scalar.as_py().isoformat(sep=" ")).cast("timestamp_ntz")
         return functions.timestamp_micros(functions.lit(scalar.value))
+    if types.is_date(type_):
+        # Not as a date of Python's, which would go through Java's older calendar.
+        return functions.date_from_unix_date(functions.lit(scalar.value))
     value = scalar.as_py()
     if types.is_integer(type_) or types.is_floating(type_):
         return functions.lit(value).cast(_spark_name(type_))

@@ -13,6 +13,7 @@ from headgate_schemas.column_kinds import (
     ColumnKind,
     Value,
     epoch_micros,
+    is_nan,
     literal_value,
     parse_boolean,
     parse_date,
@@ -80,6 +81,9 @@ def _comparison_test(column: str, kind: ColumnKind, op: Op, literal: Literal) ->
     if kind is ColumnKind.STRING:
         assert isinstance(value, str)
         return _string_test(op, value)
+    if is_nan(value):
+        # Bounds are those of the numbers. NaN equals itself and is above them, and no bound says whether it occurs.
+        return lambda low, high: op is not Op.GT
     target, slack = _target(kind, value), MICROS_PER_DAY if kind is ColumnKind.TIMESTAMP else 0
 
     def test(low: str, high: str) -> bool:
@@ -94,8 +98,8 @@ def _target(kind: ColumnKind, value: Value) -> Value | float:
     match value:
         case str():
             return date.fromisoformat(value).toordinal()
-        case tuple():
-            return value[1]
+        case (_, number):
+            return number
         case Decimal() if kind is ColumnKind.DECIMAL:
             return float(value)
         case _:

@@ -28,7 +28,7 @@ from headgate_schemas.operations import (
     Rewrite,
     Skip,
 )
-from headgate_schemas.partition_text import covering
+from headgate_schemas.partition_text import covering, meaning
 from headgate_schemas.predicates import Predicate, columns
 from headgate_schemas.table_schema import additive_evolution, column_kinds
 from headgate_table.indextables.memory import MAX_PURGED
@@ -379,7 +379,7 @@ def _removes(files: Iterable[LiveFile], now_ms: int, *, data_change: bool) -> tu
 
 
 def _partition_key(values: Mapping[str, str], metadata: Metadata) -> tuple[str, ...]:
-    return tuple(values.get(column, NULL_PARTITION) for column in metadata.partition_columns)
+    return tuple(meaning(values.get(column, NULL_PARTITION)) for column in metadata.partition_columns)
 
 
 def _paths(files: Iterable[AddFile]) -> tuple[str, ...]:

@@ -16,13 +16,14 @@ from typing import assert_never
 from headgate_schemas.actions import NULL_PARTITION
 from headgate_schemas.column_kinds import (
     ColumnKind,
+    is_nan,
     literal_value,
     parse_date,
     parse_floating,
     parse_integer,
     sign,
 )
-from headgate_schemas.partition_text import check_prefix_kind, spellings, text_test
+from headgate_schemas.partition_text import check_prefix_kind, meaning, spellings, text_test
 from headgate_schemas.predicates import (
     Comparison,
     In,
@@ -166,6 +167,8 @@ def _float_may_match(leaf: Leaf, low: str, high: str, kind: ColumnKind, trusted:
             value = literal_value(column, kind, literal)
         case _:
             return True
+    if is_nan(value):
+        return True  # some writers leave NaN out of the bounds
     least = (False, -math.inf) if low == "" else parse_floating(low)
     greatest = (False, math.inf) if high == NULL_PARTITION else parse_floating(high)
     if least is None or greatest is None or least[0] or greatest[0] or least > greatest or not (trusted or low == high):
@@ -253,7 +256,8 @@ def _string_may_match(leaf: Leaf, low: str, high: str) -> bool:
         case NotStartsWith(_, prefix):
             if not _in_text_order(prefix, low, high):
                 return True
-            return not any(low.startswith(p) and high.startswith(p) for p in spellings(prefix))
+            # A text that begins so without any escape means one that begins so.
+            return "%" in prefix or not (low.startswith(prefix) and high.startswith(prefix))
         case IsNull() | IsNotNull():
             return True
         case _:
@@ -269,7 +273,7 @@ def _string_comparison_may_match(op: Op, value: str, low: str, high: str) -> boo
         case Op.EQ:
             return any(low <= spelling <= high for spelling in spellings(value))
         case Op.NE:
-            return not (low == high and low in spellings(value))
+            return not (low == high and meaning(low) == value)
         case Op.LT | Op.LE | Op.GT | Op.GE:
             return _within(op, low, high, value) or _escapes_hide(value, low, high)
         case _:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate_schemas.column_kinds import ColumnKind, Value, literal_value, sign
+from headgate_schemas.column_kinds import ColumnKind, Value, is_nan, literal_value, sign
 from headgate_schemas.partition_text import check_prefix_kind, kind_of
 from headgate_schemas.predicates import (
     Comparison,
@@ -199,10 +199,6 @@ def nearest(value: Value, type_: pa.DataType) -> tuple[pa.Scalar, int]:
 
 def _floor(value: Decimal) -> int:
     return int(value.to_integral_value(ROUND_FLOOR))
-
-
-def is_nan(value: Value) -> bool:
-    return isinstance(value, tuple) and value[0]
 
 
 def _text(column: pc.Expression, kind: ColumnKind) -> pc.Expression:

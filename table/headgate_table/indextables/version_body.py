@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from headgate_schemas.actions import NULL_PARTITION, Action, AddFile, CommitInfo, Metadata, Protocol
+from headgate_schemas.actions import NULL_PARTITION, Action, AddFile, CommitInfo, Metadata, Protocol, StoredTexts
 from headgate_schemas.doc_mapping import registry_key
 from headgate_schemas.operations import CompactState, Operation
 from headgate_schemas.table_schema import column_kinds
@@ -162,7 +162,7 @@ def _with_stored_nulls(add: AddFile) -> AddFile:
     if None not in given.values():
         return add
     values = {column: NULL_PARTITION if value is None else value for column, value in given.items()}
-    return replace(add, partition_values=values)
+    return replace(add, partition_values=StoredTexts(values))
 
 
 def _swap_body(swap: CompactState) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """All mutants, by what they break."""
 
-from support.mutants import commits, decisions, maintaining, manifests, producing, remembering
+from support.mutants import commits, decisions, maintaining, manifests, producing, remembering, values
 from support.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -10,4 +10,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *maintaining.MUTANTS,
     *producing.MUTANTS,
     *manifests.MUTANTS,
+    *values.MUTANTS,
 )

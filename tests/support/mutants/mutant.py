@@ -27,6 +27,7 @@ class Rule(Enum):
     STREAMS = "each batch of a stream is committed once"
     ANSWERS = "whatever is proposed is answered, and stops no table"
     CLAIMS = "what lies behind a claim is what was proposed"
+    VALUES = "a value is what was written, to every reader and every predicate"
     MANIFESTS = "the same promises on Milvus manifests"
 
 

@@ -106,7 +106,7 @@ def literal_value(literal: Any, kind: K) -> Any:
             else datetime(literal.year, literal.month, literal.day, tzinfo=UTC)
         )
     if kind is K.FLOATING:
-        return (0, float(literal))
+        return _double(literal) if isinstance(literal, str) else (0, float(literal))
     if kind is K.DECIMAL:
         return Decimal(str(literal))
     return literal
@@ -116,8 +116,6 @@ def _compare(stored: str | None, op: Op, literal: Any, kind: K) -> bool | None:
     left, right = stored_value(stored, kind), literal_value(literal, kind)
     if left is None:
         return None
-    if kind is K.STRING and stored == literal:
-        left = literal
     answers: dict[Op, bool] = {
         Op.EQ: left == right,
         Op.NE: left != right,
@@ -161,7 +159,7 @@ def truth(predicate: Predicate, row: dict[str, str | None], kinds: dict[str, K])
         case StartsWith(_, prefix) | NotStartsWith(_, prefix):
             if stored is None or stored_value(stored, kind) is None:
                 return None
-            found = stored.startswith(prefix) or _means(stored).startswith(prefix)
+            found = _means(stored).startswith(prefix)
             return found if isinstance(predicate, StartsWith) else not found
         case IsNull():
             return stored_value(stored, kind) is None

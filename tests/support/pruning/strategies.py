@@ -70,12 +70,15 @@ def _spelled_time(moment: datetime) -> st.SearchStrategy[str]:
     )
 
 
+ODD_FLOATS = ["NaN", "Infinity", "-Infinity", "0.0", "-0.0", "5E-324", "1.7976931348623157E308", "1e39", "0.1"]
+"""Texts that are numbers to a floating point column, as values and as literals."""
+
 _NORMAL_TEXTS: dict[ColumnKind, st.SearchStrategy[str]] = {
     ColumnKind.INTEGER: _integers.flatmap(_spelled_integer),
     ColumnKind.FLOATING: st.one_of(
         _decimals.map(str),
         _decimals.map(lambda number: repr(float(number))),
-        st.sampled_from(["NaN", "Infinity", "1.0E10"]),
+        st.sampled_from(["NaN", "1.0E10", *ODD_FLOATS]),
     ),
     ColumnKind.DECIMAL: _decimals.map(str),
     ColumnKind.BOOLEAN: st.sampled_from(["true", "false", "TRUE"]),
@@ -105,7 +108,7 @@ def literals(kind: ColumnKind, texts: list[str | None]) -> st.SearchStrategy[Any
             own = [int(text) for text in texts if text and text != MARKER] or [0]
             return st.one_of(st.sampled_from(own), st.sampled_from(own), _integers, _decimals)
         case ColumnKind.FLOATING:
-            return st.one_of(_decimals, _decimals.map(float))
+            return st.one_of(_decimals, _decimals.map(float), st.sampled_from(ODD_FLOATS), st.sampled_from([0.0, -0.0]))
         case ColumnKind.DECIMAL:
             return st.one_of(_decimals, st.integers(-20, 120))
         case ColumnKind.BOOLEAN:

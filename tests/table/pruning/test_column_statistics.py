@@ -12,6 +12,7 @@ from headgate_schemas.predicates import Leaf, leaves
 from headgate_table.indextables.column_statistics import statistics_test
 from headgate_table.indextables.statistics_arrays import decide
 from support.pruning.oracle import truth
+from support.pruning.strategies import ODD_FLOATS
 from support.pruning.strategies import leaves as random_leaves
 
 K = ColumnKind
@@ -65,6 +66,28 @@ def test_floats_compare_as_numbers_but_nan_may_be_above_all() -> None:
     assert not kept("c < 1.5 ", K.FLOATING, "1.6", "2")
     assert kept("c > 11", K.FLOATING, "1.5", "10")
     assert kept("c = 11", K.FLOATING, "NaN", "NaN")
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("c = 'NaN'", True),
+        ("c <> 'NaN'", True),
+        ("c < 'NaN'", True),
+        ("c <= 'NaN'", True),
+        ("c > 'NaN'", False),
+        ("c >= 'NaN'", True),
+        ("c IN ('NaN')", True),
+        ("c NOT IN ('NaN')", True),
+        ("c BETWEEN 11 AND 'NaN'", True),
+        ("c = '-0.0'", False),
+        ("c > 'Infinity'", True),
+        ("c < '-Infinity'", False),
+    ],
+)
+def test_nan_equals_itself_and_is_above_all_numbers(where: str, expected: bool) -> None:
+    predicate = parse_predicate(where)
+    assert all(statistics_test(leaf, K.FLOATING)("1.5", "10") for leaf in leaves(predicate)) is expected
 
 
 def test_decimals_that_are_equal_as_doubles_are_not_told_apart() -> None:
@@ -172,6 +195,18 @@ def test_a_file_of_integers_that_holds_a_match_is_never_skipped(values: list[int
     texts = [str(value) for value in values]
     leaf = data.draw(random_leaves("c", K.INTEGER, list(texts)))
     _check(leaf, K.INTEGER, texts, str(min(values)), str(max(values)))
+
+
+@settings(max_examples=400, deadline=None)
+@given(values=st.lists(st.sampled_from(ODD_FLOATS), min_size=1, max_size=5), data=st.data())
+def test_a_file_of_floats_that_holds_a_match_is_never_skipped(values: list[str], data: st.DataObject) -> None:
+    """Bounds as writers make them that leave NaN out; a file of NaN alone has none."""
+    numbers = [float(value) for value in values if value != "NaN"]
+    leaf = data.draw(random_leaves("c", K.FLOATING, list(values)))
+    if numbers:
+        _check(
+            leaf, K.FLOATING, values, *(str(bound).replace("inf", "Infinity") for bound in (min(numbers), max(numbers)))
+        )
 
 
 _texts = st.one_of(

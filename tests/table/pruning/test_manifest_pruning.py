@@ -47,6 +47,15 @@ def test_integers_from_1_to_9(where: str, untrusted: bool, trusted: bool) -> Non
     assert kept(where, trusted=True, n=("1", "9")) is trusted
 
 
+@pytest.mark.parametrize("trusted", [False, True])
+@pytest.mark.parametrize(
+    "where", ["f = 'NaN'", "f < 'NaN'", "f <= 'NaN'", "f >= 'NaN'", "f <> 'NaN'", "f IN ('NaN', 2)"]
+)
+def test_bounds_of_numbers_say_nothing_about_nan(where: str, trusted: bool) -> None:
+    assert kept(where, trusted=trusted, f=("7", "7"))
+    assert kept(where, trusted=trusted, f=("7", "9"))
+
+
 @pytest.mark.spec("testPruneByEqualityFilter")
 @pytest.mark.parametrize(
     ("where", "bounds", "expected"),

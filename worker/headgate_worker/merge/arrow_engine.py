@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headgate_schemas.actions import AddFile
+from headgate_schemas.actions import AddFile, StoredTexts
 from headgate_schemas.errors import InvalidInput
 from headgate_table.data_file import DataFile
 from headgate_table.errors import StoreError, UnsupportedTable
@@ -145,7 +145,7 @@ class ArrowEngine:
         file = DataFile.of_parquet(
             order.output,
             store=self._store,
-            partition_values=order.partition_values,
+            partition_values=StoredTexts(order.partition_values),
             data_change=False,
             indexed_columns=order.indexed_columns,
             max_text_length=order.max_text_length,

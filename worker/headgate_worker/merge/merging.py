@@ -16,7 +16,7 @@ from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError, InvalidInput
 from headgate_schemas.logs import get_logger
 from headgate_schemas.operations import Committed, Duplicate, RejectCode, Rejected, Rewrite
-from headgate_schemas.partition_text import escape_partition_text
+from headgate_schemas.partition_text import escape_partition_text, meaning
 from headgate_schemas.predicates import columns
 from headgate_table.errors import CommitConflict, StoreError
 from headgate_table.indextables.skips import known_skips
@@ -261,7 +261,7 @@ def output_path(sources: Sequence[AddFile], partition_values: dict[str, str], un
         folder = folders.pop()
     else:
         folder = "/".join(
-            f"{escape_partition_text(column)}={escape_partition_text(text) if text else NULL_PARTITION}"
+            f"{escape_partition_text(column)}={escape_partition_text(meaning(text)) if text else NULL_PARTITION}"
             for column, text in partition_values.items()
         )
     path = f"{folder}/{name}" if folder else name

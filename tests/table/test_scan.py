@@ -50,6 +50,7 @@ from headgate_table.table import Table
 from support.isolated import run_isolated
 from support.parquet import parquet
 from support.stores.memory import MemoryStore
+from support.strangers_adds import added_elsewhere
 
 
 @cache
@@ -522,7 +523,9 @@ def test_trouble_of_the_system_is_not_told_as_a_damaged_file(tmp_path: Path) -> 
 @pytest.mark.parametrize(("kind", "text"), [(pa.int8(), "300"), (pa.date32(), "2024-1-5"), (pa.int32(), "x")])
 def test_a_partition_value_that_does_not_fit_names_the_file(kind: pa.DataType, text: str) -> None:
     table = new_table(MemoryStore(), pa.schema([("id", pa.int64()), ("p", kind)]), ["p"])
-    add(table, "a.parquet", pa.table({"id": [7]}), {"p": text})
+    data = parquet(pa.table({"id": [7]}))
+    table.store.put("a.parquet", data)
+    added_elsewhere(table.store, 1, "a.parquet", len(data), {"p": text})
     with pytest.raises(CorruptTable, match=rf"a\.parquet .*'{text}' for 'p'"):
         listed(table)
 

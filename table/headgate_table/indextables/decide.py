@@ -29,6 +29,7 @@ from headgate_schemas.operations import (
     Skip,
 )
 from headgate_schemas.partition_text import covering, meaning
+from headgate_schemas.partition_values import misfit, partition_types
 from headgate_schemas.predicates import Predicate, columns
 from headgate_schemas.table_schema import additive_evolution, column_kinds
 from headgate_table.indextables.memory import MAX_PURGED
@@ -157,6 +158,7 @@ def decide(operation: Operation, metadata: Metadata, evidence: Evidence, now_ms:
                 return Refusal(RejectCode.ALREADY_EXISTS, f"the table exists already, with id {metadata.id}")
             case Append(files):
                 _check_adds(files, metadata, evidence)
+                _check_partition_values(files, metadata)
                 return Effect(adds=files)
             case Overwrite():
                 return _overwrite(operation, metadata, evidence, now_ms)
@@ -196,6 +198,7 @@ def _overwrite(operation: Overwrite, metadata: Metadata, evidence: Evidence, now
                     f"{file.path} with partition {dict(file.partition_values)} lies outside of the overwritten range: {operation.where}",
                 )
     _check_adds(operation.files, metadata, evidence)
+    _check_partition_values(operation.files, metadata)
     return Effect(removes=_removes(evidence.matched, now_ms, data_change=True), adds=operation.files)
 
 
@@ -240,7 +243,8 @@ def _restore(operation: Restore, evidence: Evidence, now_ms: int) -> Effect:
         )
     live = {file.path: file for file in evidence.matched}
     removes = [file for path, file in live.items() if path not in evidence.restored]
-    adds = tuple(file for path, file in evidence.restored.items() if path not in live)
+    # Rows come back, also in files that a merge had added without changing data.
+    adds = tuple(replace(file, data_change=True) for path, file in evidence.restored.items() if path not in live)
     return Effect(removes=_removes(removes, now_ms, data_change=True), adds=adds, re_adds=bool(adds))
 
 
@@ -324,6 +328,19 @@ def _check_adds(files: Sequence[AddFile], metadata: Metadata, evidence: Evidence
         blocked = evidence.blocked.get(file.path)
         if blocked is not None:
             raise _Refused(RejectCode.PATH_IN_USE, f"{file.path} is {blocked.value}; write the file under a new name")
+
+
+def _check_partition_values(files: Sequence[AddFile], metadata: Metadata) -> None:
+    """Whether readers can show them. A rewrite stays in the partitions of its sources, whatever other writers call them."""
+    types = partition_types(metadata.schema_string, tuple(metadata.partition_columns))
+    for file in files:
+        for wanted in types:
+            problem = misfit(file.partition_values.get(wanted.column), wanted)
+            if problem is not None:
+                raise _Refused(
+                    RejectCode.PARTITION_MISMATCH,
+                    f"{file.path}: {problem}, so that nobody could read the file; give a value that fits",
+                )
 
 
 def _partition_predicate(where: str, metadata: Metadata) -> Predicate:

@@ -12,6 +12,7 @@ from pyarrow import types
 from headgate_schemas.actions import NULL_PARTITION
 from headgate_schemas.column_kinds import ColumnKind, parse_date
 from headgate_schemas.partition_text import stored_value
+from headgate_schemas.partition_values import exact_decimal
 from headgate_table.errors import CorruptTable
 
 _IsType = Callable[[pa.DataType], bool]
@@ -125,6 +126,8 @@ def _partition_scalar(stored: str | None, field: "pa.Field[Any]", kind: ColumnKi
             value = parse_date(value)
         case (is_nan, number):
             value = float("nan") if is_nan else number
+        case Decimal() if isinstance(field.type, pa.Decimal128Type):
+            value = exact_decimal(stored, field.type.precision, field.type.scale)
         case Decimal() | date() | str() | bool() | int() | None:
             pass
     if value is not None:

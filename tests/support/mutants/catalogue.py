@@ -1,6 +1,6 @@
 """All mutants, by what they break."""
 
-from support.mutants import commits, decisions, maintaining, manifests, producing, remembering, values
+from support.mutants import commits, decisions, fitting, maintaining, manifests, producing, remembering, values
 from support.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -11,4 +11,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *producing.MUTANTS,
     *manifests.MUTANTS,
     *values.MUTANTS,
+    *fitting.MUTANTS,
 )

@@ -28,6 +28,7 @@ class Rule(Enum):
     ANSWERS = "whatever is proposed is answered, and stops no table"
     CLAIMS = "what lies behind a claim is what was proposed"
     VALUES = "a value is what was written, to every reader and every predicate"
+    FITTING = "what is added fits the table's columns"
     MANIFESTS = "the same promises on Milvus manifests"
 
 

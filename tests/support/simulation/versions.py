@@ -112,7 +112,10 @@ def _judge_actions(
             model.purged_ms.get(path, -PURGED_FOR_MS) + PURGED_FOR_MS <= model.now_ms(),
             f"{where} adds {path}, which was purged within the window (rule 3)",
         )
-    if not restored:
+    if restored:
+        kept = _paths([action for action in actions if _keeps_data(action, "add")], "add")
+        must(not kept, f"{where} brings back {kept[:3]} as no change of data (serializable checks and feeds miss it)")
+    else:
         _judge_batches(model, where, number, actions)
         moved = [
             _paths([action for action in actions if _keeps_data(action, kind)], kind) for kind in ("remove", "add")

@@ -1,6 +1,6 @@
 """All mutants, by what they break."""
 
-from support.mutants import commits, decisions, fitting, maintaining, manifests, producing, remembering, values
+from support.mutants import commits, decisions, fitting, maintaining, manifests, producing, remembering, rows, values
 from support.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -12,4 +12,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *manifests.MUTANTS,
     *values.MUTANTS,
     *fitting.MUTANTS,
+    *rows.MUTANTS,
 )

@@ -41,6 +41,8 @@ Interval = tuple[Value | float, Value | float]
 
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _DAYS = (date.min.toordinal() - _EPOCH_DAY, date.max.toordinal() - _EPOCH_DAY)
+_DAYS_OF_FILES = range(-(2**31), 2**31)
+"""What a Parquet file can hold as a date."""
 MICROS_PER_DAY = 86_400_000_000
 MICROS = (_DAYS[0] * MICROS_PER_DAY, (_DAYS[1] + 1) * MICROS_PER_DAY)
 MICROS_BY_UNIT = (1, 1_000, 1_000_000)
@@ -132,8 +134,8 @@ def _may_hold(kind: ColumnKind, op: Op, interval: Interval, target: Value | floa
 def _intervals(kind: ColumnKind, low: str, high: str) -> list[Interval]:
     """What the two texts may mean, in the order of the column's values; empty where that is unclear.
 
-    Decimals compare as doubles, where rounding keeps their order. Integers count as days, or as seconds, milliseconds or
-    microseconds, whichever of these give years from 1 to 9999 (docs/format.md, section 7).
+    Decimals compare as doubles, where rounding keeps their order. Integers count as days where these are in the years from 1
+    to 9999, else as days, seconds, milliseconds or microseconds, whichever of these are possible (docs/format.md, section 7).
     """
     found: list[Interval]
     match kind:
@@ -163,12 +165,16 @@ def _interval(low: Value | None, high: Value | None) -> list[Interval]:
 def _date_intervals(low: str, high: str) -> list[Interval]:
     first, last = parse_integer(low), parse_integer(high)
     if first is not None and last is not None:
+        days = (first + _EPOCH_DAY, last + _EPOCH_DAY)
         if _DAYS[0] <= first and last <= _DAYS[1]:
-            return [(first + _EPOCH_DAY, last + _EPOCH_DAY)]
-        return [
+            return [days]
+        # Files hold days before the year 1 and after 9999 as well, and nothing tells these from times.
+        unusual: list[Interval] = [days] if first in _DAYS_OF_FILES and last in _DAYS_OF_FILES else []
+        larger: list[Interval] = [
             (from_micros // MICROS_PER_DAY + _EPOCH_DAY, to_micros // MICROS_PER_DAY + _EPOCH_DAY)
             for from_micros, to_micros in _micros_intervals(first, last)
         ]
+        return unusual + larger
     from_day, to_day = _day(low), _day(high)
     return [] if from_day is None or to_day is None else [(from_day, to_day)]
 

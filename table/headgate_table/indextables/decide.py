@@ -28,7 +28,7 @@ from headgate_schemas.operations import (
     Rewrite,
     Skip,
 )
-from headgate_schemas.partition_text import covering, meaning
+from headgate_schemas.partition_text import covering, stored_value
 from headgate_schemas.partition_values import misfit, partition_types
 from headgate_schemas.predicates import Predicate, columns
 from headgate_schemas.table_schema import additive_evolution, column_kinds
@@ -217,9 +217,10 @@ def _rewrite(operation: Rewrite, metadata: Metadata, evidence: Evidence, now_ms:
     if not sources:
         raise _Refused(RejectCode.INVALID, "a rewrite names no source")
     _check_adds(operation.adds, metadata, evidence)
-    allowed = {_partition_key(source.partition_values, metadata) for source in sources}
+    kinds = {column: kind for column, kind in _kinds(metadata).items() if column in metadata.partition_columns}
+    allowed = {_partition_key(source.partition_values, metadata, kinds) for source in sources}
     for add in operation.adds:
-        if _partition_key(add.partition_values, metadata) not in allowed:
+        if _partition_key(add.partition_values, metadata, kinds) not in allowed:
             raise _Refused(
                 RejectCode.PARTITION_MISMATCH,
                 f"{add.path} has partition {dict(add.partition_values)}, which none of the rewritten files has",
@@ -395,8 +396,24 @@ def _removes(files: Iterable[LiveFile], now_ms: int, *, data_change: bool) -> tu
     )
 
 
-def _partition_key(values: Mapping[str, str], metadata: Metadata) -> tuple[str, ...]:
-    return tuple(meaning(values.get(column, NULL_PARTITION)) for column in metadata.partition_columns)
+def _partition_key(
+    values: Mapping[str, str], metadata: Metadata, kinds: Mapping[str, ColumnKind]
+) -> tuple[object, ...]:
+    """Equal for partitions whose rows read alike, however their values are spelled."""
+    return tuple(
+        _partition_identity(values.get(column), kinds.get(column, ColumnKind.STRING))
+        for column in metadata.partition_columns
+    )
+
+
+def _partition_identity(stored: str | None, kind: ColumnKind) -> object:
+    if stored is None or stored in ("", NULL_PARTITION):
+        return None
+    value = stored_value(stored, kind)
+    if value is None:
+        return stored  # no value of the column: like nothing but itself
+    # Rows keep the sign of a zero, though comparisons don't see it.
+    return (value, stored.startswith("-")) if kind is ColumnKind.FLOATING else value
 
 
 def _paths(files: Iterable[AddFile]) -> tuple[str, ...]:

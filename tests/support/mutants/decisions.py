@@ -59,7 +59,7 @@ MUTANTS = (
         Rule.REWRITES,
         "A rewrite may move rows to another partition.",
         _DECIDE,
-        "        if _partition_key(add.partition_values, metadata) not in allowed:\n",
+        "        if _partition_key(add.partition_values, metadata, kinds) not in allowed:\n",
         "        if not allowed:\n",
         (_RULE,),
     ),

@@ -69,6 +69,8 @@ def draw_literal(random: Random, column: Column, near: Sequence[Cell] = ()) -> L
     """A literal for a column, often one of the cells `near`."""
     known = [cell for cell in near if cell is not None]
     cell = random.choice(known) if known and random.random() < 0.6 else draw_value(random, column)
+    if column.kind in FLOATS and random.random() < 0.15:
+        cell = math.nan
     kind = column.kind
     if kind is Kind.STRING:
         assert isinstance(cell, str)

@@ -166,7 +166,7 @@ def _spoil(random: Random, columns: Sequence[Column], arrays: dict[str, Any], co
     if not column.nullable and random.random() < 0.5:
         arrays[column.name] = pa.nulls(count, column.arrow)
         return f"{column.ddl} holds nulls"
-    if column.kind is Kind.STRING:
+    if column.kind in (Kind.STRING, Kind.BINARY):
         arrays[column.name] = pa.array([7] * count, pa.int64())
         return f"{column.ddl} holds numbers"
     arrays[column.name] = pa.array([random.choice(TEXTS[:20]) for _ in range(count)], pa.string())

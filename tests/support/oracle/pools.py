@@ -137,7 +137,7 @@ def draw_cell(random: Random, column: Column, *, early: bool = True) -> Cell:
 def draw_value(random: Random, column: Column, *, early: bool = False) -> Cell:
     kind = column.kind
     if kind in INTEGERS:
-        limit = 2 ** (INTEGERS[kind] - 1)
+        limit = 1 << (INTEGERS[kind] - 1)
         if random.random() < 0.6:
             return random.randint(-3, 11)
         wide = [-limit, 1 - limit, limit - 1, limit - 2, limit // 2]

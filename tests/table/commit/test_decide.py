@@ -159,6 +159,52 @@ def test_a_rewrite_into_another_partition_is_refused() -> None:
     assert refusal_of(operation, Evidence(live=by_path(live("a")))).code is RejectCode.PARTITION_MISMATCH
 
 
+@pytest.mark.parametrize(
+    ("type_name", "before", "after"),
+    [
+        ("INT", "7", "0007"),
+        ("INT", "+7", "7"),
+        ("DOUBLE", "1e39", "1E39"),
+        ("DOUBLE", "NaN", "NaN"),
+        ("BOOLEAN", "TRUE", "true"),
+        ("DECIMAL(9,2)", "1.50", "1.5"),
+        ("TIMESTAMP", "2024-01-01 12:00:00", "2024-01-01 12%3A00%3A00"),
+        ("STRING", "a:b", "a%3Ab"),
+        ("INT", "", "__HIVE_DEFAULT_PARTITION__"),
+    ],
+)
+def test_a_rewrite_into_the_same_partition_spelled_otherwise_is_taken(type_name: str, before: str, after: str) -> None:
+    effect = decide(*_rewritten(type_name, before, after), NOW_MS)
+    assert isinstance(effect, Effect), effect
+
+
+@pytest.mark.parametrize(
+    ("type_name", "before", "after"),
+    [
+        ("STRING", "7", "0007"),
+        ("STRING", "a", "A"),
+        ("DOUBLE", "-0.0", "0.0"),
+        ("INT", "seven", "__HIVE_DEFAULT_PARTITION__"),
+        ("INT", "seven", "eight"),
+    ],
+)
+def test_a_rewrite_into_a_partition_that_only_looks_like_it_is_refused(type_name: str, before: str, after: str) -> None:
+    refusal = decide(*_rewritten(type_name, before, after), NOW_MS)
+    assert isinstance(refusal, Refusal)
+    assert refusal.code is RejectCode.PARTITION_MISMATCH
+
+
+def _rewritten(type_name: str, before: str, after: str) -> tuple[Rewrite, Metadata, Evidence]:
+    """A file of one partition, rewritten as one of another, in a table with a partition column of this type."""
+    metadata = Metadata(
+        id="t", schema_string=schema_string_of(f"id BIGINT, day {type_name}"), partition_columns=("day",)
+    )
+    operation = Rewrite(
+        ("day=1/a",), (AddFile(path="b", partition_values={"day": after}, size=1, modification_time=1),)
+    )
+    return operation, metadata, Evidence(live=by_path(LiveFile("day=1/a", {"day": before}, 10, None)))
+
+
 def test_a_rewrite_without_sources_is_refused() -> None:
     assert refusal_of(Rewrite((), (file("c"),))).code is RejectCode.INVALID
 

@@ -147,6 +147,14 @@ def test_dates_as_texts_days_or_times_are_the_same_dates(low: str, high: str) ->
     assert not kept("c > DATE '2024-01-31'", K.DATE, low, high)
 
 
+@pytest.mark.parametrize(("low", "high"), [("-800000", "19753"), ("-1200000", "-719163"), ("0", "3000000")])
+def test_days_outside_of_the_years_from_1_to_9999_are_days_nevertheless(low: str, high: str) -> None:
+    """Files hold such dates, though no literal can name one; the numbers would be times within a few days of 1970, too."""
+    assert kept("c = DATE '2024-01-31'", K.DATE, low, high) is (int(low) <= 19753 <= int(high))
+    assert kept("c < DATE '0001-01-01'", K.DATE, low, high) is (int(low) < -719162)
+    assert kept("c > DATE '9999-12-31'", K.DATE, low, high) is (int(high) > 2932896)
+
+
 @pytest.mark.parametrize(
     ("low", "high"),
     [

@@ -83,6 +83,14 @@ def _expired(item: Undecided, memory: TableMemory, limits: CommitterLimits, now_
             f"they aren't there, propose them anew with a new id",
             proposal.id,
         )
+    if not proposal.created:
+        return Rejected(
+            RejectCode.EXPIRED,
+            f"its id doesn't tell when it was first proposed, and decisions about proposals made up to {horizon_ms} may be forgotten, "
+            f"so it could be a repetition. Look for its files in the table. If they aren't there, propose them with a new id, or "
+            f"give the time of the first attempt with the id (created, in epoch milliseconds)",
+            proposal.id,
+        )
     return Rejected(
         RejectCode.EXPIRED,
         f"it was made at {proposal.created}, and decisions about proposals made up to {horizon_ms} may be forgotten, so it "

@@ -8,6 +8,7 @@ _IDS = "table/headgate_table/indextables/remembered_ids.py"
 _NOISE_TESTS = "tests/committer/test_noisy_refusals.py"
 _MODEL_TESTS = "tests/table/coordination/test_memory_model.py"
 _TIME_TESTS = "tests/committer/test_times_ahead.py"
+_RETRY_TESTS = "tests/producer/test_retried_ids.py"
 _SEQ_TESTS = "tests/committer/test_passed_over_seqs.py"
 _MEMORY_TESTS = "tests/table/coordination/test_table_memory.py"
 
@@ -106,7 +107,27 @@ MUTANTS = (
         _IDS,
         "            if ids.is_direct or ids.horizon_ms <= clocks.bus_ms:\n",
         "            if ids.is_direct or ids.horizon_ms >= 0:\n",
-        (_MODEL_TESTS,),
+        (_MEMORY_TESTS, _MODEL_TESTS),
+        NONE,
+    ),
+    Mutant(
+        "retry-is-dated-anew",
+        Rule.HORIZON,
+        "An id that is proposed again counts as made now, however long ago its first attempt was.",
+        "producer/headgate_producer/drafts.py",
+        "        return proposal_id, first_made(proposal_id, now_ms)\n",
+        "        return proposal_id, now_ms\n",
+        (_RETRY_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "forgotten-direct-ids-are-new",
+        Rule.HORIZON,
+        "A direct commit under an id that was forgotten is committed again.",
+        _IDS,
+        "            self.direct_horizon_ms = max(self.direct_horizon_ms, ids.horizon_ms)\n",
+        "            pass\n",
+        (_RETRY_TESTS,),
         NONE,
     ),
 )

@@ -38,10 +38,12 @@ def begin_table(
     term: Term,
     ambient: Ambient,
     options_for: Callable[[Mapping[str, str]], TableOptions],
+    before: Callable[[], Sequence[Decided]] = tuple,
 ) -> Settlement | FirstVersion | None:
     """What becomes of the first proposals, up to a create or transaction; or that create's version, if it comes first.
 
-    None where a transaction comes first: it is decided like every other.
+    None where a transaction comes first: it is decided like every other. The version holds the decisions `before` as well, which
+    were told while there was no table; they are asked for only then.
     """
     answers: list[Answer] = []
     for item in batch:
@@ -57,7 +59,7 @@ def begin_table(
             return None
         else:
             try:
-                return _first_version(item, opened, source, term, ambient, options_for)
+                return _first_version(item, opened, source, term, ambient, options_for, before)
             except InvalidInput as error:
                 # Without a table there is no version that could hold the decision; sent again, it gets the same answer.
                 return Settlement(
@@ -73,6 +75,7 @@ def _first_version(
     term: Term,
     ambient: Ambient,
     options_for: Callable[[Mapping[str, str]], TableOptions],
+    before: Callable[[], Sequence[Decided]],
 ) -> FirstVersion:
     now_ms = ambient.now_ms()
     metadata = metadata_of(operation, ambient.new_id(), now_ms)
@@ -81,7 +84,7 @@ def _first_version(
     decided = Decided(operation, Effect(metadata=metadata), decision)
     body = version_body(
         0,
-        (decided,),
+        (*before(), decided),
         metadata,
         {},
         options,

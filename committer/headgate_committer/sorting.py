@@ -38,10 +38,12 @@ def sort_out(
     told: Mapping[int, Receipt],
     limits: CommitterLimits,
     now_ms: int,
+    told_before: Mapping[str, Receipt],
 ) -> list[Known | Forgotten | New]:
     """What is left to decide of the first proposals of a table, as many as fit into one version.
 
-    `position` is the offset up to which the table is decided, `told` what its versions say about offsets below it, `now_ms` the
+    `position` is the offset up to which the table is decided, `told` what its versions say about offsets below it, `told_before`
+    what was told of ids before the table was there, `now_ms` the
     time by which it is told whether the clock of an author can be believed.
     """
     sorted_out: list[Known | Forgotten | New] = []
@@ -50,7 +52,7 @@ def sort_out(
         proposal = item.proposal
         receipt = told.get(item.offset) if item.offset < position else None
         if receipt is None or receipt.proposal_id != proposal.id:  # another's: a stranger wrote of what lies on our bus
-            receipt = memory.earlier(proposal.id, proposal.written_by)
+            receipt = memory.earlier(proposal.id, proposal.written_by) or told_before.get(proposal.id)
         if receipt is None and item.offset < position:
             sorted_out.append(Forgotten(_forgotten(item)))
             continue

@@ -9,6 +9,7 @@ _NOISE_TESTS = "tests/committer/test_noisy_refusals.py"
 _MODEL_TESTS = "tests/table/coordination/test_memory_model.py"
 _TIME_TESTS = "tests/committer/test_times_ahead.py"
 _RETRY_TESTS = "tests/producer/test_retried_ids.py"
+_BEFORE_TESTS = "tests/committer/test_before_the_table.py"
 _SEQ_TESTS = "tests/committer/test_passed_over_seqs.py"
 _MEMORY_TESTS = "tests/table/coordination/test_table_memory.py"
 
@@ -65,8 +66,8 @@ MUTANTS = (
         Rule.HORIZON,
         "An id that was refused and forgotten is committed when it comes again an hour later.",
         _MEMORY,
-        "        if appended_ms - created_ms >= LATE_MS:\n",
-        "        if appended_ms - created_ms >= LATE_MS * 1_000_000:\n",
+        "        if appended_ms - created_ms >= LATE_MS and",
+        "        if appended_ms - created_ms >= LATE_MS * 1_000_000 and",
         (_NOISE_TESTS,),
         NONE,
     ),
@@ -128,6 +129,26 @@ MUTANTS = (
         "            self.direct_horizon_ms = max(self.direct_horizon_ms, ids.horizon_ms)\n",
         "            pass\n",
         (_RETRY_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "told-before-the-table-forgotten",
+        Rule.RECEIPTS,
+        "What was refused while there was no table is committed once it is there.",
+        "committer/headgate_committer/table_committer.py",
+        "        return self._letters.refusals()\n",
+        "        return {}\n",
+        (_BEFORE_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "create-forgets-what-was-told-before",
+        Rule.RECEIPTS,
+        "The version that makes a table does not hold what was told before.",
+        "committer/headgate_committer/creation.py",
+        "        (*before(), decided),\n",
+        "        (decided,),\n",
+        (_BEFORE_TESTS,),
         NONE,
     ),
 )

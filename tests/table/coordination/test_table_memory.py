@@ -209,9 +209,10 @@ def test_refusals_lose_their_reasons_first() -> None:
 def test_refusals_are_bounded_apart_and_move_no_horizon() -> None:
     """Break: a writer that repeats refused proposals makes everybody's fresh proposals expire."""
     limits = MemoryLimits(max_ids=10)
-    first = by_committer(accepted("mine"), next_offset=1)
+    first = by_committer(accepted("mine"), accepted("and mine"), next_offset=1)
+    second = by_committer(accepted("other"), next_offset=2)
     versions = [by_committer(rejected(f"p{n}", "x" * 480), next_offset=n, appended_ms=START_MS + n) for n in range(40)]
-    memory = remembering(first, *versions, limits=limits)
+    memory = remembering(first, second, *versions, limits=limits)
     assert memory.earlier("mine", None) == Duplicate(0, "mine")
     assert memory.horizon_ms == 0
     assert [memory.receipt_of(f"p{n}") is not None for n in range(40)] == [False] * 30 + [True] * 10

@@ -102,12 +102,16 @@ class Announcements:
         return True
 
     def _publish(self, seat: Seat, next_offset: int | None) -> None:
+        # Letters first: whoever finds a receipt that no version holds has to find its letter, too.
+        is_one = _portion(self._events) == len(self._events)
+        while self._letters and (count := _portion(self._letters)) <= len(self._letters):
+            if is_one and count == len(self._letters):
+                break
+            seat.publish(self._partition, (), self._letters[:count], None)
+            del self._letters[:count]
         while (count := _portion(self._events)) < len(self._events):
             seat.publish(self._partition, self._events[:count], (), None)
             del self._events[:count]
-        while (count := _portion(self._letters)) < len(self._letters):
-            seat.publish(self._partition, (), self._letters[:count], None)
-            del self._letters[:count]
         seat.publish(self._partition, self._events, self._letters, next_offset)
 
     def _add_letters(self, answers: Sequence[Answer], now_ms: int) -> None:

@@ -231,8 +231,7 @@ class Producer:
             raise NotSent(f"nothing was proposed to {self._table}: {self._courier.broken}; open another producer")
         if not isinstance(operation, Operation):
             raise InvalidInput(f"{str(operation)[:80]!r} is no operation; use the methods of the producer to make one")
-        proposal_id = terms.get("proposal_id") or self._ambient.new_id()
-        out = self._drafter.draft(operation, proposal_id, self._ambient.now_ms(), terms)
+        out = self._drafter.draft(operation, self._ambient.new_id(), self._ambient.now_ms(), terms)
         return self._submit(out)
 
     def outcome(self, proposal_id: str, *, writer: Writer | None = None) -> Receipt:

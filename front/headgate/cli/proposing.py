@@ -130,6 +130,12 @@ def propose(
     proposal_id: Annotated[
         str | None, typer.Option("--id", metavar="ID", help="Propose again what was proposed under this id.")
     ] = None,
+    created: Annotated[
+        int | None,
+        typer.Option(
+            "--created", metavar="MS", help="With an --id of your own: when it was proposed first, in epoch ms.", min=0
+        ),
+    ] = None,
     wait: Annotated[str, typer.Option("--wait", metavar="TIME", help="How long to wait for the receipt.")] = "30s",
 ) -> None:
     """Ask a committer for one change, and print its receipt.
@@ -140,6 +146,8 @@ def propose(
     by = None if writer is None else _writer(writer)
     if proposal_id is not None and not _ID.fullmatch(proposal_id):
         raise wrong(f"{proposal_id!r} is no id: it has 1 to 200 visible ASCII characters and no spaces", "--id")
+    if created is not None and proposal_id is None:
+        raise wrong("--created is the time of the first attempt with an id: give --id as well", "--created")
     asked = Asked(
         tuple(file or ()),
         tuple(path or ()),
@@ -168,8 +176,10 @@ def propose(
             reads=reads,
             isolation=isolation.value,
             proposal_id=proposal_id,
+            created=created,
         )
-        again = f"Give the same command with --id {ticket.proposal_id} to ask again: it can't be committed twice"
+        same = ticket.proposal_id if created is None else f"{ticket.proposal_id} --created {created}"
+        again = f"Give the same command with --id {same} to ask again: it can't be committed twice"
         show_outcome(session, ticket, wait_s, again)
 
 

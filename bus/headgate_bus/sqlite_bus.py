@@ -9,14 +9,14 @@ from urllib.parse import quote
 
 from headgate_bus import sqlite_log, sqlite_retention
 from headgate_bus.errors import BusError
-from headgate_bus.interface import DEFAULT_TIMEOUT_S, Extent, Message, Place, Topic
+from headgate_bus.interface import DEFAULT_TIMEOUT_S, Extent, Mark, Message, Place, Topic
 from headgate_bus.message_bounds import check_messages
 from headgate_bus.sqlite_file import MAX_FILE_BYTES, SqliteFile
 from headgate_bus.sqlite_follower import SqliteFollower
 from headgate_bus.sqlite_log import Transaction
 from headgate_bus.sqlite_reader import SqliteReader
 from headgate_bus.sqlite_schema import MAX_PARTITIONS, Identity
-from headgate_bus.sqlite_seat import SqliteSeat, committed, settled_by_all
+from headgate_bus.sqlite_seat import SqliteSeat, committed, mark, settled_by_all
 from headgate_bus.sqlite_writer import GroupWriter
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
@@ -91,6 +91,9 @@ class SqliteBus:
     def committed(self, group: str, partition: int) -> int | None:
         count = self.partitions(Topic.PROPOSALS)
         return self._look(lambda connection: committed(connection, group, partition, count))
+
+    def mark(self, group: str, partition: int) -> Mark | None:
+        return self._look(lambda connection: mark(connection, group, partition))
 
     def append(self, topic: Topic, messages: Sequence[Message], timeout_s: float = DEFAULT_TIMEOUT_S) -> list[Place]:
         deadline_s = self._ambient.monotonic_s() + timeout_s

@@ -226,12 +226,14 @@ class TableCommitter:
             )
 
     def _lost_tail(self) -> str | None:
-        """Looked for where the table is ahead of what was settled when the lane began: somebody crashed, or something is lost."""
+        """Looked for unless everything that the table has decided was settled, and the log is known to be the one it was: else
+        somebody crashed, or something is lost.
+        """
         feed = self._feed
         position = self._log.memory.position(feed.source)
-        if position is None or position <= feed.start:
+        if position is None or (feed.is_known and position <= feed.start):
             return None
-        return lost_tail(self.uri, feed.bus, feed.source, position, self._log.records())
+        return lost_tail(self.uri, feed.bus, feed.source, position, self._log.records(), was_cut=feed.was_cut)
 
     def _hold(self, reason: str) -> NoReturn:
         """Until an operator has looked. What is there by then is read anew."""

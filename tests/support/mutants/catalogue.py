@@ -1,6 +1,16 @@
 """All mutants, by what they break."""
 
-from support.mutants import commits, decisions, maintaining, manifests, producing, remembering, serving, taking
+from support.mutants import (
+    commits,
+    crowding,
+    decisions,
+    maintaining,
+    manifests,
+    producing,
+    remembering,
+    serving,
+    taking,
+)
 from support.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -12,4 +22,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *manifests.MUTANTS,
     *taking.MUTANTS,
     *serving.MUTANTS,
+    *crowding.MUTANTS,
 )

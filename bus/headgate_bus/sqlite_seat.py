@@ -7,7 +7,7 @@ somebody remove the lock's file, the old holder is fenced.
 
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from headgate_bus import sqlite_log, sqlite_schema
 from headgate_bus.errors import BusError, Fenced
@@ -17,7 +17,7 @@ from headgate_bus.message_bounds import check_messages
 from headgate_bus.sqlite_file import SqliteFile
 from headgate_bus.sqlite_locks import checked_group, locked
 from headgate_bus.sqlite_log import Transaction
-from headgate_bus.sqlite_retention import RETENTION, SPARE, let_go
+from headgate_bus.sqlite_retention import RETENTION, SPARE, Retention, let_go
 from headgate_bus.sqlite_waiting import CALL_TIMEOUT_S, until_found
 from headgate_bus.sqlite_writer import GroupWriter
 from headgate_schemas.ambient import Ambient
@@ -45,7 +45,9 @@ class SqliteSeat:
         group: str,
         partitions: int,
         check_open: Callable[[], None],
+        retention: Mapping[Topic, Retention] = RETENTION,
     ) -> None:
+        self._retention = retention
         self._file = file
         self._writer = writer
         self._ambient = ambient
@@ -145,7 +147,7 @@ class SqliteSeat:
                 self._check_next(transaction, partition, next_offset, goes_back=goes_back)
             for topic, messages in ((Topic.EVENTS, events), (Topic.DEAD_LETTERS, dead_letters)):
                 if messages:
-                    let_go(transaction, topic, RETENTION[topic], now_ms, 2 * len(messages) + SPARE)
+                    let_go(transaction, topic, self._retention[topic], now_ms, 2 * len(messages) + SPARE)
                     transaction.append(topic, messages)
             if next_offset is not None:
                 transaction.connection.execute(

@@ -15,7 +15,7 @@ from pyarrow import types
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from pyspark_headgate.arrow_store import StorePlace
-from pyspark_headgate.stored_names import respelled, stored_names
+from pyspark_headgate.stored_names import respelled, stored_names, stored_type
 
 BATCH_ROWS = 32_768
 """Of one Arrow batch on its way to Spark: large enough for its overhead not to show, a few megabytes of usual rows."""
@@ -256,6 +256,9 @@ _FAMILIES: Sequence[tuple[_IsType, _IsType]] = (
 def _cast(array: pa.Array, wanted: "pa.Field[Any]", name: str) -> pa.Array:
     if array.type == wanted.type:
         return array
+    as_stored = stored_type(array.type)
+    if as_stored != array.type:
+        array = array.cast(as_stored)
     source = array.type.value_type if types.is_dictionary(array.type) else array.type
     misspelt = respelled(source, wanted.type)
     problem = misspelt or "the types don't go together"

@@ -24,6 +24,16 @@ MUTANTS = (
         NONE,
     ),
     Mutant(
+        "dry-run-forgets-nothing-of-a-committer",
+        Rule.CLEANING,
+        "The dry run of a truncation takes no account of the state that a truncation writes first.",
+        "table/headgate_table/indextables/truncate.py",
+        "will_remember=is_written)",
+        "will_remember=False)",
+        ("tests/table/test_truncate.py",),
+        NONE,
+    ),
+    Mutant(
         "zeros-of-either-sign-are-one-partition",
         Rule.VALUES,
         "A rewrite may move rows from partition -0.0 to 0.0.",

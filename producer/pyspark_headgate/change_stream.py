@@ -75,7 +75,11 @@ class ChangeReading:
         check_asked(asked, spark_schema(pinned.schema_string, given.path), given.path)
         delivered = arrow_form(schema)
         self.rows = FileRows(
-            given.path, store_place(given.path, effective(given).store), delivered, tuple(delivered.names)
+            given.path,
+            store_place(given.path, effective(given).store),
+            delivered,
+            tuple(delivered.names),
+            table_names=tuple(column_kinds(pinned.schema_string)),
         )
 
     @cached_property

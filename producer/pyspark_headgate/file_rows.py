@@ -15,6 +15,7 @@ from pyarrow import types
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from pyspark_headgate.arrow_store import StorePlace
+from pyspark_headgate.stored_names import respelled, stored_names
 
 BATCH_ROWS = 32_768
 """Of one Arrow batch on its way to Spark: large enough for its overhead not to show, a few megabytes of usual rows."""
@@ -76,6 +77,8 @@ class FileRows:
     """Row groups for whose statistics it can't be true are not read."""
     groups_columns: tuple[str, ...] = ()
     """What `groups` looks at: it holds for files that have these columns in the types of `schema`."""
+    table_names: tuple[str, ...] = ()
+    """All columns of the table, where only some are read."""
 
     def read(self, slices: pa.Table) -> Iterator[pa.RecordBatch]:
         """The rows of the slices, in order. Raises `UnreadableFile`."""
@@ -93,8 +96,8 @@ class FileRows:
         try:
             fragment = _PARQUET.make_fragment(self.place.path(path), files)
             physical = fragment.physical_schema
-            stored = [column for column in self.schema.names if column not in constants and column in physical.names]
-            repeated = [column for column in stored if physical.names.count(column) > 1]
+            stored = self._stored(physical, constants, name)
+            repeated = [column for column in stored.values() if physical.names.count(column) > 1]
             if repeated:
                 raise UnreadableFile(f"{name} has two columns {repeated[0]!r}; write it again with one")
             fragment = fragment.subset(row_group_ids=_groups_between(fragment.metadata, start, end))
@@ -110,6 +113,23 @@ class FileRows:
             raise UnreadableFile(
                 f"{name} can't be read as Parquet: {error}. Restore the file, or remove it from the table"
             ) from error
+
+    def _stored(self, physical: pa.Schema, constants: Mapping[str, pa.Scalar], name: str) -> dict[str, str]:
+        """The columns to read: what the table calls each, and what the file does."""
+        held = tuple(physical.names)
+        stored: dict[str, str] = {}
+        for column in self.schema.names:
+            if column in constants:
+                continue
+            found = stored_names(column, held, self.table_names or self.schema.names)
+            if len(found) > 1:
+                raise UnreadableFile(
+                    f"{name} has the columns {found[0]!r} and {found[1]!r}, and the table {column!r}: nobody can tell which one "
+                    f"it is (case is ignored). Write the file again with the table's column"
+                )
+            if found:
+                stored[column] = found[0]
+        return stored
 
     def _pruned(self, fragment: Any, physical: pa.Schema) -> Any:
         if self.groups is None:
@@ -183,10 +203,10 @@ def _begin(group: Any) -> int:
     return int(max(0, min(pages)))
 
 
-def _stored_batches(fragment: Any, stored: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _stored_batches(fragment: Any, stored: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
     if stored:
         yield from fragment.to_batches(
-            columns={name: pc.field(name) for name in stored},
+            columns={name: pc.field(held) for name, held in stored.items()},
             batch_size=BATCH_ROWS,
             batch_readahead=BATCHES_AHEAD,
             fragment_readahead=1,
@@ -237,8 +257,9 @@ def _cast(array: pa.Array, wanted: "pa.Field[Any]", name: str) -> pa.Array:
     if array.type == wanted.type:
         return array
     source = array.type.value_type if types.is_dictionary(array.type) else array.type
-    problem = "the types don't go together"
-    if any(is_from(source) and is_to(wanted.type) for is_from, is_to in _FAMILIES):
+    misspelt = respelled(source, wanted.type)
+    problem = misspelt or "the types don't go together"
+    if misspelt is None and any(is_from(source) and is_to(wanted.type) for is_from, is_to in _FAMILIES):
         try:
             return array.cast(wanted.type)
         except pa.ArrowException as error:

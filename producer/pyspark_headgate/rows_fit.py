@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from headgate_schemas.column_names import name_key
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.spark_types import (
     ArrayOf,
@@ -44,7 +45,7 @@ def fit_rows(rows: str, table: str, address: str, *, merge_schema: bool) -> Rows
     places = _places(given)
     sources: dict[str, int] = {}
     for field in held.fields:
-        place = places.pop(field.name.casefold(), None)
+        place = places.pop(name_key(field.name), None)
         if place is None:
             if not field.nullable:
                 raise InvalidInput(
@@ -64,7 +65,7 @@ def fit_rows(rows: str, table: str, address: str, *, merge_schema: bool) -> Rows
     if not sources and not added:
         raise InvalidInput(f"the rows have no column of the table at {address}")
     new = tuple(_nullable_field(field) for field in added)
-    sources |= {field.name: places[field.name.casefold()] for field in new}
+    sources |= {field.name: places[name_key(field.name)] for field in new}
     schema = Struct((*held.fields, *new))
     whole = schema_string_of(print_schema(schema)) if new else table
     return RowsFit(whole, sources, tuple(field.name for field in new))
@@ -84,13 +85,13 @@ def _check_names(rows: Struct) -> None:
         raise InvalidInput("the rows have no columns; select some before they are written")
     seen: dict[str, str] = {}
     for field in rows.fields:
-        other = seen.setdefault(field.name.casefold(), field.name)
+        other = seen.setdefault(name_key(field.name), field.name)
         if other is not field.name:
             raise InvalidInput(f"the rows have {other!r} and {field.name!r}, which are one column to Spark; rename one")
 
 
 def _places(rows: Struct) -> dict[str, int]:
-    return {field.name.casefold(): place for place, field in enumerate(rows.fields)}
+    return {name_key(field.name): place for place, field in enumerate(rows.fields)}
 
 
 def _problem(given: SparkType, held: SparkType, where: str) -> str | None:

@@ -80,7 +80,14 @@ class TableReading:
         extra = arrow_columns(text, asked - set(self._delivered.names))
         read = pa.schema([*self._delivered, *extra])
         in_files = tuple(sorted(asked - set(self.pinned.partition_columns)))
-        rows = FileRows(self.uri, self._place, read, tuple(self._delivered.names), column_defaults(text, read))
+        rows = FileRows(
+            self.uri,
+            self._place,
+            read,
+            tuple(self._delivered.names),
+            column_defaults(text, read),
+            table_names=tuple(column_kinds(text)),
+        )
         if self._where is None:
             return rows
         return replace(

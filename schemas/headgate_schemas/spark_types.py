@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
+from headgate_schemas.column_names import name_key
 from headgate_schemas.errors import InvalidInput
 
 MAX_SCHEMA_CHARS = 16 * 1024 * 1024
@@ -87,6 +88,16 @@ def print_schema(struct: Struct) -> str:
     return json.dumps(_body(struct), ensure_ascii=False, separators=(",", ":"))
 
 
+def parse_type(body: Any, place: str) -> SparkType:
+    """One type in a `schemaString`, as JSON has been read. Raises `InvalidInput` that names the place."""
+    return _Parser().type_of(body, place, 0)
+
+
+def type_body(type_: SparkType) -> Any:
+    """The same, as it goes into JSON."""
+    return _body(type_)
+
+
 def kind_name(type_: SparkType) -> str:
     """The short name of a type: an atomic's own, else struct, array or map."""
     match type_:
@@ -163,8 +174,8 @@ def _check_names(names: list[str], place: str) -> None:
         problem = _name_problem(name)
         if problem:
             raise InvalidInput(f"the column name {name[:80]!r}{inside} can't be used: it {problem}")
-        other = seen.get(name.casefold())
-        seen[name.casefold()] = name
+        other = seen.get(name_key(name))
+        seen[name_key(name)] = name
         if other is not None:
             raise InvalidInput(
                 f"the columns {other!r} and {name!r}{inside} have the same name (case is ignored); rename one"

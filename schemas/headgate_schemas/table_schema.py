@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, assert_never, runtime_checkable
 
+from headgate_schemas.column_names import name_key
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.spark_types import (
     ArrayOf,
@@ -83,7 +84,7 @@ def check_partition_columns(schema_string: str, partition_columns: Sequence[str]
         if name in partition_columns[:position]:
             raise InvalidInput(f"the table is partitioned by {name!r} twice; name each column once")
         if name not in kinds:
-            near = [column for column in kinds if column.casefold() == name.casefold()]
+            near = [column for column in kinds if name_key(column) == name_key(name)]
             hint = f"did you mean {near[0]!r}?" if near else f"the columns are {', '.join(kinds)[:300]}"
             raise InvalidInput(f"the table can't be partitioned by {name!r}, which is no column of its schema; {hint}")
         if kinds[name] in ("array", "map", "struct", "binary"):
@@ -103,13 +104,19 @@ def additive_evolution(old: str, new: str) -> str | None:
         reason = _change(field, after[position])
         if reason:
             return reason
-    taken = {field.name.casefold() for field in before}
-    for field in after[len(before) :]:
-        if field.name.casefold() in taken:
+    taken = {name_key(field.name) for field in before}
+    added = after[len(before) :]
+    for field in added:
+        if name_key(field.name) in taken:
             return f"column {field.name!r} is there already (case is ignored)"
         if not field.nullable:
             return f"new column {field.name!r} is NOT NULL; files written before don't have it, so it must be nullable"
-        taken.add(field.name.casefold())
+        taken.add(name_key(field.name))
+    if added:
+        try:
+            check_known(Struct(added))
+        except InvalidInput as error:
+            return f"the new columns can't be a table's: {error}"
     return None
 
 

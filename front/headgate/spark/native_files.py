@@ -16,6 +16,7 @@ from pyarrow import types
 
 from headgate.spark.copied_session import SessionCopy
 from headgate_producer.errors import WriteRefused
+from headgate_schemas.column_names import name_key
 from headgate_table.data_file import DataFile
 from headgate_table.store.local_leftovers import STAGING
 from pyspark_headgate.durable import make_durable
@@ -45,8 +46,8 @@ def why_not_native(session: "SparkSession", rows: "DataFrame", given: SourceOpti
     held = [*plan.parts.data, *plan.parts.partition]
     if any((field.metadata or {}).get(b"spark.type") for field in held):
         return "the table has texts of limited length, which Spark's writer doesn't check"
-    may_be_null = {field.name.casefold(): field.nullable for field in rows.schema.fields}
-    if any(not field.nullable and may_be_null[field.name.casefold()] for field in held):
+    may_be_null = {name_key(field.name): field.nullable for field in rows.schema.fields}
+    if any(not field.nullable and may_be_null[name_key(field.name)] for field in held):
         return "the table has columns that are NOT NULL, which Spark's writer doesn't check"
     return None
 

@@ -4,6 +4,7 @@ from headgate_schemas.actions import CommitInfo, Metadata, Protocol
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.operations import Create
+from headgate_schemas.spark_types import check_known, parse_schema
 from headgate_schemas.table_schema import check_partition_columns
 from headgate_schemas.version import __version__
 from headgate_table.errors import TableExists
@@ -36,6 +37,8 @@ def create_table(reader: LogReader, ambient: Ambient, operation: Create) -> Meta
 
 def metadata_of(operation: Create, new_id: str, now_ms: int) -> Metadata:
     """The metadata of a new table. Raises `InvalidInput` for a schema or a configuration that no table can have."""
+    if operation.schema_string:
+        check_known(parse_schema(operation.schema_string))
     check_partition_columns(operation.schema_string, operation.partition_columns)
     check_configuration(operation.configuration)
     reserved = reserved_key(operation.configuration)

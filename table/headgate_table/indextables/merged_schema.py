@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
+from headgate_schemas.column_names import name_key
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.spark_types import (
     ArrayOf,
@@ -68,7 +69,7 @@ class MergedSchema:
         self._last = columns
 
     def _add(self, path: str, field: Field) -> None:
-        spelled = self._names.setdefault(field.name.casefold(), field.name)
+        spelled = self._names.setdefault(name_key(field.name), field.name)
         if spelled != field.name:
             raise InvalidInput(
                 f"{self._columns[spelled].path} has a column {spelled!r} and {path} one {field.name!r}, which is the same name "
@@ -112,7 +113,7 @@ class GivenSchema:
 
     def __init__(self, struct: Struct) -> None:
         self._fields = {field.name: field for field in struct.fields}
-        self._names = {field.name.casefold(): field.name for field in struct.fields}
+        self._names = {name_key(field.name): field.name for field in struct.fields}
         self._unnamed: dict[str, str] = {}
         self._last: tuple[StoredColumn, ...] | None = None
 
@@ -124,7 +125,7 @@ class GivenSchema:
         for column in columns:
             if column.name in partition_columns:
                 continue  # the log says what its value is
-            spelled = self._names.get(column.name.casefold())
+            spelled = self._names.get(name_key(column.name))
             if spelled is None:
                 if len(self._unnamed) < _SHOWN_COLUMNS:
                     self._unnamed.setdefault(column.name, path)

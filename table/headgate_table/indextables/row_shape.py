@@ -1,6 +1,6 @@
 """What a data file's columns become: the table's types, defaults or nulls for columns that came later, partition values as columns."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -11,6 +11,7 @@ from pyarrow import types
 
 from headgate_schemas.actions import NULL_PARTITION
 from headgate_schemas.column_kinds import ColumnKind, parse_date
+from headgate_schemas.column_names import name_key, stored_names
 from headgate_schemas.partition_text import stored_value
 from headgate_schemas.partition_values import exact_decimal
 from headgate_table.errors import CorruptTable
@@ -58,10 +59,25 @@ class RowShape:
     partition_kinds: Mapping[str, ColumnKind]
     defaults: Mapping[str, pa.Scalar | None] = field(default_factory=dict)
     """Of columns that files may lack; without one, null. None for one that isn't understood."""
+    table_names: Collection[str] = ()
+    """All columns of the table, where only some are read."""
 
-    def stored_columns(self, physical: pa.Schema) -> list[str]:
-        """The columns to read from a file with this schema."""
-        return [name for name in self.schema.names if name not in self.partition_kinds and name in physical.names]
+    def stored_columns(self, physical: pa.Schema, name: str) -> dict[str, str]:
+        """The columns to read from the file `name` with this schema: what the table calls each, and what the file does."""
+        held = tuple(physical.names)
+        stored: dict[str, str] = {}
+        for column in self.schema.names:
+            if column in self.partition_kinds:
+                continue
+            found = stored_names(column, held, self.table_names or self.schema.names)
+            if len(found) > 1:
+                raise CorruptTable(
+                    f"{name} has the columns {found[0]!r} and {found[1]!r}, and the table {column!r}: nobody can tell which one "
+                    f"it is (case is ignored). Write the file again with the table's column"
+                )
+            if found:
+                stored[column] = found[0]
+        return stored
 
     def partition_scalars(self, values: Mapping[str, str | None], name: str) -> dict[str, pa.Scalar]:
         """The typed partition values of the file `name`."""
@@ -105,8 +121,9 @@ def _cast(array: pa.Array, field: "pa.Field[Any]", name: str) -> pa.Array:
     if array.type == field.type:
         return array
     source = array.type.value_type if types.is_dictionary(array.type) else array.type
-    problem = "the types don't go together"
-    if any(is_from(source) and is_to(field.type) for is_from, is_to in _CONVERSIONS):
+    respelled = _respelled(source, field.type)
+    problem = respelled or "the types don't go together"
+    if respelled is None and any(is_from(source) and is_to(field.type) for is_from, is_to in _CONVERSIONS):
         try:
             return array.cast(field.type)
         except pa.ArrowException as error:
@@ -115,6 +132,24 @@ def _cast(array: pa.Array, field: "pa.Field[Any]", name: str) -> pa.Array:
         f"{name} holds {field.name!r} as {array.type}, which can't be read as the table's {field.type}: {problem}. "
         f"Write the file again in the table's types, or read it by itself"
     )
+
+
+def _respelled(source: pa.DataType, target: pa.DataType) -> str | None:
+    """A field inside that is spelled otherwise than the table's, and that a cast would take for another; None without."""
+    if types.is_struct(source) and types.is_struct(target):
+        held, wanted = [item.name for item in source], [item.name for item in target]
+        for name in wanted:
+            others = [] if name in held else [other for other in held if name_key(other) == name_key(name)]
+            if others and others[0] not in wanted:
+                return f"it spells the field {name!r} as {others[0]!r}"
+        pairs = [(source.field(name).type, target.field(name).type) for name in wanted if held.count(name) == 1]
+    elif _is_list(source) and _is_list(target):
+        pairs = [(source.value_type, target.value_type)]
+    elif types.is_map(source) and types.is_map(target):
+        pairs = [(source.key_type, target.key_type), (source.item_type, target.item_type)]
+    else:
+        return None
+    return next((found for pair in pairs if (found := _respelled(*pair)) is not None), None)
 
 
 def _partition_scalar(stored: str | None, field: "pa.Field[Any]", kind: ColumnKind, name: str) -> pa.Scalar:

@@ -111,7 +111,7 @@ class _Rows:
         partition_kinds = {name: kinds[name] for name in metadata.partition_columns if name in needed}
         needed_schema = pa.schema([table.field(name) for name in needed])
         defaults = column_defaults(metadata.schema_string, needed_schema)
-        self._shape = RowShape(needed_schema, partition_kinds, defaults)
+        self._shape = RowShape(needed_schema, partition_kinds, defaults, frozenset(table.names))
         self.schema = pa.schema([table.field(name) for name in names])
 
     def batches(self, files: Iterator[_File]) -> Iterator[pa.RecordBatch]:
@@ -151,8 +151,8 @@ class _Rows:
     def _rows(self, file: _File, fragment: ds.ParquetFileFragment) -> Iterator[pa.RecordBatch]:
         name = f"the data file {file.path} of {self._store.uri}"
         physical = fragment.physical_schema
-        stored = self._shape.stored_columns(physical)
-        repeated = [column for column in stored if physical.names.count(column) > 1]
+        stored = self._shape.stored_columns(physical, name)
+        repeated = [column for column in stored.values() if physical.names.count(column) > 1]
         if repeated:
             raise CorruptTable(f"{name} has two columns {repeated[0]!r}; write it again with one")
         partition = self._shape.partition_scalars(file.partition_values, name)
@@ -166,17 +166,21 @@ class _Rows:
         except _DAMAGE as error:
             raise self._unread(file, error) from error
 
-    def _stored_batches(self, fragment: ds.ParquetFileFragment, stored: list[str]) -> Iterator[pa.RecordBatch]:
+    def _stored_batches(self, fragment: ds.ParquetFileFragment, stored: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
         physical = fragment.physical_schema
         if self._where is not None:
-            same = {name for name in stored if physical.field(name).type == self._shape.schema.field(name).type}
+            same = {
+                name
+                for name, held in stored.items()
+                if name == held and physical.field(name).type == self._shape.schema.field(name).type
+            }
             may_match = row_group_filter(self._where, self._shape.schema, self._kinds, same)
             fragment = fragment.subset(filter=may_match, schema=physical)
         if not stored:
             yield from _counted(sum(group.num_rows for group in fragment.row_groups))
             return
         yield from fragment.to_batches(
-            columns={name: pc.field(name) for name in stored},
+            columns={name: pc.field(held) for name, held in stored.items()},
             batch_size=BATCH_ROWS,
             batch_readahead=BATCHES_AHEAD,
             fragment_readahead=1,

@@ -3,6 +3,7 @@
 from support.mutants.mutant import LOG, NONE, Mutant, Rule
 
 _DECIDE = "table/headgate_table/indextables/decide.py"
+_SPELLINGS = "tests/table/test_column_spellings.py"
 _PARTITIONS = "tests/table/test_partition_fit.py"
 
 MUTANTS = (
@@ -44,6 +45,66 @@ MUTANTS = (
         "        if wanted.nullable:\n",
         "        if wanted.column:\n",
         (f"{_PARTITIONS}::test_what_is_taken_can_be_read_and_what_is_refused_could_not",),
+        NONE,
+    ),
+    Mutant(
+        "twins-are-added",
+        Rule.FITTING,
+        "A column that differs from another one only in case is a new column.",
+        "schemas/headgate_schemas/table_schema.py",
+        "        if name_key(field.name) in taken:\n",
+        "        if field.name in taken:\n",
+        (_SPELLINGS,),
+        LOG,
+    ),
+    Mutant(
+        "twins-inside-are-added",
+        Rule.FITTING,
+        "Nobody looks at the fields inside of new columns.",
+        "schemas/headgate_schemas/table_schema.py",
+        "    if added:\n        try:\n",
+        "    if not added:\n        try:\n",
+        (_SPELLINGS,),
+        NONE,
+    ),
+    Mutant(
+        "tables-made-with-twins",
+        Rule.FITTING,
+        "The committer believes whatever columns a create names.",
+        "table/headgate_table/indextables/create.py",
+        "    if operation.schema_string:\n        check_known",
+        "    if operation.schema_string == '':\n        check_known",
+        (_SPELLINGS,),
+        NONE,
+    ),
+    Mutant(
+        "other-spellings-are-null",
+        Rule.FITTING,
+        "A file's column that differs from the table's in case reads as null.",
+        "schemas/headgate_schemas/column_names.py",
+        "    return [other for other in held if name_key(other) == key and other not in table]\n",
+        "    return [other for other in held if other == key and other not in table]\n",
+        (_SPELLINGS,),
+        NONE,
+    ),
+    Mutant(
+        "other-spellings-are-null-to-spark",
+        Rule.FITTING,
+        "The same on Spark's executors.",
+        "producer/pyspark_headgate/stored_names.py",
+        "    return [other for other in held if name_key(other) == key and other not in table]\n",
+        "    return [other for other in held if other == key and other not in table]\n",
+        (_SPELLINGS,),
+        NONE,
+    ),
+    Mutant(
+        "other-spellings-inside-are-null",
+        Rule.FITTING,
+        "A field inside of a column that differs from the table's in case reads as null.",
+        "table/headgate_table/indextables/row_shape.py",
+        "    if respelled is None and any(",
+        "    if any(",
+        (_SPELLINGS,),
         NONE,
     ),
     Mutant(

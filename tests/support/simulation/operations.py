@@ -119,12 +119,14 @@ class Operations:
         return Alter(based_on, {"note": str(self._random.randrange(1000))})
 
     def _widen(self) -> Operation:
-        """One more column."""
+        """One more column; now and then one that the table has already, in capitals."""
         newest = self._model.newest
         if newest < 0:
             return self.append()
         schema = json.loads(self._model.versions[newest].metadata["schemaString"])
         name = f"c{len(schema['fields'])}"
+        if self._random.random() < 0.3:
+            name = str(self._random.choice(schema["fields"])["name"]).upper()
         schema["fields"].append({"name": name, "type": "string", "nullable": True, "metadata": {}})
         return Alter(newest, schema_string=json.dumps(schema))
 

@@ -1,6 +1,7 @@
 """Version files as they come: each is the next, replayed from its JSON, and does what proposals asked for and nothing else."""
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -126,6 +127,8 @@ def _judge_actions(
             _judge_rows(model, where, ask.removes, ask.adds)
             model.merges += ask.of_worker
     version = model.versions[number]
+    names = [field["name"].casefold() for field in json.loads(version.metadata["schemaString"])["fields"]]
+    must(len(set(names)) == len(names), f"{where} has a column in two spellings: {sorted(names)}")
     if model.balance is not None:
         held = sum(amount_of(row) for row in model.rows_of(version.live).elements())
         must(held == model.balance, f"{where}: all accounts together hold {held} instead of {model.balance}")

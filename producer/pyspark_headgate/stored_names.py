@@ -1,0 +1,44 @@
+"""Which column of a file is a table's column, on executors: as `headgate_schemas.column_names` says it, and without Headgate."""
+
+import unicodedata
+from collections.abc import Collection
+
+import pyarrow as pa
+from pyarrow import types
+
+
+def name_key(name: str) -> str:
+    """Equal for two names that differ in case, or in how Unicode composes a letter, and in nothing else."""
+    if name.isascii():
+        return name.lower()
+    return unicodedata.normalize("NFD", unicodedata.normalize("NFD", name).casefold())
+
+
+def stored_names(name: str, held: Collection[str], table: Collection[str]) -> list[str]:
+    """The columns of a file that may be the table's column `name`: that one, else those of the same name."""
+    if name in held:
+        return [name]
+    key = name_key(name)
+    return [other for other in held if name_key(other) == key and other not in table]
+
+
+def respelled(source: pa.DataType, target: pa.DataType) -> str | None:
+    """A field inside that is spelled otherwise than the table's, and that a cast would take for another; None without."""
+    if types.is_struct(source) and types.is_struct(target):
+        held, wanted = [item.name for item in source], [item.name for item in target]
+        for name in wanted:
+            others = [] if name in held else [other for other in held if name_key(other) == name_key(name)]
+            if others and others[0] not in wanted:
+                return f"it spells the field {name!r} as {others[0]!r}"
+        pairs = [(source.field(name).type, target.field(name).type) for name in wanted if held.count(name) == 1]
+    elif _is_list(source) and _is_list(target):
+        pairs = [(source.value_type, target.value_type)]
+    elif types.is_map(source) and types.is_map(target):
+        pairs = [(source.key_type, target.key_type), (source.item_type, target.item_type)]
+    else:
+        return None
+    return next((found for pair in pairs if (found := respelled(*pair)) is not None), None)
+
+
+def _is_list(type_: pa.DataType) -> bool:
+    return bool(types.is_list(type_) or types.is_large_list(type_) or types.is_fixed_size_list(type_))

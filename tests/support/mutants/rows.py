@@ -34,6 +34,16 @@ MUTANTS = (
         NONE,
     ),
     Mutant(
+        "verify-calls-a-late-version-lost",
+        Rule.STATES,
+        "Verify tells of a lost commit where a version came late and was committed anew.",
+        "table/headgate_table/indextables/verify_states.py",
+        "                lost.missing -= paths\n",
+        "                pass\n",
+        ("tests/table/test_verify.py",),
+        NONE,
+    ),
+    Mutant(
         "zeros-of-either-sign-are-one-partition",
         Rule.VALUES,
         "A rewrite may move rows from partition -0.0 to 0.0.",

@@ -87,6 +87,12 @@ def test_the_same_id_is_asked_for_again(headgate: Any, sales: Path) -> None:
     assert [headgate(*command).json["outcome"] for _ in range(2)] == ["committed", "duplicate"]
 
 
+def test_the_time_of_the_first_attempt_goes_with_an_id(headgate: Any, sales: Path) -> None:
+    command = ("propose", sales, "delete", "--path", "d.parquet", "--created", "1780000000000", "--format", "json")
+    assert headgate(*command).code == 2
+    assert headgate(*command, "--id", "mine").json["outcome"] == "committed"
+
+
 @pytest.mark.parametrize("given", ["a b", "", "ä", "x" * 201])
 def test_what_can_t_be_an_id_is_wrong_usage(headgate: Any, sales: Path, given: str) -> None:
     ran = headgate("propose", sales, "delete", "--path", "a.parquet", "--id", given)

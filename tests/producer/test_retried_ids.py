@@ -123,6 +123,7 @@ def test_a_direct_commit_that_was_forgotten_is_not_committed_again() -> None:
     rig.create_first()
     reader = LogReader(rig.stores[TABLE], fresh_resources())
     committer = DirectCommitter(reader, rig.ambient, lambda found: table_options(found, rig.settings))
+    rig.ambient.advance(seconds=300)
     made_ms = rig.ambient.now_ms()
     known = committer.commit(Append((add_file("known"),)), "known", created_ms=made_ms)
     assert isinstance(committer.commit(Append((add_file("mine"),)), "mine"), Committed)

@@ -229,16 +229,21 @@ def _rewrite(operation: Rewrite, metadata: Metadata, evidence: Evidence, now_ms:
                 f"{add.path} has partition {dict(add.partition_values)}, which none of the rewritten files has",
             )
     _check_columns(operation.columns, metadata)
-    before = [source.num_records for source in sources]
-    after = [add.num_records for add in operation.adds]
-    if None not in before and None not in after:
-        old, new = sum(value or 0 for value in before), sum(value or 0 for value in after)
-        if old != new:
-            raise _Refused(
-                RejectCode.RECORDS_DIFFER, f"the rewritten files hold {old} records, their replacements {new}"
-            )
+    _check_same_records([source.num_records for source in sources], [add.num_records for add in operation.adds])
     adds = tuple(replace(add, data_change=False) for add in operation.adds)
     return Effect(removes=_removes(sources, now_ms, data_change=False), adds=adds)
+
+
+def _check_same_records(before: Sequence[int | None], after: Sequence[int | None]) -> None:
+    """As far as the counts are known. Without any output there must be nothing to replace, and that must be known."""
+    old, new = sum(value or 0 for value in before), sum(value or 0 for value in after)
+    if not after and None in before:
+        raise _Refused(
+            RejectCode.RECORDS_DIFFER,
+            "the rewrite has no output, but nobody knows how many records its sources hold: delete them, if they shall go",
+        )
+    if (old > new and None not in after) or (new > old and None not in before):
+        raise _Refused(RejectCode.RECORDS_DIFFER, f"the rewritten files hold {old} records, their replacements {new}")
 
 
 def _restore(operation: Restore, evidence: Evidence, now_ms: int) -> Effect:

@@ -151,4 +151,14 @@ MUTANTS = (
         (_BEFORE_TESTS,),
         NONE,
     ),
+    Mutant(
+        "rewrite-into-nothing",
+        Rule.REWRITES,
+        "A rewrite without an output drops files whose row counts nobody knows.",
+        "table/headgate_table/indextables/decide.py",
+        "    if not after and None in before:\n",
+        "    if not after and before == ():\n",
+        ("tests/table/commit/test_decide.py",),
+        NONE,
+    ),
 )

@@ -141,6 +141,32 @@ def test_a_rewrite_of_a_source_that_is_gone_is_refused() -> None:
     assert refusal_of(Rewrite(("day=1/a",), (file("c"),))).code is RejectCode.SOURCE_GONE
 
 
+@pytest.mark.parametrize(
+    ("sources", "outputs"),
+    [((None,), ()), ((2,), ()), ((None, 2), ()), ((None, 5), (4,)), ((2,), (3, None)), ((0, None), ())],
+)
+def test_a_rewrite_that_surely_changes_rows_or_may_drop_all_is_refused(
+    sources: tuple[int | None, ...], outputs: tuple[int | None, ...]
+) -> None:
+    """Break: a rewrite without an output removes rows, and change feeds don't see it."""
+    named = [live(f"s{number}", records=count) for number, count in enumerate(sources)]
+    adds = tuple(file(f"o{number}", num_records=count) for number, count in enumerate(outputs))
+    refusal = refusal_of(Rewrite(tuple(each.path for each in named), adds), Evidence(live=by_path(*named)))
+    assert refusal.code is RejectCode.RECORDS_DIFFER
+
+
+@pytest.mark.parametrize(
+    ("sources", "outputs"), [((0,), ()), ((None,), (5,)), ((2, None), (5,)), ((3,), (2, None)), ((None,), (None,))]
+)
+def test_a_rewrite_that_may_hold_the_same_rows_is_accepted(
+    sources: tuple[int | None, ...], outputs: tuple[int | None, ...]
+) -> None:
+    named = [live(f"s{number}", records=count) for number, count in enumerate(sources)]
+    adds = tuple(file(f"o{number}", num_records=count) for number, count in enumerate(outputs))
+    effect = effect_of(Rewrite(tuple(each.path for each in named), adds), Evidence(live=by_path(*named)))
+    assert len(effect.removes) == len(sources)
+
+
 def test_a_rewrite_that_loses_records_is_refused() -> None:
     refusal = refusal_of(
         Rewrite(("day=1/a",), (file("c", num_records=1),)), Evidence(live=by_path(live("a", records=2)))

@@ -13,6 +13,7 @@ _LATE = "table/headgate_table/indextables/late_versions.py"
 _WRITER = "table/headgate_table/indextables/version_writer.py"
 _PAIR_TESTS = "tests/table/commit/test_late_pairs.py"
 _CONDITION_TESTS = "tests/table/store/test_conditions.py"
+_ADDRESS_TESTS = "tests/committer/test_two_addresses.py"
 _DISK_TESTS = "tests/table/store/test_failing_disk.py"
 
 MUTANTS = (
@@ -163,6 +164,26 @@ MUTANTS = (
         "    if answer.is_created or is_overwritten:\n",
         "    if answer.is_created:\n",
         (_CONDITION_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "two-addresses-of-one-table",
+        Rule.SOURCES,
+        "Two schemes that lead to one container are served like two tables.",
+        "committer/headgate_committer/lane.py",
+        "            self._served.check_place(uri, reader.store.place)\n",
+        "",
+        (_ADDRESS_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "one-table-at-two-places",
+        Rule.SOURCES,
+        "A table whose id is open under another address is served as well.",
+        "committer/headgate_committer/table_committer.py",
+        "                self._check_id(table_id)\n",
+        "                pass\n",
+        (_ADDRESS_TESTS,),
         NONE,
     ),
 )

@@ -83,6 +83,11 @@ class CommittedLog(Protocol):
     def store(self) -> Store: ...
 
     @property
+    def table_id(self) -> str | None:
+        """The id by which the loaded table is told from others; None where its format has none."""
+        ...
+
+    @property
     def is_loaded(self) -> bool: ...
 
     @property

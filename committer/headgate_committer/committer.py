@@ -12,6 +12,7 @@ from headgate_bus.marks import Known, Proof, cut_mark, known_again
 from headgate_committer.feed import Feed
 from headgate_committer.lane import Lane
 from headgate_committer.limits import CommitterLimits
+from headgate_committer.served_addresses import ServedAddresses
 from headgate_committer.standing import Standing
 from headgate_committer.tables import Tables
 from headgate_schemas.ambient import Ambient
@@ -52,6 +53,7 @@ class Committer:
         """
         self._bus = bus
         self._tables = tables
+        self._served = ServedAddresses()
         self._ambient = ambient
         self._limits = limits or CommitterLimits()
         self._identity = identity
@@ -238,6 +240,7 @@ class Committer:
             self._executor,
             self._background,
             self._measures,
+            self._served,
         )
 
     def _set_back(self, partition: int, topic: str, known: Known) -> int:

@@ -17,6 +17,7 @@ from headgate_committer.intake import Undecidable, Undecided, take_in
 from headgate_committer.landmarks import Landmarks
 from headgate_committer.leftovers import Leftovers
 from headgate_committer.limits import CommitterLimits
+from headgate_committer.served_addresses import ServedAddresses
 from headgate_committer.standing import LaneStanding, OldestProposal, TableCounts
 from headgate_committer.table_committer import TableCommitter
 from headgate_committer.table_queue import TableQueue
@@ -58,7 +59,9 @@ class Lane:
         executor: Executor,
         background: Executor,
         measures: Measures,
+        served: ServedAddresses,
     ) -> None:
+        self._served = served
         self.partition = partition
         self.feed = feed
         self._next = feed.start
@@ -203,6 +206,7 @@ class Lane:
         """The table, open. Raises `NotServed`, and `StoreError` where its store can't be opened now."""
         if uri not in self._committers:
             reader = self._tables.reader(uri)  # before another is closed for it: an address may be none
+            self._served.check_place(uri, reader.store.place)
             if len(self._committers) >= self._limits.open_tables:
                 self._close_one()
             self._committers[uri] = TableCommitter(
@@ -214,6 +218,7 @@ class Lane:
                 self._tables.options,
                 self._background,
                 self._measures,
+                lambda table_id: self._served.check_id(uri, table_id),
             )
         self._committers.move_to_end(uri)
         return self._committers[uri]

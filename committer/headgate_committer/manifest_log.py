@@ -113,6 +113,10 @@ class ManifestLog:
         return self.recorded.found().latest > 0
 
     @property
+    def table_id(self) -> str | None:
+        return None
+
+    @property
     def memory(self) -> TableMemory:
         return self._known().memory
 

@@ -66,7 +66,9 @@ class TableCommitter:
         options_for: Callable[[Mapping[str, str]], TableOptions],
         background: Executor,
         measures: Measures,
+        check_id: Callable[[str], None],
     ) -> None:
+        self._check_id = check_id
         self._versions = VersionLog(reader, ambient, identity, options_for, background)
         self._manifests = ManifestLog(
             reader.store,
@@ -195,6 +197,13 @@ class TableCommitter:
 
     def _load(self) -> None:
         self._log.load()
+        table_id = self._log.table_id
+        if table_id is not None:
+            try:
+                self._check_id(table_id)
+            except TableHeld:
+                self._log.forget()
+                raise
         self._check_feed()
 
     def _check_feed(self) -> None:

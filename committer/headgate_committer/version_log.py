@@ -65,6 +65,10 @@ class VersionLog:
         return self.table.held is not None
 
     @property
+    def table_id(self) -> str | None:
+        return self._held().metadata.id
+
+    @property
     def memory(self) -> TableMemory:
         return self._held().memory
 

@@ -10,6 +10,7 @@ from headgate_table.indextables.names import LEGACY_STATE_MANIFEST, checkpoint_k
 from headgate_table.indextables.predecessor import Predecessor, looks_like, mark_of
 from headgate_table.indextables.version_body import VersionBody
 from headgate_table.indextables.version_file import MAX_VERSION_FILE_BYTES, decode_actions
+from headgate_table.store.conditions import require_conditions
 from headgate_table.store.interface import AlreadyExists, Created, Store, Unknown
 
 _ATTEMPTS = 5
@@ -35,6 +36,7 @@ def write_version(
     lies in another table's log, that log is read, which raises what damage to it raises.
     """
     store, key = reader.store, version_key(body.version)
+    require_conditions(store, lambda: body.nonce)
     may_be_there = False
     reason = seen_etag = ""
     try:

@@ -15,6 +15,7 @@ from headgate_table.milvus.manifest import Manifest
 from headgate_table.milvus.names import METADATA_FOLDER, FoundManifests, base_prefix, found_manifests, manifest_key
 from headgate_table.milvus.paths import Base
 from headgate_table.milvus.resolvers import VersionedManifest
+from headgate_table.store.conditions import require_conditions
 from headgate_table.store.interface import AlreadyExists, Created, Store, Unknown
 
 CREATE_ATTEMPTS = 5
@@ -110,6 +111,7 @@ class ManifestLog:
         if version > MAX_VERSION:
             raise InvalidInput(f"{self.uri} can't have a version {version}: no other reader counts so far")
         key = manifest_key(self._prefix, version)
+        require_conditions(self._store, self._ambient.new_id)
         reason = ""
         try:
             for attempt in range(CREATE_ATTEMPTS):

@@ -9,6 +9,7 @@ from headgate_table.indextables.version_writer import NumberTaken, PredecessorGo
 from headgate_table.milvus.commit_records import VersionRecord, digest_of, encode_record
 from headgate_table.milvus.names import manifest_key
 from headgate_table.milvus.recorded_log import RecordedLog
+from headgate_table.store.conditions import require_conditions
 from headgate_table.store.interface import AlreadyExists, Created, Unknown
 
 _ATTEMPTS = 5
@@ -28,6 +29,7 @@ def write_recorded(log: RecordedLog, record: VersionRecord, manifest: bytes) -> 
     made it one. `PredecessorGone` when it stands over a log that was cleaned meanwhile; `OutcomeUnknown` when nobody can tell. A
     `StoreError` means that nothing was committed.
     """
+    require_conditions(log.store, lambda: "" if record.commit is None else record.commit.nonce)
     is_ours = _put_record(log, record)
     version = record.id.version
     is_created = may_be_there = False

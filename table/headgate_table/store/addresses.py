@@ -34,6 +34,8 @@ def table_address(uri: str) -> str:
     known = _SAME.get(known, known)
     if known == "abfss":
         authority = _azure_authority(authority)
+    if known == "az":
+        authority = authority.lower()  # containers have no capitals
     return f"{known}://{authority}/{prefix.strip('/')}".rstrip("/")
 
 
@@ -43,7 +45,7 @@ def _azure_authority(authority: str) -> str:
     account, dot, suffix = host.lower().partition(".")
     if suffix.startswith("blob."):
         suffix = f"dfs.{suffix.removeprefix('blob.')}"
-    return f"{container}{at}{account}{dot}{suffix}"
+    return f"{container.lower()}{at}{account}{dot}{suffix}"
 
 
 def lies_below(address: str, roots: Sequence[str]) -> bool:

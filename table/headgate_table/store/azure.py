@@ -72,6 +72,14 @@ class AzureStore:
     def uri(self) -> str:
         return self._uri
 
+    @property
+    def place(self) -> str:
+        return f"{self.server}/{self._base}".rstrip("/")
+
+    @property
+    def server(self) -> str | None:
+        return self._client.url.partition("?")[0]
+
     def get(self, key: str, *, max_bytes: int | None = None) -> bytes:
         return self._fetch(key, max_bytes=max_bytes)[0]
 

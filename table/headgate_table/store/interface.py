@@ -67,6 +67,16 @@ class Store(Protocol):
         """The root, as the user would write it, without a trailing slash."""
         ...
 
+    @property
+    def place(self) -> str:
+        """Where it really lies: the same text for all addresses of one place, as far as that can be told without asking."""
+        ...
+
+    @property
+    def server(self) -> str | None:
+        """Who decides about conditional writes: a server and its bucket. None where no server does, as on a local disk."""
+        ...
+
     def get(self, key: str, *, max_bytes: int | None = None) -> bytes:
         """The whole object. Larger than `max_bytes`: a `StoreError`, without reading it all."""
         ...

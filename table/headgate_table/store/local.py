@@ -68,6 +68,14 @@ class LocalStore:
     def uri(self) -> str:
         return self._uri
 
+    @property
+    def place(self) -> str:
+        return self._root
+
+    @property
+    def server(self) -> str | None:
+        return None
+
     def get(self, key: str, *, max_bytes: int | None = None) -> bytes:
         self._settle(key)
         return self._read(key, max_bytes)

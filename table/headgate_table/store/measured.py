@@ -37,6 +37,14 @@ class MeasuredStore:
     def uri(self) -> str:
         return self._store.uri
 
+    @property
+    def place(self) -> str:
+        return self._store.place
+
+    @property
+    def server(self) -> str | None:
+        return self._store.server
+
     def get(self, key: str, *, max_bytes: int | None = None) -> bytes:
         data = self._timed("get", lambda: self._store.get(key, max_bytes=max_bytes))
         self._measures.count(STORE_BYTES, "read", by=len(data))

@@ -91,6 +91,14 @@ class S3Store:
     def uri(self) -> str:
         return self._uri
 
+    @property
+    def place(self) -> str:
+        return f"{self.server}/{self._base}".rstrip("/")
+
+    @property
+    def server(self) -> str | None:
+        return f"{self._place.endpoint} {self._bucket}"
+
     def get(self, key: str, *, max_bytes: int | None = None) -> bytes:
         return self._fetch(key, max_bytes=max_bytes)[0]
 

@@ -12,6 +12,8 @@ _CLOCK_TESTS = "tests/table/commit/test_wrong_clocks.py"
 _LATE = "table/headgate_table/indextables/late_versions.py"
 _WRITER = "table/headgate_table/indextables/version_writer.py"
 _PAIR_TESTS = "tests/table/commit/test_late_pairs.py"
+_CONDITION_TESTS = "tests/table/store/test_conditions.py"
+_ADDRESS_TESTS = "tests/committer/test_two_addresses.py"
 _DISK_TESTS = "tests/table/store/test_failing_disk.py"
 
 MUTANTS = (
@@ -132,6 +134,56 @@ MUTANTS = (
         "    return named.previous == mark_of(own)\n",
         "    return True\n",
         (f"{_PAIR_TESTS}::test_however_many_come_late_each_is_told_the_truth",),
+        NONE,
+    ),
+    Mutant(
+        "any-server-trusted",
+        Rule.FOLDING,
+        "Nobody asks a server whether it creates only what is absent, before versions are written to it.",
+        _WRITER,
+        "    require_conditions(store, lambda: body.nonce)\n",
+        "",
+        (_CONDITION_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "any-server-trusted-with-manifests",
+        Rule.MANIFESTS,
+        "The same before a Milvus manifest is committed directly.",
+        "table/headgate_table/milvus/log.py",
+        "        require_conditions(self._store, self._ambient.new_id)\n",
+        "",
+        (_CONDITION_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "denial-believed",
+        Rule.FOLDING,
+        "A server that says that the object was there, and has overwritten it, is trusted.",
+        "table/headgate_table/store/conditions.py",
+        "    if answer.is_created or is_overwritten:\n",
+        "    if answer.is_created:\n",
+        (_CONDITION_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "two-addresses-of-one-table",
+        Rule.SOURCES,
+        "Two schemes that lead to one container are served like two tables.",
+        "committer/headgate_committer/lane.py",
+        "            self._served.check_place(uri, reader.store.place)\n",
+        "",
+        (_ADDRESS_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "one-table-at-two-places",
+        Rule.SOURCES,
+        "A table whose id is open under another address is served as well.",
+        "committer/headgate_committer/table_committer.py",
+        "                self._check_id(table_id)\n",
+        "                pass\n",
+        (_ADDRESS_TESTS,),
         NONE,
     ),
 )

@@ -103,7 +103,7 @@ MUTANTS = (
         "table/headgate_table/indextables/memory_reader.py",
         "    _follow(memory, reader, log, listing, doubted=-1 if is_kept else late_up_to(reader, listing, log))\n",
         "    _follow(memory, reader, log, listing, doubted=-1)\n",
-        (f"{_RULES}01_predecessor.py", "tests/table/coordination/test_late_versions.py"),
+        (f"{_RULES}01_predecessor.py", "tests/table/commit/test_late_pairs.py"),
     ),
     Mutant(
         "no-nonce-check",

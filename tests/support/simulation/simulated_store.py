@@ -74,6 +74,14 @@ class SimulatedStore:
     def uri(self) -> str:
         return self._objects.uri
 
+    @property
+    def place(self) -> str:
+        return self._objects.place
+
+    @property
+    def server(self) -> str | None:
+        return self._objects.server
+
     def get(self, key: str, *, max_bytes: int | None = None) -> bytes:
         return self._read("get", key, lambda: self._objects.get(key, max_bytes=max_bytes))
 

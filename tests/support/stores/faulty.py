@@ -124,6 +124,14 @@ class FaultyStore:
             effect()
         return len(late)
 
+    @property
+    def place(self) -> str:
+        return self.inner.place
+
+    @property
+    def server(self) -> str | None:
+        return self.inner.server
+
     def get(self, key: str, *, max_bytes: int | None = None) -> bytes:
         return self._carried("get", self._run("get", key, lambda: self.inner.get(key, max_bytes=max_bytes)))
 

@@ -40,6 +40,14 @@ class MemoryStore:
     def uri(self) -> str:
         return self._uri
 
+    @property
+    def place(self) -> str:
+        return self._uri
+
+    @property
+    def server(self) -> str | None:
+        return None
+
     def get(self, key: str, *, max_bytes: int | None = None) -> bytes:
         data = self._find(key).data
         self._check_size(key, data, max_bytes)

@@ -8,7 +8,10 @@ from hypothesis import strategies as st
 
 from headgate_schemas.actions import CommitInfo
 from headgate_schemas.operations import Append, Committed, Receipt
+from headgate_table.indextables.commit_info import commit_record
 from headgate_table.indextables.decisions import find_decision
+from headgate_table.indextables.memory import MemoryLimits
+from headgate_table.indextables.memory_reader import advance, recover
 from headgate_table.indextables.names import version_key
 from headgate_table.indextables.version_file import decode_actions, encode_actions
 from headgate_table.store.interface import Store
@@ -148,3 +151,33 @@ def test_a_commit_asks_no_more_of_the_store_for_it() -> None:
         table.append([add_file(f"b{number}")])
         after = {operation: store.count(operation) - count for operation, count in before.items()}
         assert after == {"get": 0, "head": 1, "list_folder": 1, "create": 1}
+
+
+@pytest.mark.parametrize("late", [1, 2])
+def test_a_follower_of_the_log_takes_no_answer_from_those_that_came_late(late: int) -> None:
+    """Break: what follows the version that it knew counts, though the log was cleaned past it and filled again."""
+    store = MemoryStore()
+    new_table(store, interval=2, settings={"state.format": "json"})
+    reader, limits = table_at(store, "json").reader, MemoryLimits()
+    pending = [written_late(store, "json")]
+    table_at(store, "json").append([add_file("between-0")])
+    memory = recover(reader, reader.latest(), limits)
+    pending.append(written_late(store, "json"))
+    table_at(store, "json").append([add_file("between-1")])
+    others = table_at(store, "json")
+    while others.version < 4:
+        others.append([add_file(f"other-{others.version + 1}")])
+    others.truncate_history()
+    for key, data in pending[-late:]:
+        assert store.head(key) is None
+        store.create(key, data)
+    advance(memory, reader, reader.latest())
+    ids = [
+        decision.id
+        for key, data in pending
+        for record in [commit_record(decode_actions(data, key))]
+        if record is not None
+        for decision in record.decisions
+    ]
+    assert len(ids) == 2
+    assert [memory.receipt_of(identity) for identity in ids] == [None, None]

@@ -1,0 +1,93 @@
+"""Asking a store, before the first commit to it, whether it creates an object only where there is none.
+
+Some servers that speak S3 ignore the condition and overwrite: every writer would be told that its version is committed. A process
+asks once for each server and bucket, by two requests, or three where nobody has asked before. `probe` asks for more, and by hand.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from headgate_table.errors import ObjectMissing, StoreError
+from headgate_table.store.interface import AlreadyExists, Created, Store, Unknown
+
+PROBE_KEY = "_headgate/probe/create-if-absent"
+"""Stays, so that whoever asks next finds an object to be refused for."""
+MAX_PROBE_BYTES = 1 << 10
+_ATTEMPTS = 3
+MAX_SERVERS = 10_000
+"""Of which a process remembers that they can be trusted; beyond that it asks again."""
+
+
+class TrustedServers:
+    """Threads share it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._names: set[str] = set()
+
+    def __contains__(self, server: str) -> bool:
+        return server in self._names
+
+    def add(self, server: str) -> None:
+        with self._lock:
+            if len(self._names) >= MAX_SERVERS:
+                self._names.clear()
+            self._names.add(server)
+
+
+TRUSTED = TrustedServers()
+"""In this process. Distrust is not remembered: a server may be mended."""
+
+
+def require_conditions(store: Store, unique: Callable[[], str], trusted: TrustedServers | None = None) -> None:
+    """Raises `StoreError` where creating an object overwrites one, and where the store doesn't answer: nothing was committed.
+
+    `unique` gives a text that nobody else writes.
+    """
+    server, trusted = store.server, TRUSTED if trusted is None else trusted
+    if server is None or server in trusted:
+        return
+    mark = unique()
+    # A process that finds the object has asked the question with its first request.
+    answer = _asked(store, f"{mark} first")
+    if answer.is_created:
+        answer = _asked(store, f"{mark} second")
+    try:
+        is_overwritten = store.get(PROBE_KEY, max_bytes=MAX_PROBE_BYTES) == answer.data
+    except ObjectMissing:
+        raise StoreError(f"{store.uri}/{PROBE_KEY} is gone as soon as it was written. Try again") from None
+    if answer.is_created or is_overwritten:
+        raise _distrust(store)
+    trusted.add(server)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    is_created: bool
+    data: bytes
+    """Of the request that was answered so."""
+
+
+def _asked(store: Store, mark: str) -> _Answer:
+    reason = ""
+    for attempt in range(_ATTEMPTS):
+        data = (
+            f"{mark} {attempt}".encode()
+        )  # what an attempt without an answer wrote must not be taken for the next one's
+        match store.create(PROBE_KEY, data):
+            case Created():
+                return _Answer(True, data)
+            case AlreadyExists():
+                return _Answer(False, data)
+            case Unknown(reason):
+                pass
+    raise StoreError(f"{store.uri} could not be asked whether it can be trusted with commits: {reason}. Try again")
+
+
+def _distrust(store: Store) -> StoreError:
+    return StoreError(
+        f"{store.uri} can't be trusted with commits: it created {PROBE_KEY} although it was there, so it ignores If-None-Match "
+        f"and writers would overwrite each other's versions. Nothing was committed. Use a server that supports conditional "
+        f"writes, or a newer version of this one; `headgate doctor {store.uri}` looks closer"
+    )

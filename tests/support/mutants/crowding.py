@@ -78,4 +78,14 @@ MUTANTS = (
         (_SWEEPING,),
         NONE,
     ),
+    Mutant(
+        "bus-by-the-name-of-a-link",
+        Rule.SOURCES,
+        "A bus that is opened through a symbolic link looks for its log and its locks beside the link.",
+        _BUS,
+        "os.path.realpath(path)",
+        "os.path.abspath(path)",
+        ("tests/bus/test_sqlite_names.py",),
+        NONE,
+    ),
 )

@@ -68,4 +68,14 @@ MUTANTS = (
         ),
         NONE,
     ),
+    Mutant(
+        "function-keeps-a-name-of-one-query",
+        Rule.ANSWERS,
+        "A temporary function over a path is made of a name that only its own statement knows, and fails at each call.",
+        "front/headgate/spark/path_queries.py",
+        '{"VIEW", "FUNCTION"}',
+        '{"VIEW"}',
+        ("tests/spark/test_spark_sql_statements.py::test_a_temporary_function_reads_the_version_that_it_was_made_of",),
+        NONE,
+    ),
 )

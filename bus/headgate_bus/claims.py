@@ -5,7 +5,7 @@ Opening one trusts nothing: not the key, not the sizes, not the bytes. Which cla
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
@@ -16,6 +16,8 @@ from headgate_bus.errors import ClaimFault, ClaimRefused
 from headgate_schemas.proposals import Claim
 
 FOLDER = "_headgate/claims/"
+CLOCK_KEY = f"{FOLDER}clock"
+"""No claim: see `store_now_ms`."""
 MAX_COMPRESSED_BYTES = 64 << 20
 """Some two million files; whatever a claim says, no more than this is read."""
 MAX_BYTES = 256 << 20
@@ -176,16 +178,41 @@ def plan_sweep(
 
 
 def sweep_claims(
-    store: ClaimStore, *, now_ms: int, keep_ms: int = KEEP_MS, max_deletes: int = MAX_DELETES
+    store: ClaimStore,
+    *,
+    now_ms: int,
+    keep_ms: int = KEEP_MS,
+    still_needed: Callable[[], Collection[str]] = tuple,
+    max_deletes: int = MAX_DELETES,
 ) -> list[str]:
-    """Delete claims that are older than `keep_ms`; which they were.
+    """Delete claims that are older than `keep_ms` and that nobody needs; which they were.
 
-    For who has decided everything that the bus took up to `now_ms`: then age alone tells that nobody needs them. What was
-    laid down so long ago and is proposed only now comes too late.
+    For who has decided everything that the bus took up to `now_ms`. That time may come from a clock that is wrong, so it is
+    not believed beyond the time of the store, which dated the claims; and `still_needed`, which is asked only where something
+    is to be deleted, names the claims of proposals that wait. What was laid down so long ago and is proposed only now comes
+    too late.
     """
-    gone = plan_sweep(
-        store.list(FOLDER), now_ms=now_ms, keep_ms=keep_ms, still_needed=lambda key: False, max_deletes=max_deletes
-    )
+
+    def planned(now_ms: int, needed: Collection[str]) -> list[str]:
+        return plan_sweep(
+            store.list(FOLDER),
+            now_ms=now_ms,
+            keep_ms=keep_ms,
+            still_needed=lambda key: key in needed,
+            max_deletes=max_deletes,
+        )
+
+    if not planned(now_ms, ()):
+        return []
+    gone = planned(min(now_ms, store_now_ms(store)), still_needed())
     if gone:
         store.delete(gone)
     return gone
+
+
+def store_now_ms(store: ClaimStore) -> int:
+    """What time it is by the clock that dates the store's objects. Writes one small object, and deletes it."""
+    store.put(CLOCK_KEY, b"written to learn the time of this store\n")
+    info = store.head(CLOCK_KEY)
+    store.delete([CLOCK_KEY])
+    return 0 if info is None else info.modified_ms

@@ -38,7 +38,8 @@ class SqliteBus:
         """`partitions` is what a new file is made with, and what an older one must have; None takes what there is."""
         if partitions is not None and not 1 <= partitions <= MAX_PARTITIONS:
             raise InvalidInput(f"a bus can't have {partitions} partitions: 1 to {MAX_PARTITIONS} are possible")
-        self._path = os.path.abspath(path)
+        # SQLite keeps its log beside the file itself, and locks must be the same by whichever name it is opened.
+        self._path = os.path.realpath(path)
         self._ambient = ambient
         self._wanted_partitions = partitions
         self._max_file_bytes = max_file_bytes

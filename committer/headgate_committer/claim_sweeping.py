@@ -1,8 +1,13 @@
 """Deleting claims that were settled long ago, now and then, beside the commits of their table."""
 
 from concurrent.futures import Executor
+from contextlib import closing
 
 from headgate_bus.claims import sweep_claims
+from headgate_bus.errors import BusError, BusUnavailable
+from headgate_bus.interface import Topic
+from headgate_committer.feed import Feed
+from headgate_committer.intake import Undecided, take_in
 from headgate_committer.side_work import SideWork
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
@@ -10,6 +15,11 @@ from headgate_table.indextables.memory import TableMemory
 from headgate_table.store.interface import Store
 
 EVERY_S = 3_600.0
+MAX_PROPOSALS = 50_000
+"""Undecided proposals of a partition that are read. With more of them nothing is swept."""
+READ_WITHIN_S = 30.0
+"""For all of them."""
+_SLICE_S = 1.0
 
 _log = get_logger("headgate.committer")
 
@@ -17,24 +27,53 @@ _log = get_logger("headgate.committer")
 class ClaimSweeper:
     """Sweeps the claims of one table after its first commit, and every hour in which something is committed."""
 
-    def __init__(self, store: Store, ambient: Ambient, executor: Executor) -> None:
+    def __init__(self, store: Store, ambient: Ambient, executor: Executor, feed: Feed) -> None:
         self._store = store
         self._ambient = ambient
+        self._feed = feed
         self._work = SideWork(store.uri, executor, "claims_not_swept")
         self._next_s = ambient.monotonic_s()
 
     def after_commit(self, memory: TableMemory) -> None:
         """Proposals are decided in the order of the bus: older ones than the newest decided need their claims no more.
 
-        Counted by the bus's clock, so that no backlog and no wrong clock takes a claim from a proposal that waits.
+        How old they are, the bus's times say, and on a bus in a file these come from the clocks of its writers. So claims of
+        proposals that wait are kept whatever the times say, and so are those that are young by the store's own clock.
         """
         if self._ambient.monotonic_s() < self._next_s or self._work.is_under_way:
             return
         self._next_s = self._ambient.monotonic_s() + EVERY_S
-        settled_ms, keep_ms = memory.newest_appended_ms, memory.limits.window_ms
-        self._work.begin(lambda: self._sweep(settled_ms, keep_ms))
+        settled_ms, keep_ms, announced = memory.newest_appended_ms, memory.limits.window_ms, self._feed.announced
+        self._work.begin(lambda: self._sweep(settled_ms, keep_ms, announced))
 
-    def _sweep(self, settled_ms: int, keep_ms: int) -> None:
-        gone = sweep_claims(self._store, now_ms=settled_ms, keep_ms=keep_ms)
+    def _sweep(self, settled_ms: int, keep_ms: int, announced: int) -> None:
+        gone = sweep_claims(
+            self._store, now_ms=settled_ms, keep_ms=keep_ms, still_needed=lambda: self._waiting(announced)
+        )
         if gone:
             _log.info("claims_swept", table=self._store.uri, claims=len(gone))
+
+    def _waiting(self, announced: int) -> set[str]:
+        """The claims of the table's proposals from an offset on. Raises `BusError` where not all of them can be read."""
+        bus, partition = self._feed.bus, self._feed.source.partition
+        extent = bus.extent(Topic.PROPOSALS, partition)
+        start = max(announced, extent.first)
+        if extent.next_offset - start > MAX_PROPOSALS:
+            raise BusError(
+                f"{extent.next_offset - start} proposals wait on partition {partition}, more than the {MAX_PROPOSALS} that are "
+                f"read (MAX_PROPOSALS): claims are swept when they are decided"
+            )
+        needed: set[str] = set()
+        until_s = self._ambient.monotonic_s() + READ_WITHIN_S
+        with closing(bus.reader(Topic.PROPOSALS, {partition: start})) as reader:
+            while reader.offsets()[partition] < extent.next_offset:
+                if self._ambient.monotonic_s() >= until_s:
+                    raise BusUnavailable(
+                        f"the proposals that wait on partition {partition} could not be read within {READ_WITHIN_S:g} s; claims are "
+                        f"swept later"
+                    )
+                for record in reader.read(_SLICE_S):
+                    taken = take_in(record)
+                    if isinstance(taken, Undecided) and record.key == self._store.uri and taken.proposal.claim:
+                        needed.add(taken.proposal.claim.key)
+        return needed

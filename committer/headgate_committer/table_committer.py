@@ -81,7 +81,7 @@ class TableCommitter:
         self._log: CommittedLog = self._versions
         """Of the kind that was found; where there is no table yet, the first proposal says which it will be."""
         self._letters = EarlierLetters(feed.bus, feed.source, reader.store.uri)
-        self._claims = ClaimSweeper(reader.store, ambient, background)
+        self._claims = ClaimSweeper(reader.store, ambient, background, feed)
         self._feed = feed
         self._ambient = ambient
         self._limits = limits

@@ -156,6 +156,17 @@ def test_a_view_of_a_path_goes_on_to_show_the_version_that_it_was_made_of(
     assert counts.collect()[0].asDict() == {"older": 3, "newer": 4}
 
 
+def test_a_temporary_function_reads_the_version_that_it_was_made_of(enabled: "SparkSession", lake: LocalLake) -> None:
+    before = enabled.sql(f"SELECT id FROM headgate.`{lake.uri}`").count()
+    enabled.sql(
+        f"CREATE OR REPLACE TEMPORARY FUNCTION how_many(least BIGINT) RETURNS BIGINT "
+        f"RETURN (SELECT count(*) FROM headgate.`{lake.uri}` WHERE id >= least)"
+    )
+    lake.add(4)
+    assert [enabled.sql("SELECT how_many(-100000)").first()[0] for _ in range(2)] == [before, before]  # type: ignore[index]  # one row
+    enabled.sql("DROP TEMPORARY FUNCTION how_many")
+
+
 def test_errors_of_spark_are_those_that_it_raises_by_itself(spark: "SparkSession") -> None:
     from pyspark.errors import ParseException
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from headgate_bus.claims import DEFAULT_LIMITS, FOLDER, ClaimLimits, plan_sweep
+from headgate_bus.claims import DEFAULT_LIMITS, FOLDER, ClaimLimits, plan_sweep, store_now_ms
 from headgate_bus.interface import Bus
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
@@ -89,6 +89,8 @@ def old_claims(store: Store, options: TableOptions, protected: Protected, now_ms
     keep_ms = max(options.dedupe_window_hours, MIN_FILE_AGE_HOURS) * HOUR_MS
     keep_ms += options.purge_clock_skew_minutes * MINUTE_MS
     listed = {info.key: info for info in store.list(FOLDER)}
+    if any(info.modified_ms < now_ms - keep_ms for info in listed.values()):
+        now_ms = min(now_ms, store_now_ms(store))  # this process's clock may be ahead
     keys = plan_sweep(
         listed.values(),
         now_ms=now_ms,

@@ -55,7 +55,8 @@ def run_query(
 def _keeps_text(text: str) -> bool:
     """Whether Spark keeps the query as text, and reads it again whenever it is used."""
     first = leading_words(text, _VIEW_WITHIN_WORDS)
-    return first[:1] == ["CACHE"] or (first[:1] in (["CREATE"], ["ALTER"]) and "VIEW" in first)
+    keeps = not {"VIEW", "FUNCTION"}.isdisjoint(first)
+    return first[:1] == ["CACHE"] or (first[:1] in (["CREATE"], ["ALTER"]) and keeps)
 
 
 def _frame(session: "SparkSession", run: RunSql, read: PathRead, options: Mapping[str, str] | None) -> "DataFrame":

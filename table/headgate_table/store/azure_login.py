@@ -11,6 +11,7 @@ from headgate_table.errors import StoreError
 from headgate_table.store.settings import StoreSettings
 
 CONNECT_TIMEOUT_S = 5
+CONNECT_RETRIES = 1
 READ_TIMEOUT_S = 30
 _FAR_FUTURE = 4_102_444_800
 """The year 2100: when a bearer token ends is the caller's business, so we claim that it doesn't."""
@@ -39,6 +40,12 @@ def container_client(
     `heard`."""
     options: dict[str, Any] = {
         "retry_total": retries,
+        # An endpoint that can't be connected to is asked once more; who waits has attempts of its own.
+        "retry_connect": min(retries, CONNECT_RETRIES),
+        # Pauses of 2, 4 and 8 s, each a second more or less. The client's own begin at 18 s.
+        "initial_backoff": 0,
+        "increment_base": 2,
+        "random_jitter_range": 1,
         "connection_timeout": CONNECT_TIMEOUT_S,
         "read_timeout": READ_TIMEOUT_S,
         "raw_response_hook": heard,

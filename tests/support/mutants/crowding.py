@@ -4,6 +4,7 @@ from support.mutants.mutant import NONE, Mutant, Rule
 
 _ROOM = "bus/headgate_bus/sqlite_room.py"
 _BUS = "bus/headgate_bus/sqlite_bus.py"
+_SWEEPING = "tests/committer/test_claims_that_wait.py"
 _ROOM_TESTS = "tests/bus/test_sqlite_room.py"
 
 MUTANTS = (
@@ -55,6 +56,36 @@ MUTANTS = (
         "    if disk.free - growth < kept:\n",
         "    if disk.free - growth < 0:\n",
         (_ROOM_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "claims-of-who-waits-swept",
+        Rule.CLAIMS,
+        "A claim is swept for its age alone, though its proposal waits on the bus.",
+        "bus/headgate_bus/claims.py",
+        "still_needed=lambda key: key in needed",
+        "still_needed=lambda key: False",
+        (_SWEEPING,),
+        NONE,
+    ),
+    Mutant(
+        "claims-aged-by-the-bus",
+        Rule.CLAIMS,
+        "How old a claim is, the clock of whoever wrote to the bus says.",
+        "bus/headgate_bus/claims.py",
+        "planned(min(now_ms, store_now_ms(store)), still_needed())",
+        "planned(now_ms, still_needed())",
+        (_SWEEPING,),
+        NONE,
+    ),
+    Mutant(
+        "bus-by-the-name-of-a-link",
+        Rule.SOURCES,
+        "A bus that is opened through a symbolic link looks for its log and its locks beside the link.",
+        _BUS,
+        "os.path.realpath(path)",
+        "os.path.abspath(path)",
+        ("tests/bus/test_sqlite_names.py",),
         NONE,
     ),
 )

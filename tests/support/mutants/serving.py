@@ -56,4 +56,26 @@ MUTANTS = (
         ("tests/front/test_made_bus.py",),
         NONE,
     ),
+    Mutant(
+        "refused-connection-waited-for",
+        Rule.OUTAGES,
+        "An Azure endpoint that refuses connections is waited for by the client's own pauses, a minute in all.",
+        "table/headgate_table/store/azure_login.py",
+        '        "initial_backoff": 0,\n',
+        '        "initial_backoff": 60,\n',
+        (
+            "tests/table/store/test_azure_answers.py::test_an_endpoint_that_refuses_connections_is_told_of_before_anybody_wonders",
+        ),
+        NONE,
+    ),
+    Mutant(
+        "function-keeps-a-name-of-one-query",
+        Rule.ANSWERS,
+        "A temporary function over a path is made of a name that only its own statement knows, and fails at each call.",
+        "front/headgate/spark/path_queries.py",
+        '{"VIEW", "FUNCTION"}',
+        '{"VIEW"}',
+        ("tests/spark/test_spark_sql_statements.py::test_a_temporary_function_reads_the_version_that_it_was_made_of",),
+        NONE,
+    ),
 )

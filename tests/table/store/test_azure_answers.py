@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from azure.storage.blob import BlobProperties
 
+from headgate_schemas.ambient import SystemAmbient
 from headgate_table.errors import ObjectMissing, StoreError
 from headgate_table.store.azure import AzureStore
 from headgate_table.store.interface import AlreadyExists, Created, Unknown
@@ -79,6 +80,32 @@ def test_a_refused_connection_is_an_error_that_names_the_endpoint() -> None:
     endpoint = f"http://127.0.0.1:{free_port()}"
     with opened(endpoint) as store, pytest.raises(StoreError, match=f"{endpoint}/.* can't be reached"):
         store.create("k", b"")
+
+
+REFUSED_WITHIN_S = 30.0
+"""Twelve times what it takes, and half of what the client's own pauses would."""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda store: store.get("x"),
+        lambda store: store.head("x"),
+        lambda store: list(store.list()),
+        lambda store: store.put("x", b"1"),
+        lambda store: store.create("x", b"1"),
+        lambda store: store.delete(["x"]),
+    ],
+    ids=["get", "head", "list", "put", "create", "delete"],
+)
+def test_an_endpoint_that_refuses_connections_is_told_of_before_anybody_wonders(
+    call: Callable[[AzureStore], object],
+) -> None:
+    with opened(f"http://127.0.0.1:{free_port()}") as store:
+        began_s = SystemAmbient().monotonic_s()
+        with pytest.raises(StoreError, match="can't be reached"):
+            call(store)
+        assert SystemAmbient().monotonic_s() - began_s < REFUSED_WITHIN_S
 
 
 def test_a_wrong_key_is_refused_with_the_name_of_the_container(azurite: AzureServer, azure_container: str) -> None:

@@ -155,7 +155,7 @@ MUTANTS = (
         "table/headgate_table/indextables/row_shape.py",
         "    if types.is_duration(type_):\n",
         "    if types.is_duration(type_) and not type_:\n",
-        (f"{_COLUMNS}::test_whatever_file_is_taken_can_be_read",),
+        (f"{_COLUMNS}::test_a_duration_is_read_as_the_whole_number_that_its_footer_says",),
         NONE,
     ),
     Mutant(

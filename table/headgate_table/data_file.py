@@ -277,7 +277,7 @@ def _checked_path(path: str) -> str:
     if not isinstance(path, str):
         raise InvalidInput(f"the path of a file is {str(path)[:100]!r}; it must be a text relative to the table")
     check_key(path)
-    if path == _LOG_FOLDER or path.startswith(f"{_LOG_FOLDER}/"):
+    if path.partition("/")[0].casefold() == _LOG_FOLDER:
         raise InvalidInput(f"path {path!r} can't be used: that folder holds the table's log")
     return path
 

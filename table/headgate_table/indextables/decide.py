@@ -34,10 +34,12 @@ from headgate_schemas.partition_values import misfit, partition_types
 from headgate_schemas.predicates import Predicate, columns
 from headgate_schemas.table_schema import additive_evolution, column_kinds
 from headgate_table.indextables.memory import MAX_PURGED
-from headgate_table.indextables.names import MANIFESTS, is_manifest_name, manifest_path
+from headgate_table.indextables.names import LOG, MANIFESTS, is_manifest_name, manifest_path
 from headgate_table.indextables.option_conflicts import new_problem
 from headgate_table.indextables.options import reserved_key, table_options
 from headgate_table.store.paths import check_key
+
+_OWN_FOLDERS = frozenset((LOG, "_headgate", "_metadata"))
 
 
 class Blocked(Enum):
@@ -323,7 +325,8 @@ def _check_adds(files: Sequence[AddFile], metadata: Metadata, evidence: Evidence
     expected = set(metadata.partition_columns)
     for file in files:
         check_key(file.path)
-        if file.path.startswith(("_transaction_log/", "_headgate/", "_metadata/")):
+        # File systems that ignore case take other spellings for the same folder.
+        if file.path.partition("/")[0].casefold() in _OWN_FOLDERS and "/" in file.path:
             raise _Refused(RejectCode.INVALID, f"{file.path} lies in a folder that is not for data files")
         if file.path in seen:
             raise _Refused(RejectCode.PATH_IN_USE, f"{file.path} is added twice")

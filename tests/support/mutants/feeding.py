@@ -39,6 +39,16 @@ MUTANTS = (
         NONE,
     ),
     Mutant(
+        "outside-of-the-roots-told-as-unknown",
+        Rule.ANSWERS,
+        "A committer tells the author of a proposal for a table outside of its roots that there is no such table.",
+        "committer/headgate_committer/tables.py",
+        "    is_for_good = False\n",
+        "    is_for_good = True\n",
+        ("tests/committer/test_rubbish.py",),
+        NONE,
+    ),
+    Mutant(
         "grown-log-taken-for-the-old-one",
         Rule.SOURCES,
         "Whatever lies where the last settled proposal lay is taken for it.",
@@ -54,7 +64,7 @@ MUTANTS = (
         _MARKS,
         "    if mark is not None and mark.topic != source.topic:\n",
         "    if mark is not None and mark.topic == source.partition:\n",
-        (_LOG_CUT,),
+        ("tests/bus/test_marks.py",),
         NONE,
     ),
     Mutant(

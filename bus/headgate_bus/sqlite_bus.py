@@ -113,9 +113,9 @@ class SqliteBus:
         self._remember(reader)
         return reader
 
-    def seat(self, group: str) -> SqliteSeat:
+    def seat(self, group: str, roots: Sequence[str] = ()) -> SqliteSeat:
         partitions = self.partitions(Topic.PROPOSALS)
-        seat = SqliteSeat(self._new_file(), self._writer, self._ambient, group, partitions, self._check_open)
+        seat = SqliteSeat(self._new_file(), self._writer, self._ambient, group, partitions, self._check_open, roots)
         self._remember(seat)
         return seat
 

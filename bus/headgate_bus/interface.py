@@ -71,6 +71,15 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
+class Deployment:
+    """A group of committers, as one of its living members announces it."""
+
+    group: str
+    roots: tuple[str, ...] | None
+    """The addresses below which it serves tables; empty: all. None where it doesn't say, as older releases don't."""
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
     """Where a message lies."""
 
@@ -118,6 +127,12 @@ class Seat(Protocol):
         ...
 
     def held(self) -> frozenset[int]: ...
+
+    def others(self) -> Sequence[Deployment]:
+        """What other living members of groups of committers announce, of this group and of all others. What this seat announces is
+        seen by them before it holds a partition. Raises `BusUnavailable`, also while a group is sharing out anew.
+        """
+        ...
 
     def committed(self, partition: int) -> int | None:
         """The offset from which a new holder would go on; None where nobody ever committed one."""
@@ -245,8 +260,8 @@ class Bus(Protocol):
         """Reads these partitions from these offsets. Raises `OffsetGone` where one is outside of the extent."""
         ...
 
-    def seat(self, group: str) -> Seat:
-        """Join the group of committers."""
+    def seat(self, group: str, roots: Sequence[str] = ()) -> Seat:
+        """Join the group of committers, and announce below which addresses tables are served: everywhere, without any."""
         ...
 
     def follow(self, group: str) -> Follower:

@@ -18,7 +18,11 @@ class TruthfulAssignor(CooperativeStickyAssignor):  # type: ignore[misc]  # the 
     def __init__(self) -> None:
         super().__init__()
         self.owned: Callable[[], Collection[TopicPartition]] = tuple
+        self.announced = b""
+        """What others are to see of this member, for as long as it is one."""
 
     def metadata(self, topics: Any) -> Any:
         self.member_assignment = list(self.owned())
-        return super().metadata(topics)
+        told = super().metadata(topics)
+        told.user_data = self.announced
+        return told

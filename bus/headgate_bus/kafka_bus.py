@@ -84,11 +84,11 @@ class KafkaBus:
         self._check_open()
         return self._lend(KafkaReader(self._address, self._cluster, topic, offsets))
 
-    def seat(self, group: str) -> KafkaSeat:
+    def seat(self, group: str, roots: Sequence[str] = ()) -> KafkaSeat:
         self._check_open()
         # A group may wait for a topic that isn't there; its user would wait with it.
         self.partitions(Topic.PROPOSALS)
-        return self._lend(KafkaSeat(self._address, group, self._cluster, self._calls, self._ambient))
+        return self._lend(KafkaSeat(self._address, group, self._cluster, self._calls, self._ambient, roots))
 
     def follow(self, group: str) -> KafkaFollower:
         self._check_open()

@@ -11,10 +11,11 @@ from kafka.admin import ConfigResource, ConfigResourceType, OffsetSpec
 from kafka.errors import KafkaConnectionError, KafkaError, TopicAlreadyExistsError, for_code
 
 from headgate_bus.errors import BusError, BusUnavailable
-from headgate_bus.interface import Extent, Mark, Topic
+from headgate_bus.interface import Deployment, Extent, Mark, Topic
 from headgate_bus.kafka_address import KafkaAddress
 from headgate_bus.kafka_calls import DeadlinePassed, KafkaCalls
 from headgate_bus.kafka_clients import CLOSE_TIMEOUT_S, new_admin, new_consumer
+from headgate_bus.kafka_deployments import deployments_in, groups_of
 from headgate_bus.kafka_errors import PASSING, translated
 from headgate_bus.kafka_topics import FoundTopic, WantedTopic
 from headgate_bus.marks import read_mark
@@ -132,6 +133,15 @@ class KafkaCluster:
             return any(found["member_id"] == member for found in description["members"])
 
         return self._ask(f"looking up the members of group {group}", ask)
+
+    def deployments(self, aside: str) -> list[Deployment]:
+        """What living committers of this bus announce, but for the member of this id."""
+
+        def ask(admin: Any) -> list[Deployment]:
+            names = groups_of(self._address, admin.list_groups())
+            return deployments_in(self._address, admin.describe_groups(names) if names else {}, aside)
+
+        return self._ask("looking up the groups of committers", ask)
 
     def trim(self, partition: int, before: int) -> None:
         """Let go of what lies below `before`, but of nothing that a group has not settled yet."""

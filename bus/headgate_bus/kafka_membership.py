@@ -19,14 +19,17 @@ JOIN_TIMEOUT_S = 30.0
 class KafkaMembership:
     """One try at being a member; once it is lost, another is made."""
 
-    def __init__(self, address: KafkaAddress, group: str, topic: str, calls: KafkaCalls) -> None:
-        """`group` is a name on this bus, `topic` a name on the cluster."""
+    def __init__(
+        self, address: KafkaAddress, group: str, topic: str, calls: KafkaCalls, announced: bytes = b""
+    ) -> None:
+        """`group` is a name on this bus, `topic` a name on the cluster. `announced` is seen by whoever describes the group."""
         self._address = address
         self._group = group
         self._calls = calls
         self._joining: Future[bool] | None = None
         self.is_lost = False
         assignor = TruthfulAssignor()
+        assignor.announced = announced
         self.consumer = new_consumer(
             address,
             address.group(group),

@@ -13,10 +13,11 @@ from kafka.errors import KafkaError
 from kafka.structs import MemberState
 
 from headgate_bus.errors import BusError, BusUnavailable, Fenced
-from headgate_bus.interface import Extent, Mark, Message, Record, Topic
+from headgate_bus.interface import Deployment, Extent, Mark, Message, Record, Topic
 from headgate_bus.kafka_address import KafkaAddress
 from headgate_bus.kafka_calls import KafkaCalls
 from headgate_bus.kafka_cluster import ANSWER_TIMEOUT_S, KafkaCluster
+from headgate_bus.kafka_deployments import announcement
 from headgate_bus.kafka_errors import translated
 from headgate_bus.kafka_membership import KafkaMembership
 from headgate_bus.kafka_places import cut_partitions
@@ -44,8 +45,15 @@ class _Opening:
 
 class KafkaSeat:
     def __init__(
-        self, address: KafkaAddress, group: str, cluster: KafkaCluster, calls: KafkaCalls, ambient: Ambient
+        self,
+        address: KafkaAddress,
+        group: str,
+        cluster: KafkaCluster,
+        calls: KafkaCalls,
+        ambient: Ambient,
+        roots: Sequence[str] = (),
     ) -> None:
+        self._announced = announcement(roots)
         self._address = address
         self._group = group
         self._cluster = cluster
@@ -90,6 +98,10 @@ class KafkaSeat:
 
     def held(self) -> frozenset[int]:
         return frozenset(self._publishers)
+
+    def others(self) -> Sequence[Deployment]:
+        self._check_open()
+        return self._cluster.deployments(self._consumer.group_metadata().member_id)
 
     def committed(self, partition: int) -> int | None:
         found = self._settled(partition)
@@ -183,7 +195,7 @@ class KafkaSeat:
             self._stand_up()
 
     def _sit_down(self) -> None:
-        self._member = KafkaMembership(self._address, self._group, self._name, self._calls)
+        self._member = KafkaMembership(self._address, self._group, self._name, self._calls, self._announced)
         self._consumer = self._member.consumer
         self._places = self._member.places
         self._comings = self._member.comings

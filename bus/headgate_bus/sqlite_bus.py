@@ -130,7 +130,7 @@ class SqliteBus:
         self._remember(reader)
         return reader
 
-    def seat(self, group: str) -> SqliteSeat:
+    def seat(self, group: str, roots: Sequence[str] = ()) -> SqliteSeat:
         partitions = self.partitions(Topic.PROPOSALS)
         seat = SqliteSeat(
             self._new_file(),
@@ -140,6 +140,7 @@ class SqliteBus:
             partitions,
             self._check_open,
             retention_within(self._max_file_bytes),
+            roots,
         )
         self._remember(seat)
         return seat

@@ -110,6 +110,15 @@ def make_marks(connection: sqlite3.Connection) -> None:
     )
 
 
+def make_deployments(connection: sqlite3.Connection) -> None:
+    """The table of what holders of places announce, which older files lack; inside of the caller's transaction. It counts beside
+    the epoch of the place that it was written with."""
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS deployments (name TEXT PRIMARY KEY, epoch INTEGER NOT NULL, roots TEXT NOT NULL)"
+        " WITHOUT ROWID"
+    )
+
+
 def has_table(connection: sqlite3.Connection, name: str) -> bool:
     """Whether the file has a table that older releases didn't make."""
     found = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)).fetchone()

@@ -5,17 +5,18 @@ moment its holder dies. A number in the bus, raised whenever the place is taken,
 somebody remove the lock's file, the old holder is fenced.
 """
 
+import json
 import os
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 
 from headgate_bus import sqlite_log, sqlite_schema
 from headgate_bus.errors import BusError, Fenced
-from headgate_bus.interface import DEFAULT_TIMEOUT_S, Mark, Message, Record, Topic
+from headgate_bus.interface import DEFAULT_TIMEOUT_S, Deployment, Mark, Message, Record, Topic
 from headgate_bus.marks import mark_text, read_mark
 from headgate_bus.message_bounds import check_messages
 from headgate_bus.sqlite_file import SqliteFile
-from headgate_bus.sqlite_locks import checked_group, locked
+from headgate_bus.sqlite_locks import checked_group, is_locked, locked
 from headgate_bus.sqlite_log import Transaction
 from headgate_bus.sqlite_retention import RETENTION, SPARE, Retention, let_go
 from headgate_bus.sqlite_waiting import CALL_TIMEOUT_S, until_found
@@ -46,8 +47,10 @@ class SqliteSeat:
         partitions: int,
         check_open: Callable[[], None],
         retention: Mapping[Topic, Retention] = RETENTION,
+        roots: Sequence[str] = (),
     ) -> None:
         self._retention = retention
+        self._roots = sorted(roots)
         self._file = file
         self._writer = writer
         self._ambient = ambient
@@ -79,6 +82,17 @@ class SqliteSeat:
 
     def held(self) -> frozenset[int]:
         return frozenset() if self._epoch is None else frozenset(range(self._partitions))
+
+    def others(self) -> Sequence[Deployment]:
+        self._check_usable()
+        found = self._file.read(self._deadline_s(), deployments)
+        # The lock tells who lives; the place that is our own is not another's.
+        return [
+            each
+            for each in found
+            if not (each.group == self._group and self._lock is not None)
+            and is_locked(lock_path(self._file.path, each.group))
+        ]
 
     def committed(self, partition: int) -> int | None:
         self._check_usable()
@@ -214,6 +228,10 @@ class SqliteSeat:
         sqlite_schema.make_marks(transaction.connection)
         epoch = (taken(transaction.connection, self._group) or 0) + 1
         transaction.connection.execute("INSERT OR REPLACE INTO seats VALUES (?, ?)", (self._group, epoch))
+        sqlite_schema.make_deployments(transaction.connection)
+        transaction.connection.execute(
+            "INSERT OR REPLACE INTO deployments VALUES (?, ?, ?)", (self._group, epoch, json.dumps(self._roots))
+        )
         return epoch
 
     def _locked(self) -> bool:
@@ -267,6 +285,19 @@ def committed(connection: sqlite3.Connection, group: str, partition: int, partit
         "SELECT next_offset FROM settled WHERE name = ? AND partition = ?", (group, partition)
     ).fetchone()
     return None if row is None else int(row[0])
+
+
+def deployments(connection: sqlite3.Connection) -> list[Deployment]:
+    """Of every group that ever took its place, dead or alive; without roots where an older release took it last."""
+    told: dict[tuple[str, int], str] = {}
+    if sqlite_schema.has_table(connection, "deployments"):
+        rows = connection.execute("SELECT name, epoch, roots FROM deployments").fetchall()
+        told = {(name, epoch): roots for name, epoch, roots in rows}
+    seats = connection.execute("SELECT name, epoch FROM seats").fetchall()
+    return [
+        Deployment(name, tuple(json.loads(told[name, epoch])) if (name, epoch) in told else None)
+        for name, epoch in seats
+    ]
 
 
 def mark(connection: sqlite3.Connection, group: str, partition: int) -> Mark | None:

@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 
 from headgate_bus.errors import BusUnavailable, Fenced, OffsetGone
-from headgate_bus.interface import Bus, Mark, Record, Topic
+from headgate_bus.interface import Bus, Deployment, Mark, Record, Topic
 from headgate_bus.marks import Known, Proof, cut_mark, known_again
+from headgate_committer.errors import RivalDeployment
 from headgate_committer.feed import Feed
 from headgate_committer.lane import Lane
 from headgate_committer.limits import CommitterLimits
+from headgate_committer.rivals import rivalry
 from headgate_committer.served_addresses import ServedAddresses
 from headgate_committer.standing import Standing
 from headgate_committer.tables import Tables
@@ -21,6 +23,10 @@ from headgate_schemas.measures import SILENT, Measures
 
 DEFAULT_GROUP = "headgate-committer"
 _IDLE_S = 0.5
+_TRIES = 4
+"""How often a committer looks whether those who contradict it have gone, before it gives up."""
+_STEP_BACK_S = 1.0
+"""Between these looks, on average."""
 _WORKING_S = 0.005
 """While work is under way the bus is looked at this often. The end of the work is waited for instead, since it can't
 interrupt a look; and every look in vain costs a Kafka client some fifty objects in cycles, which the collector pays for."""
@@ -44,6 +50,7 @@ class Committer:
         *,
         identity: str,
         group: str = DEFAULT_GROUP,
+        roots: Sequence[str] = (),
         executor: Executor,
         background: Executor | None = None,
         measures: Measures = SILENT,
@@ -60,7 +67,12 @@ class Committer:
         self._executor = executor
         self._background = background or executor
         self._measures = measures
-        self._seat = bus.seat(group)
+        self._deployment = Deployment(group, tuple(roots))
+        self._seat = bus.seat(group, roots)
+        self._is_alone = False
+        """Whether, since it holds something, it was seen that nobody contradicts it."""
+        self._looks_around_at_s = ambient.monotonic_s()
+        self._steps_back = 0
         self._lanes: dict[int, Lane] = {}
         self._checked_at_s = ambient.monotonic_s()
         self._is_draining = False
@@ -207,7 +219,8 @@ class Committer:
             _log.info("partition_lost", partition=partition)
             self._let_go(partition)
         # Without a lane a partition delivers nothing; who stops begins nothing new.
-        for partition in sorted(held - self._lanes.keys()) if not self._is_draining else ():
+        may_begin = not self._is_draining and self._may_begin(held)
+        for partition in sorted(held - self._lanes.keys()) if may_begin else ():
             try:
                 self._lanes[partition] = self._take_over(partition)
             except Fenced as fenced:
@@ -215,6 +228,36 @@ class Committer:
             except BusUnavailable as error:
                 _log.warning("bus_unavailable", partition=partition, doing="taking over", reason=str(error))
         self._check_sources()
+
+    def _may_begin(self, held: frozenset[int]) -> bool:
+        """Whether nobody contradicts this committer. What it announces is seen by now by whoever comes later."""
+        now_s = self._ambient.monotonic_s()
+        self._is_alone = self._is_alone and bool(held)
+        if self._is_alone or (not held and now_s < self._looks_around_at_s):
+            return self._is_alone
+        self._looks_around_at_s = now_s + self._limits.source_check_ms / 1000
+        try:
+            reason = rivalry(self._deployment, self._seat.others(), self._bus.address)
+        except BusUnavailable as error:
+            _log.warning("bus_unavailable", doing="looking for other committers", reason=str(error))
+            return False
+        if reason is None:
+            self._steps_back = 0
+            self._is_alone = bool(held)
+        else:
+            self._step_back(reason)
+        return self._is_alone
+
+    def _step_back(self, reason: str) -> None:
+        """Two that begin at once both give way, and come again after pauses of different lengths; who is there first stays."""
+        self._steps_back += 1
+        self._looks_around_at_s = self._ambient.monotonic_s()
+        self._seat.close()
+        if self._steps_back >= _TRIES:
+            raise RivalDeployment(reason)
+        _log.warning("rival_found", committer=self._identity, reason=reason)
+        self._ambient.sleep(_STEP_BACK_S * (0.5 + self._ambient.jitter()))
+        self._seat = self._bus.seat(self._deployment.group, self._deployment.roots or ())
 
     def _take_over(self, partition: int) -> Lane:
         source = self._bus.source(partition)

@@ -19,5 +19,9 @@ class Misplaced(HeadgateError):
         super().__init__(message)
 
 
+class RivalDeployment(HeadgateError):
+    """Other committers answer for the same proposals. This one must not begin."""
+
+
 class Overtaken(HeadgateError):
     """Another committer works on this table in a later term. This one must stop."""

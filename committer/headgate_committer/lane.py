@@ -194,7 +194,7 @@ class Lane:
         try:
             committer = self._opened(queue.uri)
         except NotServed as error:
-            self._turn_away(queue, str(error))
+            self._turn_away(queue, error)
         except StoreError as error:
             self._wait(queue, error, now_s)
         else:
@@ -237,10 +237,11 @@ class Lane:
             if queue.uri not in self._committers:
                 del self._queues[queue.uri]
 
-    def _turn_away(self, queue: TableQueue, reason: str) -> None:
-        """Nobody decides about a table that isn't served."""
+    def _turn_away(self, queue: TableQueue, error: NotServed) -> None:
+        """Set aside what is for a table that isn't served. Where others may serve it, its authors get no receipt from here."""
+        code, reason, uri = RejectCode.UNKNOWN_TABLE, str(error), queue.uri
         unknown = [
-            Undecidable(item.record, RejectCode.UNKNOWN_TABLE, reason, item.proposal.id, queue.uri)
+            Undecidable(item.record, code, reason, item.proposal.id, uri, is_told=error.is_for_good)
             for item in queue.pending
         ]
         self._settled(queue, Settlement(tuple(map(set_aside, unknown))))

@@ -12,6 +12,7 @@ from headgate_committer.tables import StoredTables
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.measures import SILENT, Measures
 from headgate_table.indextables.resources import lean_resources
+from headgate_table.store.addresses import table_address
 from headgate_table.store.open import StoreSettings
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def serving(
             limits,
             identity=identity,
             group=group,
+            roots=tuple(map(table_address, roots)),
             executor=executor,
             background=background,
             measures=measures,

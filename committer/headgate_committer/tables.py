@@ -17,6 +17,15 @@ from headgate_table.store.open import StoreSettings, open_store
 class NotServed(InvalidInput):
     """The address is none that this committer works for."""
 
+    is_for_good = True
+    """Whether every committer says so, whatever its settings are: then the author is told."""
+
+
+class OutsideRoots(NotServed):
+    """A committer with other settings may serve the table, so this one must not answer for it."""
+
+    is_for_good = False
+
 
 class Tables(Protocol):
     """What a committer needs of the world of tables."""
@@ -55,12 +64,18 @@ class StoredTables:
                 raise NotServed(f"{uri!r} is not the one spelling of its address: send proposals to {address!r}")
             if self._roots and not lies_below(uri, self._roots):
                 # Before anything is opened: a store of strangers is not even asked for credentials.
-                raise NotServed(f"{uri} lies outside of the roots that this committer serves: {', '.join(self._roots)}")
-            store = open_store(uri, self._settings, self._ambient)
+                raise OutsideRoots(
+                    f"{uri} lies outside of the roots that this committer serves: {', '.join(self._roots)}. If it shall be"
+                    f" served, add its root to all committers of the bus and run `headgate dead-letters replay`"
+                )
         except NotServed:
             raise
         except InvalidInput as error:
             raise NotServed(str(error)) from None
+        try:
+            store = open_store(uri, self._settings, self._ambient)
+        except InvalidInput as error:
+            raise OutsideRoots(f"{uri} can't be opened with the settings of this committer: {error}") from None
         return LogReader(MeasuredStore(store, self._measures, self._ambient.monotonic_s), self._resources)
 
     def options(self, configuration: Mapping[str, str]) -> TableOptions:

@@ -3,12 +3,15 @@
 import pytest
 
 from headgate_bus.interface import Message, Record, Topic, Unread
+from headgate_committer.committer import Committer
 from headgate_committer.intake import Undecidable, take_in
+from headgate_committer.tables import NotServed
 from headgate_schemas.cloud_events import PROPOSAL, attributes
 from headgate_schemas.events import ReceiptEvent
 from headgate_schemas.operations import Append, Committed, RejectCode, Rejected
 from headgate_schemas.proposals import encode_proposal
-from support.committing.rig import TABLE, Rig
+from headgate_table.indextables.log_reader import LogReader
+from support.committing.rig import NO_LINGER, TABLE, AtOnce, Rig, Stores
 from support.tables import add_file
 
 RUBBISH = {
@@ -71,7 +74,42 @@ def test_a_proposal_for_a_table_outside_of_the_roots_is_set_aside() -> None:
     rig = Rig()
     unknown = rig.propose(Append((add_file("a"),)), table="memory://elsewhere/../table")
     rig.settle(rig.committer())
-    assert rig.receipts()[unknown].code is RejectCode.UNKNOWN_TABLE  # type: ignore[union-attr]
+    assert unknown not in rig.receipts()
+    assert [(letter.proposal, letter.code) for letter in rig.dead_letters()] == [(unknown, "unknown_table")]
+
+
+def test_a_committer_with_other_roots_contradicts_nobody_about_the_same_proposal() -> None:
+    rig = Rig(TABLE, "memory://other")
+    rig.bus.cluster.announces = False  # one of the two is of a release that doesn't look around
+    every = rig.committer("all")
+    rig.settle(every)
+    rig.receipts()
+    proposal = rig.append("a", table="memory://other")
+    few = Committer(
+        rig.bus.again(),
+        Stores({TABLE: rig.stores[TABLE]}, rig.settings),
+        rig.ambient,
+        NO_LINGER,
+        identity="few",
+        group="others",
+        executor=AtOnce(),
+    )
+    rig.settle(few)
+    assert proposal not in rig.receipts()
+    rig.settle(every)
+    assert rig.receipts()[proposal] == Committed(1, proposal)
+
+
+def test_an_address_that_no_committer_serves_is_refused_with_a_receipt() -> None:
+    class Strict(Stores):
+        def reader(self, uri: str) -> LogReader:
+            raise NotServed(f"{uri} is not the one spelling of its address")
+
+    rig = Rig()
+    committer = Committer(rig.bus.again(), Strict({}, {}), rig.ambient, NO_LINGER, identity="one", executor=AtOnce())
+    proposal = rig.append("a")
+    rig.settle(committer)
+    assert rig.receipts()[proposal].code is RejectCode.UNKNOWN_TABLE  # type: ignore[union-attr]
 
 
 def test_a_key_that_is_not_the_table_is_set_aside() -> None:

@@ -13,6 +13,7 @@ import pytest
 from headgate import roots, told_to_stop
 from headgate_bus.interface import Bus, Message, Topic
 from headgate_bus.open import open_bus
+from headgate_bus.sqlite_seat import SqliteSeat
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.cloud_events import PROPOSAL, attributes
 from headgate_schemas.operations import Delete
@@ -48,8 +49,12 @@ def stopped_at_once() -> Iterator[Callable[[], bool]]:
 
 
 def announced(bus: Bus) -> bool:
-    """Whether the bus holds an event."""
-    return any(bus.extent(Topic.EVENTS, number).next_offset for number in range(bus.partitions(Topic.EVENTS)))
+    """Whether the bus holds an event or a dead letter."""
+    return any(
+        bus.extent(topic, number).next_offset
+        for topic in (Topic.EVENTS, Topic.DEAD_LETTERS)
+        for number in range(bus.partitions(topic))
+    )
 
 
 @pytest.fixture
@@ -99,8 +104,10 @@ def test_a_table_outside_of_the_roots_is_not_touched(headgate: Any, bus: str, sa
     (tmp_path / "lake").mkdir()
     propose_without_waiting(bus, sales, "a.parquet")
     assert headgate("committer", "--root", tmp_path / "lake").code == 0
-    [receipt] = headgate("events", "--format", "json").json
-    assert (receipt["outcome"], receipt["code"]) == ("rejected", "unknown_table")
+    assert headgate("events", "--format", "json").json == []
+    [letter] = headgate("dead-letters", "list", "--format", "json").json
+    assert letter["code"] == "unknown_table"
+    assert "lies outside of the roots" in letter["reason"]
     assert Table.open(str(sales)).version == 3
 
 
@@ -175,12 +182,33 @@ def test_a_signal_ends_it_cleanly(headgate: Any, bus: str, sales: Path, name: st
     assert json.loads(errors.splitlines()[-1])["event"] == "committer_stopped"
 
 
-def test_a_committer_that_is_overtaken_ends_with_1_and_one_message(headgate: Any, bus: str, sales: Path) -> None:
+def test_a_committer_beside_one_of_another_group_is_refused_at_its_start(headgate: Any, bus: str, sales: Path) -> None:
+    with a_process("committer", "--bus", bus, "--group", "a", "--root", str(sales.parent)) as first:
+        heard(first, "partition_taken")
+        ran = headgate("committer", "--bus", bus, "--group", "b")
+        assert ran.code == 1
+        said = ran.err.splitlines()[-1]
+        assert f"committers of group a, which serve tables below {sales.parent}," in said
+        assert "--group a" in said
+        ran = headgate("committer", "--bus", bus, "--group", "a")
+        assert ran.code == 1
+        assert "which serves all tables, can't begin" in ran.err.splitlines()[-1]
+        assert headgate("propose", sales, "delete", "--path", "a.parquet").code == 0
+        first.terminate()
+        rest_of(first)
+    assert first.returncode == 0
+
+
+def test_a_committer_that_is_overtaken_ends_with_1_and_one_message(
+    headgate: Any, bus: str, sales: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two groups decide the same proposals, which is a mistake: the later term wins, and the other stops."""
     with a_process("committer", "--bus", bus, "--group", "a") as first:
         heard(first, "partition_taken")
         assert headgate("propose", sales, "delete", "--path", "a.parquet").code == 0
         freeze(first)
+        # As a release that doesn't look around.
+        monkeypatch.setattr(SqliteSeat, "others", lambda seat: ())
         with a_committer(bus, group="b"):
             assert headgate("propose", sales, "delete", "--path", "c.parquet").code == 0
         thaw(first)

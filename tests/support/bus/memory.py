@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from headgate_bus.errors import BusError, BusUnavailable, Fenced, OffsetGone
-from headgate_bus.interface import DEFAULT_TIMEOUT_S, Extent, Mark, Message, Place, Record, Topic
+from headgate_bus.interface import DEFAULT_TIMEOUT_S, Deployment, Extent, Mark, Message, Place, Record, Topic
 from headgate_bus.message_bounds import check_messages
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.sources import Source
@@ -79,6 +79,8 @@ class MemoryCluster:
         self.gaps = gaps
         self.cluster_id = f"memory-{ambient.new_id()}"
         self.available = True
+        self.announces = True
+        """Whether committers see each other; else they are as blind as older releases were."""
         self._counts = {
             topic: partitions if isinstance(partitions, int) else partitions.get(topic, 1) for topic in Topic
         }
@@ -152,6 +154,17 @@ class MemoryCluster:
     def committed(self, group: str, partition: int) -> int | None:
         known = self._groups.get(group)
         return None if known is None else known.committed.get(partition)
+
+    def deployments(self, aside: "MemorySeat") -> list[Deployment]:
+        """What members announce, but for one of them."""
+        if not self.announces:
+            return []
+        return [
+            Deployment(name, member.roots)
+            for name, group in self._groups.items()
+            for member in group.members
+            if member is not aside
+        ]
 
     def mark_of(self, group: str, partition: int) -> Mark | None:
         known = self._groups.get(group)
@@ -275,9 +288,9 @@ class MemoryBus:
                 check_offset(topic, number, offset, self.cluster.partition(topic, number))
             return MemoryReader(self, topic, offsets)
 
-    def seat(self, group: str) -> "MemorySeat":
+    def seat(self, group: str, roots: Sequence[str] = ()) -> "MemorySeat":
         with self._using():
-            seat = MemorySeat(self, group)
+            seat = MemorySeat(self, group, roots)
             self._seats.append(seat)
             return seat
 
@@ -363,9 +376,10 @@ class MemoryReader:
 class MemorySeat:
     """A member of a group. Partitions are dealt round; a dead or closed member's go to the others at their polls."""
 
-    def __init__(self, bus: MemoryBus, group: str) -> None:
+    def __init__(self, bus: MemoryBus, group: str, roots: Sequence[str] = ()) -> None:
         self._bus = bus
         self._name = group
+        self.roots = tuple(sorted(roots))
         self._group = bus.cluster.group(group)
         self._group.members.append(self)
         self._held: set[int] = set()
@@ -380,6 +394,12 @@ class MemorySeat:
 
     def held(self) -> frozenset[int]:
         return frozenset(self._held)
+
+    def others(self) -> Sequence[Deployment]:
+        self._check_open()
+        with self._bus.cluster.lock:
+            self._bus.cluster.check_available()
+            return self._bus.cluster.deployments(self)
 
     def committed(self, partition: int) -> int | None:
         self._check_open()

@@ -8,7 +8,7 @@ from typing import Any
 from headgate_bus.interface import Message, Topic
 from headgate_committer.committer import DEFAULT_GROUP, Committer
 from headgate_committer.limits import CommitterLimits
-from headgate_committer.tables import NotServed
+from headgate_committer.tables import OutsideRoots
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.cloud_events import PROPOSAL, attributes
 from headgate_schemas.dead_letters import DeadLetter, decode_dead_letter
@@ -52,7 +52,7 @@ class Stores:
 
     def reader(self, uri: str) -> LogReader:
         if uri not in self.stores:
-            raise NotServed(f"{uri} lies outside of the roots that this committer serves")
+            raise OutsideRoots(f"{uri} lies outside of the roots that this committer serves")
         return LogReader(self.stores[uri], fresh_resources(caches=self._caches))
 
     def options(self, configuration: Mapping[str, str]) -> TableOptions:

@@ -73,8 +73,8 @@ class FusedBus:
     def reader(self, topic: Topic, offsets: Mapping[int, int]) -> Reader:
         return FusedReader(self._fuse.run("bus reader", lambda: self._inner.reader(topic, offsets)), self._fuse)
 
-    def seat(self, group: str) -> Seat:
-        return self._inner.seat(group)
+    def seat(self, group: str, roots: Sequence[str] = ()) -> Seat:
+        return self._inner.seat(group, roots)
 
     def follow(self, group: str) -> Follower:
         return self._inner.follow(group)

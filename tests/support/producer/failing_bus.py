@@ -104,8 +104,8 @@ class FailingBus:
         self.run("reader", lambda: None)
         return FailingReader(self, self.inner.reader(topic, offsets))
 
-    def seat(self, group: str) -> Seat:
-        return self.inner.seat(group)
+    def seat(self, group: str, roots: Sequence[str] = ()) -> Seat:
+        return self.inner.seat(group, roots)
 
     def follow(self, group: str) -> Follower:
         return self.inner.follow(group)

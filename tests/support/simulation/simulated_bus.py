@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from headgate_bus.errors import BusError, BusUnavailable
-from headgate_bus.interface import DEFAULT_TIMEOUT_S, Extent, Mark, Message, Place, Record, Topic
+from headgate_bus.interface import DEFAULT_TIMEOUT_S, Deployment, Extent, Mark, Message, Place, Record, Topic
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.sources import Source
 from support.bus.memory import MemoryBus, MemoryCluster, MemoryReader, MemorySeat
@@ -109,8 +109,8 @@ class SimulatedBus:
     def reader(self, topic: Topic, offsets: Mapping[int, int]) -> "SimulatedReader":
         return SimulatedReader(self, self.read("reader", topic.value, lambda: self.inner.reader(topic, offsets)))
 
-    def seat(self, group: str) -> "SimulatedSeat":
-        return SimulatedSeat(self, self.read("seat", group, lambda: self.inner.seat(group)))
+    def seat(self, group: str, roots: Sequence[str] = ()) -> "SimulatedSeat":
+        return SimulatedSeat(self, self.read("seat", group, lambda: self.inner.seat(group, roots)))
 
     def follow(self, group: str) -> "SimulatedFollower":
         return SimulatedFollower(self, self.read("follow", group, lambda: self.inner.follow(group)))
@@ -208,6 +208,9 @@ class SimulatedSeat:
 
     def held(self) -> frozenset[int]:
         return self._inner.held()
+
+    def others(self) -> Sequence[Deployment]:
+        return self._bus.read("seat_others", "", self._inner.others)
 
     def committed(self, partition: int) -> int | None:
         return self._bus.read("seat_committed", str(partition), lambda: self._inner.committed(partition))

@@ -192,8 +192,13 @@ def clean_environment() -> dict[str, str]:
     return kept | {"PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, [kept.get("PYTHONPATH")])])}
 
 
-def committer_command(bus: str, root: str, *, name: str = "committer", group: str | None = None) -> list[str]:
+def committer_command(
+    bus: str, root: str, *, name: str = "committer", group: str | None = None, blind: bool = False
+) -> list[str]:
+    """`blind`: it doesn't look for other groups, as older releases don't."""
     command = [*_command("committer", bus, root, name), "--limit", f"kept-proposals={KEPT_PROPOSALS}"]
+    if blind:
+        command[2] = "support.torture.blind"
     return command if group is None else [*command, "--group", group]
 
 

@@ -59,11 +59,14 @@ class ProposalsPlay:
         self._journals = [scene.folder / f"producer-{each}.journal" for each in range(producers)]
         committers = [
             new_child(
-                scene, f"committer-{each}", committer_command(scene.bus, scene.root, name=f"committer-{each}"), stack
+                scene,
+                f"committer-{each}",
+                committer_command(scene.bus, scene.root, name=f"committer-{each}", blind=True),
+                stack,
             )
             for each in range(COMMITTERS)
         ]
-        rival = committer_command(scene.bus, scene.root, name="rival", group="rivals")
+        rival = committer_command(scene.bus, scene.root, name="rival", group="rivals", blind=True)
         self._cast = Cast(
             tables=self._tables,
             committers=committers,

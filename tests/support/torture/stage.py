@@ -50,7 +50,8 @@ class Stage:
         self, name: str = "committer", *, group: str | None = None, environment: Mapping[str, str] | None = None
     ) -> Child:
         """One that has begun; whether it holds a partition yet is another question."""
-        command = committer_command(self.scene.bus, self.scene.root, name=name, group=group)
+        blind = group is not None  # a test of two groups is one of what happens once they are at work
+        command = committer_command(self.scene.bus, self.scene.root, name=name, group=group, blind=blind)
         child = Child(name, command, self.scene.folder, self.scene.environment | dict(environment or {}))
         self.stack.callback(child.end)
         child.start()

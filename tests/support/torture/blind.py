@@ -1,0 +1,12 @@
+"""`python -m support.torture.blind ARGUMENTS`: the `headgate` command of a release that doesn't look for other groups of committers."""
+
+import sys
+
+from headgate_bus.kafka_seat import KafkaSeat
+from headgate_bus.sqlite_seat import SqliteSeat
+from support.torture.skewed import main
+
+if __name__ == "__main__":
+    for seat in (KafkaSeat, SqliteSeat):
+        seat.others = lambda self: ()  # type: ignore[method-assign]  # so that two are at work by mistake
+    sys.exit(main())

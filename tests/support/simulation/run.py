@@ -29,6 +29,8 @@ from support.simulation.workloads import Author, Note, message_of
 from support.simulation.world import COLUMNS, PARTITION_BY, World
 
 FIRST, SECOND, NOWHERE = "memory://lake/first", "memory://lake/second", "memory://lake/empty"
+WRONG_CLOCKS = 0.4
+"""Of a run to have machines whose clocks are wrong by up to a month."""
 BANKS = 0.3
 """Of a run to have one."""
 
@@ -92,6 +94,7 @@ class _Run:
 
     def _prepare(self, drawn: random.Random) -> None:
         world = self.world
+        world.has_wrong_clocks = drawn.random() < WRONG_CLOCKS
         lakes = [FIRST] if drawn.random() < 0.7 else [FIRST, SECOND]
         world.new_table(FIRST)
         world.add_store(NOWHERE)

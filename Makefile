@@ -62,6 +62,11 @@ kafka: $(READY) ## a local Kafka broker to play with, until Ctrl-C
 simulate: $(READY) ## random histories of the real code over simulated parts (SEEDS=n how many, FIRST=seed the first, KIND=log or milvus)
 	@$(PY) tests/tooling/simulate.py $(addprefix --seeds=,$(SEEDS)) $(addprefix --first=,$(FIRST)) $(addprefix --kind=,$(KIND))
 
+.PHONY: oracle
+oracle: $(READY) ## random histories of real tables against a model of their rows (SEEDS=n, FIRST=seed, MINUTES=n, JOBS=n, SPARK=1 with Spark)
+	@$(PY) tests/tooling/oracle.py $(addprefix --seeds=,$(SEEDS)) $(addprefix --first=,$(FIRST)) $(addprefix --minutes=,$(MINUTES)) \
+	  $(addprefix --jobs=,$(JOBS)) $(addprefix --steps=,$(STEPS)) $(if $(SPARK),--spark)
+
 .PHONY: mutants
 mutants: $(READY) ## deliberate bugs, one by one, and which test or random run notices each (ONLY=part of a name, BY=seeds, SEEDS=n, JOBS=n)
 	@$(PY) tests/tooling/mutants.py $(addprefix --only=,$(ONLY)) $(addprefix --by=,$(BY)) $(addprefix --seeds=,$(SEEDS)) \

@@ -54,6 +54,20 @@ class Record:
     headers: Mapping[str, str] = field(default_factory=dict)
     unread: Unread | None = None
     """Set where this stands for one message or more that can't be read, and the body is what was found in their place."""
+    leader_epoch: int | None = None
+    """In whose term of leading the partition it was appended; None on a bus without leaders."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The newest settled record below a committed offset, by which the log is known again (`marks`)."""
+
+    topic: str
+    """The topic's id."""
+    offset: int
+    identity: str
+    """The proposal's id, or what else tells the record from others."""
+    leader_epoch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +113,7 @@ class Seat(Protocol):
         """Proposals of held partitions, each partition's in order. Only here do partitions come and go.
 
         One that was lost and came back is missing from `held` after at least one poll, so that its loss is noticed.
-        Raises `OffsetGone` for a partition whose next record was trimmed, and `Fenced` when the place was lost for good.
+        Raises `OffsetGone` for a partition whose next record was trimmed or cut off, and `Fenced` when the place was lost for good.
         """
         ...
 
@@ -109,8 +123,14 @@ class Seat(Protocol):
         """The offset from which a new holder would go on; None where nobody ever committed one."""
         ...
 
-    def seek(self, partition: int, offset: int) -> None:
-        """Deliver from this offset on."""
+    def mark(self, partition: int) -> Mark | None:
+        """What was said with that offset; None where nothing was."""
+        ...
+
+    def seek(self, partition: int, offset: int, leader_epoch: int | None = None) -> None:
+        """Deliver from this offset on. The epoch is that of the record before it, where the caller has seen that one: a log that
+        ends earlier in that epoch is then another log, whatever it holds at the offset, and a poll raises `OffsetGone`.
+        """
         ...
 
     def pause(self, partition: int) -> None:
@@ -120,14 +140,23 @@ class Seat(Protocol):
     def resume(self, partition: int) -> None: ...
 
     def publish(
-        self, partition: int, events: Sequence[Message], dead_letters: Sequence[Message], next_offset: int | None
+        self,
+        partition: int,
+        events: Sequence[Message],
+        dead_letters: Sequence[Message],
+        next_offset: int | None,
+        mark: Mark | None = None,
     ) -> None:
         """Append all of these and advance the committed offset, as one step: all of it becomes visible, or nothing.
 
-        None leaves the offset as it is. It goes back only where the log ends before it. Raises `Fenced` when another process
+        `mark` is kept with the offset. None leaves the offset as it is. It goes back only where the log ends before it. Raises `Fenced` when another process
         holds the partition by now, and `BusUnavailable` when it isn't known whether it happened: then publish again, the
         ids make repeats harmless.
         """
+        ...
+
+    def set_back(self, partition: int, offset: int, mark: Mark | None) -> None:
+        """Commit an offset that may lie below the committed one, because that one was said of another log. Raises as `publish`."""
         ...
 
     def close(self) -> None:
@@ -202,6 +231,10 @@ class Bus(Protocol):
 
     def committed(self, group: str, partition: int) -> int | None:
         """The offset of proposals up to which that group of committers has settled everything."""
+        ...
+
+    def mark(self, group: str, partition: int) -> Mark | None:
+        """What that group said with its committed offset; None where nothing was."""
         ...
 
     def append(self, topic: Topic, messages: Sequence[Message], timeout_s: float = DEFAULT_TIMEOUT_S) -> list[Place]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from headgate_bus.errors import BusError
-from headgate_bus.interface import DEFAULT_TIMEOUT_S, Extent, Message, Place, Topic
+from headgate_bus.interface import DEFAULT_TIMEOUT_S, Extent, Mark, Message, Place, Topic
 from headgate_bus.kafka_address import parse_kafka_address
 from headgate_bus.kafka_appender import KafkaAppender
 from headgate_bus.kafka_calls import KafkaCalls
@@ -71,6 +71,9 @@ class KafkaBus:
 
     def committed(self, group: str, partition: int) -> int | None:
         return self._cluster.committed(group, partition)
+
+    def mark(self, group: str, partition: int) -> Mark | None:
+        return self._cluster.mark(group, partition)
 
     def append(self, topic: Topic, messages: Sequence[Message], timeout_s: float = DEFAULT_TIMEOUT_S) -> list[Place]:
         self._check_open()

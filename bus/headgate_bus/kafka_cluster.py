@@ -11,12 +11,13 @@ from kafka.admin import ConfigResource, ConfigResourceType, OffsetSpec
 from kafka.errors import KafkaConnectionError, KafkaError, TopicAlreadyExistsError, for_code
 
 from headgate_bus.errors import BusError, BusUnavailable
-from headgate_bus.interface import Extent, Topic
+from headgate_bus.interface import Extent, Mark, Topic
 from headgate_bus.kafka_address import KafkaAddress
 from headgate_bus.kafka_calls import DeadlinePassed, KafkaCalls
 from headgate_bus.kafka_clients import CLOSE_TIMEOUT_S, new_admin, new_consumer
 from headgate_bus.kafka_errors import PASSING, translated
 from headgate_bus.kafka_topics import FoundTopic, WantedTopic
+from headgate_bus.marks import read_mark
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.sources import Source
 
@@ -101,17 +102,26 @@ class KafkaCluster:
         return self._ask(f"looking up the extent of {name}, partition {partition}", ask)
 
     def committed(self, group: str, partition: int) -> int | None:
+        found = self._settled(group, partition)
+        return None if found is None or found.offset < 0 else int(found.offset)
+
+    def mark(self, group: str, partition: int) -> Mark | None:
+        found = self._settled(group, partition)
+        return None if found is None or found.offset < 0 else read_mark(found.metadata)
+
+    def _settled(self, group: str, partition: int) -> Any:
+        """The committed offset with what was said beside it."""
         name = self._address.topic(Topic.PROPOSALS)
 
-        def ask(admin: Any) -> int | None:
+        def ask(admin: Any) -> Any:
             _partition(_described(admin, name), name, partition)
             # Only a consumer of committed records is made to wait for transactions that are being committed.
             consumer = new_consumer(self._address, self._address.group(group))
             try:
-                found = consumer.committed(TopicPartition(name, partition), timeout_ms=int(ANSWER_TIMEOUT_S * 1000))
+                place = TopicPartition(name, partition)
+                return consumer.committed(place, metadata=True, timeout_ms=int(ANSWER_TIMEOUT_S * 1000))
             finally:
                 consumer.close(autocommit=False, timeout_ms=int(CLOSE_TIMEOUT_S * 1000))
-            return None if found is None or found < 0 else int(found)
 
         return self._ask(f"looking up what group {group} has committed of {name}", ask)
 

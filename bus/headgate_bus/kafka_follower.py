@@ -6,7 +6,7 @@ The consumer itself never begins anywhere: its own choice, where nothing is sett
 from collections.abc import Collection, Sequence
 
 from kafka import OffsetAndMetadata
-from kafka.errors import KafkaError, LogTruncationError, RebalanceInProgressError
+from kafka.errors import KafkaError, RebalanceInProgressError
 
 from headgate_bus.errors import BusError, BusUnavailable, Fenced
 from headgate_bus.interface import Record, Topic
@@ -15,6 +15,7 @@ from headgate_bus.kafka_calls import KafkaCalls
 from headgate_bus.kafka_cluster import ANSWER_TIMEOUT_S, KafkaCluster
 from headgate_bus.kafka_errors import is_fenced, translated
 from headgate_bus.kafka_membership import KafkaMembership
+from headgate_bus.kafka_places import cut_partitions
 from headgate_bus.kafka_reader import OUT_OF_RANGE
 from headgate_bus.kafka_records import as_records
 from headgate_schemas.ambient import Ambient
@@ -126,10 +127,13 @@ class KafkaFollower:
         self._places = self._membership.places
 
     def _poll_once(self, timeout_s: float, max_records: int) -> list[Record]:
+        cut = self._places.take_cut()
+        if cut and self._leap(cut):
+            return []
         try:
             return as_records(self._consumer.poll(timeout_ms=int(timeout_s * 1000), max_records=max_records))
         except OUT_OF_RANGE as error:
-            if not self._leap(_cut(error)):
+            if not self._leap(cut_partitions(error)):
                 raise translated(error, f"reading {self._name}", self._address) from error
             return []
         except KafkaError as error:
@@ -213,9 +217,3 @@ class KafkaFollower:
     def _check_open(self) -> None:
         if self._closed:
             raise BusError("this follower was closed; take another")
-
-
-def _cut(error: KafkaError) -> frozenset[int]:
-    """The partitions whose log was cut, or made anew under the same name."""
-    places = error.divergent_offsets if isinstance(error, LogTruncationError) else ()
-    return frozenset(place.partition for place in places)

@@ -11,12 +11,13 @@ from kafka import OffsetAndMetadata, TopicPartition
 from kafka.errors import KafkaError
 
 from headgate_bus.errors import BusUnavailable
-from headgate_bus.interface import Message, Topic
+from headgate_bus.interface import Mark, Message, Topic
 from headgate_bus.kafka_address import KafkaAddress
 from headgate_bus.kafka_calls import DeadlinePassed, KafkaCalls
 from headgate_bus.kafka_clients import TRANSACTION_TIMEOUT_MS, close_producer, earlier_failure, new_transactional
 from headgate_bus.kafka_errors import is_fenced, translated
 from headgate_bus.kafka_records import as_sent
+from headgate_bus.marks import mark_text
 
 OPEN_TIMEOUT_S = 12.0
 PUBLISH_TIMEOUT_S = 12.0
@@ -38,6 +39,7 @@ class KafkaPublisher:
         events: Sequence[Message],
         dead_letters: Sequence[Message],
         next_offset: int | None,
+        mark: Mark | None,
         membership: Any,
     ) -> None:
         """All of it or nothing. Raises `Fenced`, or `BusUnavailable` when it isn't known; then open another."""
@@ -46,7 +48,7 @@ class KafkaPublisher:
             self._calls.within(
                 PUBLISH_TIMEOUT_S,
                 f"{doing} at {self._address}",
-                lambda: self._transaction(events, dead_letters, next_offset, membership),
+                lambda: self._transaction(events, dead_letters, next_offset, mark, membership),
             )
         except DeadlinePassed:
             raise
@@ -62,7 +64,12 @@ class KafkaPublisher:
         self._calls.start("closing a publisher", lambda: close_producer(self._producer))
 
     def _transaction(
-        self, events: Sequence[Message], dead_letters: Sequence[Message], next_offset: int | None, membership: Any
+        self,
+        events: Sequence[Message],
+        dead_letters: Sequence[Message],
+        next_offset: int | None,
+        mark: Mark | None,
+        membership: Any,
     ) -> None:
         producer = self._producer
         producer.begin_transaction()
@@ -72,7 +79,9 @@ class KafkaPublisher:
                     producer.send(self._address.topic(topic), **as_sent(message))
             if next_offset is not None:
                 place = TopicPartition(self._address.topic(Topic.PROPOSALS), self._partition)
-                producer.send_offsets_to_transaction({place: OffsetAndMetadata(next_offset, "", -1)}, membership)
+                epoch = -1 if mark is None or mark.leader_epoch is None else mark.leader_epoch
+                settled = OffsetAndMetadata(next_offset, mark_text(mark), epoch)
+                producer.send_offsets_to_transaction({place: settled}, membership)
             producer.commit_transaction()
         except KafkaError as error:
             told = error if is_fenced(error) else earlier_failure(producer)

@@ -1,6 +1,6 @@
 """Reading partitions of a topic from given offsets, as a consumer that belongs to no group."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from kafka import TopicPartition
 from kafka.errors import KafkaError, LogTruncationError, NoOffsetForPartitionError, OffsetOutOfRangeError
@@ -11,6 +11,7 @@ from headgate_bus.kafka_address import KafkaAddress
 from headgate_bus.kafka_clients import CLOSE_TIMEOUT_S, new_consumer
 from headgate_bus.kafka_cluster import KafkaCluster
 from headgate_bus.kafka_errors import translated
+from headgate_bus.kafka_places import cut_partitions
 from headgate_bus.kafka_records import as_records
 
 OUT_OF_RANGE = (OffsetOutOfRangeError, NoOffsetForPartitionError, LogTruncationError)
@@ -59,6 +60,7 @@ class KafkaReader:
             for number, place in places.items():
                 self._consumer.seek(place, self._offsets[number])  # what was found and isn't given is found again
             if isinstance(error, OUT_OF_RANGE):
+                check_cut(self._name, self._offsets, cut_partitions(error), self._extent_of)
                 self._check_extents()
             elif error.retriable:
                 return []
@@ -75,7 +77,28 @@ class KafkaReader:
             self._consumer.close(autocommit=False, timeout_ms=int(CLOSE_TIMEOUT_S * 1000))
 
     def _check_extents(self) -> None:
-        check_offsets(self._name, self._offsets, lambda partition: self._cluster.extent(self._topic, partition))
+        check_offsets(self._name, self._offsets, self._extent_of)
+
+    def _extent_of(self, partition: int) -> Extent:
+        return self._cluster.extent(self._topic, partition)
+
+
+def check_cut(name: str, offsets: Mapping[int, int], cut: Collection[int], extent_of: Callable[[int], Extent]) -> None:
+    """Raise `OffsetGone` for the first of these whose log was cut, also where it has grown over the offset since.
+
+    The client tells of it once, and would then read what has taken the place of the records.
+    """
+    for partition, offset in sorted(offsets.items()):
+        if partition in cut:
+            extent = extent_of(partition)
+            raise OffsetGone(
+                f"{name}, partition {partition}, lost its end or was made anew after it was read up to offset {offset}; it holds"
+                f" {extent.first} to {extent.next_offset} now",
+                partition,
+                offset,
+                extent.first,
+                extent.next_offset,
+            )
 
 
 def check_offsets(name: str, offsets: Mapping[int, int], extent_of: Callable[[int], Extent]) -> None:

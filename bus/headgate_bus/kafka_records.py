@@ -31,7 +31,8 @@ def _record(partition: int, record: Any) -> Record:
     headers = {_text(name): _text(value) for name, value in record.headers or ()}
     body, key = record.value or b"", _text(record.key)
     unread = _unread(body) if isinstance(body, UnreadBytes) else None
-    return Record(partition, record.offset, record.timestamp, key, bytes(body), headers, unread)
+    epoch = record.leader_epoch if record.leader_epoch is not None and record.leader_epoch >= 0 else None
+    return Record(partition, record.offset, record.timestamp, key, bytes(body), headers, unread, epoch)
 
 
 def _unread(body: UnreadBytes) -> Unread:

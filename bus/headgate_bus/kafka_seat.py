@@ -13,15 +13,17 @@ from kafka.errors import KafkaError
 from kafka.structs import MemberState
 
 from headgate_bus.errors import BusError, BusUnavailable, Fenced
-from headgate_bus.interface import Message, Record, Topic
+from headgate_bus.interface import Extent, Mark, Message, Record, Topic
 from headgate_bus.kafka_address import KafkaAddress
 from headgate_bus.kafka_calls import KafkaCalls
 from headgate_bus.kafka_cluster import ANSWER_TIMEOUT_S, KafkaCluster
 from headgate_bus.kafka_errors import translated
 from headgate_bus.kafka_membership import KafkaMembership
+from headgate_bus.kafka_places import cut_partitions
 from headgate_bus.kafka_publisher import OPEN_TIMEOUT_S, KafkaPublisher, opened, start_opening
-from headgate_bus.kafka_reader import OUT_OF_RANGE, check_offsets
+from headgate_bus.kafka_reader import OUT_OF_RANGE, check_cut, check_offsets
 from headgate_bus.kafka_records import as_records
+from headgate_bus.marks import read_mark
 from headgate_bus.message_bounds import check_messages
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
@@ -90,20 +92,29 @@ class KafkaSeat:
         return frozenset(self._publishers)
 
     def committed(self, partition: int) -> int | None:
-        self._check_open()
-        try:
-            found = self._consumer.committed(self._places.of(partition), timeout_ms=int(ANSWER_TIMEOUT_S * 1000))
-        except KafkaError as error:
-            raise translated(error, f"looking up what group {self._group} has committed", self._address) from error
-        if found is None or found < 0:
+        found = self._settled(partition)
+        if found is None or found.offset < 0:
             return None
         if partition in self._publishers:
-            self._committed[partition] = max(found, self._committed.get(partition, 0))
-        return int(found)
+            self._committed[partition] = max(found.offset, self._committed.get(partition, 0))
+        return int(found.offset)
 
-    def seek(self, partition: int, offset: int) -> None:
+    def mark(self, partition: int) -> Mark | None:
+        found = self._settled(partition)
+        return None if found is None or found.offset < 0 else read_mark(found.metadata)
+
+    def _settled(self, partition: int) -> Any:
+        """The committed offset with what was said beside it."""
+        self._check_open()
+        place = self._places.of(partition)
+        try:
+            return self._consumer.committed(place, metadata=True, timeout_ms=int(ANSWER_TIMEOUT_S * 1000))
+        except KafkaError as error:
+            raise translated(error, f"looking up what group {self._group} has committed", self._address) from error
+
+    def seek(self, partition: int, offset: int, leader_epoch: int | None = None) -> None:
         self._check_held(partition)
-        self._places.seek(partition, offset)
+        self._places.seek(partition, offset, leader_epoch)
         self._sought.add(partition)
         self._set_flow(partition)
 
@@ -118,7 +129,27 @@ class KafkaSeat:
         self._set_flow(partition)
 
     def publish(
-        self, partition: int, events: Sequence[Message], dead_letters: Sequence[Message], next_offset: int | None
+        self,
+        partition: int,
+        events: Sequence[Message],
+        dead_letters: Sequence[Message],
+        next_offset: int | None,
+        mark: Mark | None = None,
+    ) -> None:
+        self._publish(partition, events, dead_letters, next_offset, mark)
+
+    def set_back(self, partition: int, offset: int, mark: Mark | None) -> None:
+        self._publish(partition, (), (), offset, mark, goes_back=True)
+
+    def _publish(
+        self,
+        partition: int,
+        events: Sequence[Message],
+        dead_letters: Sequence[Message],
+        next_offset: int | None,
+        mark: Mark | None,
+        *,
+        goes_back: bool = False,
     ) -> None:
         self._check_open()
         check_messages(Topic.EVENTS, events)
@@ -129,11 +160,11 @@ class KafkaSeat:
                 " hasn't given it to this one; nothing was published. Stop what was being done for it"
             )
         membership = self._membership(partition)
-        if next_offset is not None:
+        if next_offset is not None and not goes_back:
             self._check_next_offset(partition, next_offset)
         publisher = self._publishers[partition] or self._opened_again(partition)
         try:
-            publisher.publish(events, dead_letters, next_offset, membership)
+            publisher.publish(events, dead_letters, next_offset, mark, membership)
         except Fenced:
             self._let_go(partition)
             # The group decides whose it is: joining anew is how to hear that from it.
@@ -165,21 +196,35 @@ class KafkaSeat:
         self._member.leave()
 
     def _poll_once(self, timeout_s: float, max_records: int) -> list[Record]:
+        self._check_cut(self._places.take_cut())
         try:
             return as_records(self._consumer.poll(timeout_ms=int(timeout_s * 1000), max_records=max_records))
         except OUT_OF_RANGE as error:
-            positions = {each: self._places.position(each) for each in self._sought & self._publishers.keys()}
-            check_offsets(
-                self._name,
-                {partition: offset for partition, offset in positions.items() if offset is not None},
-                lambda partition: self._cluster.extent(Topic.PROPOSALS, partition),
-            )
+            self._check_cut(cut_partitions(error))
+            check_offsets(self._name, self._positions(), self._extent_of)
             raise translated(error, f"reading {self._name}", self._address) from error
         except KafkaError as error:
             if error.retriable:
                 return []
             self._rejoin = True
             raise translated(error, f"reading {self._name} in group {self._group}", self._address) from error
+
+    def _check_cut(self, cut: frozenset[int]) -> None:
+        """Raise `OffsetGone` for the first of them that is held; the others are looked at again at the next poll."""
+        held = cut & self._sought & self._publishers.keys()
+        if not held:
+            return
+        first, *others = sorted(held)
+        self._places.cut_again(others)
+        check_cut(self._name, {first: self._positions().get(first, 0)}, held, self._extent_of)
+
+    def _positions(self) -> dict[int, int]:
+        """Of held partitions that deliver."""
+        found = {each: self._places.position(each) for each in self._sought & self._publishers.keys()}
+        return {partition: offset for partition, offset in found.items() if offset is not None}
+
+    def _extent_of(self, partition: int) -> Extent:
+        return self._cluster.extent(Topic.PROPOSALS, partition)
 
     def _rewind(self, records: Sequence[Record]) -> None:
         """So that the next poll delivers them."""

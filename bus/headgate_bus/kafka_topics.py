@@ -65,6 +65,8 @@ def wanted_topics(address: KafkaAddress) -> list[WantedTopic]:
                 "min.insync.replicas": str(address.replication // 2 + 1),
                 "retention.bytes": UNLIMITED,
                 "retention.ms": kept[topic],
+                # Said of the topic itself, whatever the brokers' default is.
+                "unclean.leader.election.enable": "false",
             },
         )
         for topic in Topic
@@ -99,6 +101,12 @@ def faults(found: FoundTopic) -> list[str]:
         wrong.append(
             f"retention.ms is {found.settings.get('retention.ms')}, but must be at least {SHORTEST_KEPT_MS} (a day), or"
             " -1: who follows the topic must be able to catch up"
+        )
+    # Where a cluster doesn't tell the setting, nobody can change it either.
+    if found.settings.get("unclean.leader.election.enable") == "true":
+        wrong.append(
+            "unclean.leader.election.enable is true, but must be false: else a broker without the newest messages may lead, and"
+            " what was acknowledged is lost"
         )
     if found.replication > 1 and _whole(found.settings.get("min.insync.replicas")) < 2:
         wrong.append(

@@ -9,20 +9,23 @@ from urllib.parse import quote
 
 from headgate_bus import sqlite_log, sqlite_retention
 from headgate_bus.errors import BusError
-from headgate_bus.interface import DEFAULT_TIMEOUT_S, Extent, Message, Place, Topic
+from headgate_bus.interface import DEFAULT_TIMEOUT_S, Extent, Mark, Message, Place, Topic
 from headgate_bus.message_bounds import check_messages
 from headgate_bus.sqlite_file import MAX_FILE_BYTES, SqliteFile
 from headgate_bus.sqlite_follower import SqliteFollower
 from headgate_bus.sqlite_log import Transaction
 from headgate_bus.sqlite_reader import SqliteReader
+from headgate_bus.sqlite_room import NoRoom, check_room, disk_of, filling_of, retention_within, weight
 from headgate_bus.sqlite_schema import MAX_PARTITIONS, Identity
-from headgate_bus.sqlite_seat import SqliteSeat, committed, settled_by_all
+from headgate_bus.sqlite_seat import SqliteSeat, committed, mark, settled_by_all
 from headgate_bus.sqlite_writer import GroupWriter
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.sources import Source
 
 T = TypeVar("T")
+_ROOM_EVERY_S = 10.0
+"""How often room is made on a full bus where nothing more is settled: by age alone some things go."""
 _Opened = SqliteReader | SqliteSeat | SqliteFollower
 
 
@@ -39,6 +42,9 @@ class SqliteBus:
         self._ambient = ambient
         self._wanted_partitions = partitions
         self._max_file_bytes = max_file_bytes
+        self._room_made_for: list[int] = []
+        """What was settled when room was made for the last time."""
+        self._room_made_s = 0.0
         self._identity: Identity | None = None
         self._looking = self._new_file()
         self._writing = self._new_file()
@@ -61,10 +67,7 @@ class SqliteBus:
                 " fixed. Leave it out of the address, or make a new bus and rebind the tables"
             )
         self._identity = identity
-        for topic, retention in sqlite_retention.RETENTION.items():
-            for _ in range(sqlite_retention.MAX_CHUNKS):
-                if not self._let_go(topic, retention):
-                    break
+        self._let_go_of_what_is_old()
 
     def partitions(self, topic: Topic) -> int:
         return self._known().partitions[topic]
@@ -92,13 +95,29 @@ class SqliteBus:
         count = self.partitions(Topic.PROPOSALS)
         return self._look(lambda connection: committed(connection, group, partition, count))
 
+    def mark(self, group: str, partition: int) -> Mark | None:
+        return self._look(lambda connection: mark(connection, group, partition))
+
     def append(self, topic: Topic, messages: Sequence[Message], timeout_s: float = DEFAULT_TIMEOUT_S) -> list[Place]:
         deadline_s = self._ambient.monotonic_s() + timeout_s
         self._known()
         check_messages(topic, messages)
         if not messages:
             return []
-        return self._writer.do(lambda transaction: transaction.append(topic, messages), deadline_s)
+        adding = weight(sum(len(message.body) for message in messages), len(messages))
+
+        def work(transaction: Transaction) -> list[Place]:
+            # What others append in the same transaction needs room as well.
+            more, filling = adding + transaction.gathered_bytes, filling_of(transaction.connection)
+            check_room(self._path, filling, more, self._max_file_bytes, disk_of(self._path))
+            return transaction.append(topic, messages)
+
+        try:
+            return self._writer.do(work, deadline_s)
+        except NoRoom:
+            if not self._make_room():
+                raise
+        return self._writer.do(work, deadline_s)
 
     def reader(self, topic: Topic, offsets: Mapping[int, int]) -> SqliteReader:
         def check(connection: sqlite3.Connection) -> None:
@@ -112,7 +131,15 @@ class SqliteBus:
 
     def seat(self, group: str) -> SqliteSeat:
         partitions = self.partitions(Topic.PROPOSALS)
-        seat = SqliteSeat(self._new_file(), self._writer, self._ambient, group, partitions, self._check_open)
+        seat = SqliteSeat(
+            self._new_file(),
+            self._writer,
+            self._ambient,
+            group,
+            partitions,
+            self._check_open,
+            retention_within(self._max_file_bytes),
+        )
         self._remember(seat)
         return seat
 
@@ -123,21 +150,8 @@ class SqliteBus:
         return follower
 
     def trim(self, partition: int, before: int) -> None:
-        deadline_s = self._deadline_s()
         self._known()
-
-        def move_first(transaction: Transaction) -> None:
-            log = transaction.partition(Topic.PROPOSALS, partition)
-            log.first = max(log.first, min(before, settled_by_all(transaction.connection, partition)))
-
-        self._writer.do(move_first, deadline_s)
-        for _ in range(sqlite_retention.TRIM_CHUNKS):
-            deleted = self._writer.do(
-                lambda transaction: transaction.delete_below_first(Topic.PROPOSALS, partition, sqlite_retention.CHUNK),
-                self._deadline_s(),
-            )
-            if deleted < sqlite_retention.CHUNK:
-                break
+        self._trim(partition, lambda settled: min(before, settled))
 
     def close(self) -> None:
         with self._lock:
@@ -147,6 +161,45 @@ class SqliteBus:
             one.close()
         self._looking.close()
         self._writing.close()
+
+    def _trim(self, partition: int, before: Callable[[int], int]) -> None:
+        """Let go of proposals below an offset, chosen by what all groups have settled."""
+
+        def move_first(transaction: Transaction) -> None:
+            log = transaction.partition(Topic.PROPOSALS, partition)
+            log.first = max(log.first, before(settled_by_all(transaction.connection, partition)))
+
+        self._writer.do(move_first, self._deadline_s())
+        for _ in range(sqlite_retention.TRIM_CHUNKS):
+            deleted = self._writer.do(
+                lambda transaction: transaction.delete_below_first(Topic.PROPOSALS, partition, sqlite_retention.CHUNK),
+                self._deadline_s(),
+            )
+            if deleted < sqlite_retention.CHUNK:
+                break
+
+    def _make_room(self) -> bool:
+        """Let go of all that need not be kept: of settled proposals all but the last, by which a bus is known again.
+
+        Whether anything was tried.
+        """
+        partitions = range(self.partitions(Topic.PROPOSALS))
+        settled = self._look(lambda connection: [settled_by_all(connection, each) for each in partitions])
+        now_s = self._ambient.monotonic_s()
+        if settled == self._room_made_for and now_s < self._room_made_s + _ROOM_EVERY_S:
+            return False  # whoever is refused again and again doesn't keep others from writing
+        self._room_made_for, self._room_made_s = settled, now_s
+        self._let_go_of_what_is_old()
+        for partition in partitions:
+            self._trim(partition, lambda settled: settled - 1)
+        self._writing.cut_log()
+        return True
+
+    def _let_go_of_what_is_old(self) -> None:
+        for topic, retention in retention_within(self._max_file_bytes).items():
+            for _ in range(sqlite_retention.MAX_CHUNKS):
+                if not self._let_go(topic, retention):
+                    break
 
     def _let_go(self, topic: Topic, retention: sqlite_retention.Retention) -> int:
         now_ms = self._ambient.now_ms()

@@ -36,8 +36,8 @@ def told(error: sqlite3.Error, path: str) -> BusError:
         )
     if code == sqlite3.SQLITE_FULL:
         return BusUnavailable(
-            f"the bus {path} can't grow: the disk is full, or the file has reached its bound (max_file_bytes). Nothing"
-            " was appended. Make room, or let a committer settle and trim what waits there"
+            f"the bus {path} can't grow: the disk is full, or the file is a quarter beyond its bound (max_file_bytes). Nothing"
+            " was appended. Make room on the disk; a file beyond its bound may grow again once its processes are restarted"
         )
     if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM):
         return BusUnavailable(

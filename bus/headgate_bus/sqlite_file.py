@@ -19,12 +19,13 @@ import tenacity
 from headgate_bus import sqlite_schema
 from headgate_bus.errors import BusError, BusUnavailable
 from headgate_bus.sqlite_errors import is_busy, is_uncertain, told
+from headgate_bus.sqlite_room import most_pages
 from headgate_schemas.ambient import Ambient
 
 T = TypeVar("T")
 
 MAX_FILE_BYTES = 64 << 30
-"""A bus that nobody reads must not fill the disk; at this size it takes no more."""
+"""A bus that nobody reads must not fill the disk; at this size it takes no more proposals."""
 CHECKPOINT_PAGES = 4_000
 """16 MiB of log are moved into the file at a time: seldom enough that few commits wait for it."""
 KEPT_LOG_BYTES = 64 << 20
@@ -206,13 +207,16 @@ class SqliteFile:
                 " put it on a local disk"
             )
         (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
+        (pages,) = self._patiently(deadline_s, lambda: connection.execute("PRAGMA page_count").fetchone())
         for pragma in (
             "synchronous = NORMAL",
             "checkpoint_fullfsync = ON",  # on macOS, where fsync alone doesn't reach the disk
             "trusted_schema = OFF",
+            # Some builds overwrite what is deleted by default: then letting go of proposals takes as much disk as they did.
+            "secure_delete = FAST",
             f"wal_autocheckpoint = {CHECKPOINT_PAGES}",
             f"journal_size_limit = {KEPT_LOG_BYTES}",
-            f"max_page_count = {max(1, self._max_file_bytes // page_bytes)}",
+            f"max_page_count = {most_pages(self._max_file_bytes, page_bytes, pages)}",
         ):
             connection.execute(f"PRAGMA {pragma}").fetchall()
 
@@ -261,13 +265,20 @@ class SqliteFile:
         elif connection.in_transaction:
             connection.rollback()
 
+    def cut_log(self) -> None:
+        """Give the disk back what the log takes, unless a reader is in the way."""
+        self._checkpoint("TRUNCATE")
+
     def _begin_log_anew(self) -> None:
         """SQLite does so by itself whenever no reader is in the way; among many readers it has to be asked."""
+        self._checkpoint("RESTART")
+
+    def _checkpoint(self, how: str) -> None:
         with self._lock:
             if self._connection is None:
                 return
             try:
-                self._connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
+                self._connection.execute(f"PRAGMA wal_checkpoint({how})").fetchall()
             except sqlite3.Error as error:
                 # What was written is on the disk already; the log is cut at a later commit.
                 self._give_up(error)

@@ -37,6 +37,8 @@ class Transaction:
         self._now_ms = now_ms
         self._partitions: dict[tuple[Topic, int], _Partition] = {}
         self._rows: dict[Topic, list[tuple[int, int, str, str, bytes]]] = {}
+        self.gathered_bytes = 0
+        """Of what was appended and is not written yet."""
 
     def partitions(self, topic: Topic) -> int:
         return self._counts[topic]
@@ -65,6 +67,7 @@ class Transaction:
             # A clock that was set back doesn't take the log's time back.
             partition.last_time_ms = max(partition.last_time_ms, self._now_ms)
             partition.bytes += len(message.body) + RECORD_OVERHEAD_BYTES
+            self.gathered_bytes += len(message.body) + RECORD_OVERHEAD_BYTES
             headers = json.dumps(dict(message.headers), separators=(",", ":")) if message.headers else "{}"
             rows.append((place_of(number, offset), partition.last_time_ms, message.key, headers, message.body))
             places.append(Place(number, offset))
@@ -74,6 +77,7 @@ class Transaction:
         for topic, rows in self._rows.items():
             self.connection.executemany(f"INSERT INTO {TABLES[topic]} VALUES (?, ?, ?, ?, ?)", rows)
         self._rows.clear()
+        self.gathered_bytes = 0
         for (topic, number), partition in self._partitions.items():
             self.connection.execute(
                 "UPDATE partitions SET first = ?, next_offset = ?, last_time_ms = ?, bytes = ?"

@@ -99,6 +99,23 @@ def make_followed(connection: sqlite3.Connection) -> None:
     )
 
 
+def make_marks(connection: sqlite3.Connection) -> None:
+    """The table of what was said with committed offsets, which older files lack; inside of the caller's transaction.
+
+    An older release moves the offset alone: a mark counts only beside the offset that it was written with.
+    """
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS marks (name TEXT, partition INTEGER, next_offset INTEGER NOT NULL, mark TEXT NOT NULL,"
+        " PRIMARY KEY (name, partition)) WITHOUT ROWID"
+    )
+
+
+def has_table(connection: sqlite3.Connection, name: str) -> bool:
+    """Whether the file has a table that older releases didn't make."""
+    found = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)).fetchone()
+    return found is not None
+
+
 def identity(connection: sqlite3.Connection) -> Identity:
     (cluster,) = connection.execute("SELECT cluster FROM identity").fetchone()
     ids = dict(connection.execute("SELECT topic, id FROM topics").fetchall())

@@ -7,16 +7,17 @@ somebody remove the lock's file, the old holder is fenced.
 
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from headgate_bus import sqlite_log
+from headgate_bus import sqlite_log, sqlite_schema
 from headgate_bus.errors import BusError, Fenced
-from headgate_bus.interface import DEFAULT_TIMEOUT_S, Message, Record, Topic
+from headgate_bus.interface import DEFAULT_TIMEOUT_S, Mark, Message, Record, Topic
+from headgate_bus.marks import mark_text, read_mark
 from headgate_bus.message_bounds import check_messages
 from headgate_bus.sqlite_file import SqliteFile
 from headgate_bus.sqlite_locks import checked_group, locked
 from headgate_bus.sqlite_log import Transaction
-from headgate_bus.sqlite_retention import RETENTION, SPARE, let_go
+from headgate_bus.sqlite_retention import RETENTION, SPARE, Retention, let_go
 from headgate_bus.sqlite_waiting import CALL_TIMEOUT_S, until_found
 from headgate_bus.sqlite_writer import GroupWriter
 from headgate_schemas.ambient import Ambient
@@ -44,7 +45,9 @@ class SqliteSeat:
         group: str,
         partitions: int,
         check_open: Callable[[], None],
+        retention: Mapping[Topic, Retention] = RETENTION,
     ) -> None:
+        self._retention = retention
         self._file = file
         self._writer = writer
         self._ambient = ambient
@@ -83,7 +86,11 @@ class SqliteSeat:
             self._deadline_s(), lambda connection: committed(connection, self._group, partition, self._partitions)
         )
 
-    def seek(self, partition: int, offset: int) -> None:
+    def mark(self, partition: int) -> Mark | None:
+        self._check_usable()
+        return self._file.read(self._deadline_s(), lambda connection: mark(connection, self._group, partition))
+
+    def seek(self, partition: int, offset: int, leader_epoch: int | None = None) -> None:
         self._check_held(partition)
         self._offsets[partition] = offset
 
@@ -96,7 +103,27 @@ class SqliteSeat:
         self._paused.discard(partition)
 
     def publish(
-        self, partition: int, events: Sequence[Message], dead_letters: Sequence[Message], next_offset: int | None
+        self,
+        partition: int,
+        events: Sequence[Message],
+        dead_letters: Sequence[Message],
+        next_offset: int | None,
+        mark: Mark | None = None,
+    ) -> None:
+        self._publish(partition, events, dead_letters, next_offset, mark)
+
+    def set_back(self, partition: int, offset: int, mark: Mark | None) -> None:
+        self._publish(partition, (), (), offset, mark, goes_back=True)
+
+    def _publish(
+        self,
+        partition: int,
+        events: Sequence[Message],
+        dead_letters: Sequence[Message],
+        next_offset: int | None,
+        mark: Mark | None,
+        *,
+        goes_back: bool = False,
     ) -> None:
         if self._closed:
             raise BusError("this seat was closed; take another")
@@ -117,14 +144,18 @@ class SqliteSeat:
             if taken(transaction.connection, self._group) != epoch:
                 raise self._fence()
             if next_offset is not None:
-                self._check_next(transaction, partition, next_offset)
+                self._check_next(transaction, partition, next_offset, goes_back=goes_back)
             for topic, messages in ((Topic.EVENTS, events), (Topic.DEAD_LETTERS, dead_letters)):
                 if messages:
-                    let_go(transaction, topic, RETENTION[topic], now_ms, 2 * len(messages) + SPARE)
+                    let_go(transaction, topic, self._retention[topic], now_ms, 2 * len(messages) + SPARE)
                     transaction.append(topic, messages)
             if next_offset is not None:
                 transaction.connection.execute(
                     "INSERT OR REPLACE INTO settled VALUES (?, ?, ?)", (self._group, partition, next_offset)
+                )
+                transaction.connection.execute(
+                    "INSERT OR REPLACE INTO marks VALUES (?, ?, ?, ?)",
+                    (self._group, partition, next_offset, mark_text(mark)),
                 )
 
         self._writer.do(work, self._deadline_s())
@@ -152,10 +183,10 @@ class SqliteSeat:
             self._offsets = sqlite_log.turned(self._offsets)
         return found
 
-    def _check_next(self, transaction: Transaction, partition: int, next_offset: int) -> None:
+    def _check_next(self, transaction: Transaction, partition: int, next_offset: int, *, goes_back: bool) -> None:
         before = committed(transaction.connection, self._group, partition, self._partitions) or 0
         end = transaction.partition(Topic.PROPOSALS, partition).next_offset
-        if next_offset > end or next_offset < before <= end:
+        if next_offset > end or (next_offset < before <= end and not goes_back):
             raise BusError(
                 f"group {self._group} can't commit offset {next_offset} of partition {partition}: it lies outside of"
                 f" {before} to {end}; nothing was published"
@@ -180,6 +211,7 @@ class SqliteSeat:
         _log.info("seat_taken", bus=self._file.path, group=self._group, epoch=self._epoch)
 
     def _raise_epoch(self, transaction: Transaction) -> int:
+        sqlite_schema.make_marks(transaction.connection)
         epoch = (taken(transaction.connection, self._group) or 0) + 1
         transaction.connection.execute("INSERT OR REPLACE INTO seats VALUES (?, ?)", (self._group, epoch))
         return epoch
@@ -235,6 +267,17 @@ def committed(connection: sqlite3.Connection, group: str, partition: int, partit
         "SELECT next_offset FROM settled WHERE name = ? AND partition = ?", (group, partition)
     ).fetchone()
     return None if row is None else int(row[0])
+
+
+def mark(connection: sqlite3.Connection, group: str, partition: int) -> Mark | None:
+    """What was said with the group's committed offset."""
+    if not sqlite_schema.has_table(connection, "marks"):
+        return None
+    row = connection.execute(
+        "SELECT mark FROM marks JOIN settled USING (name, partition, next_offset) WHERE name = ? AND partition = ?",
+        (group, partition),
+    ).fetchone()
+    return None if row is None else read_mark(row[0])
 
 
 def settled_by_all(connection: sqlite3.Connection, partition: int) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from headgate_bus.errors import BusUnavailable
-from headgate_bus.interface import Message, Seat
+from headgate_bus.interface import Mark, Message, Seat
 from headgate_committer.answers import (
     Answer,
     Settlement,
@@ -83,11 +83,11 @@ class Announcements:
         self._add_letters([answer], now_ms)
         self._measure([answer])
 
-    def publish(self, seat: Seat, next_offset: int | None) -> bool:
+    def publish(self, seat: Seat, next_offset: int | None, mark: Mark | None = None) -> bool:
         """Hand everything to the bus, and the offset with the last of it; whether the bus took it. Raises `Fenced`."""
         try:
             with self._measures.timing(COMMIT_STEP_SECONDS, "publish"):
-                self._publish(seat, next_offset)
+                self._publish(seat, next_offset, mark)
         except BusUnavailable as error:
             if self.failing_since_s is None:
                 self.failing_since_s = self._ambient.monotonic_s()
@@ -101,14 +101,18 @@ class Announcements:
         self._events, self._letters, self._letter_bytes = [], [], 0
         return True
 
-    def _publish(self, seat: Seat, next_offset: int | None) -> None:
+    def _publish(self, seat: Seat, next_offset: int | None, mark: Mark | None) -> None:
+        # Letters first: whoever finds a receipt that no version holds has to find its letter, too.
+        is_one = _portion(self._events) == len(self._events)
+        while self._letters and (count := _portion(self._letters)) <= len(self._letters):
+            if is_one and count == len(self._letters):
+                break
+            seat.publish(self._partition, (), self._letters[:count], None)
+            del self._letters[:count]
         while (count := _portion(self._events)) < len(self._events):
             seat.publish(self._partition, self._events[:count], (), None)
             del self._events[:count]
-        while (count := _portion(self._letters)) < len(self._letters):
-            seat.publish(self._partition, (), self._letters[:count], None)
-            del self._letters[:count]
-        seat.publish(self._partition, self._events, self._letters, next_offset)
+        seat.publish(self._partition, self._events, self._letters, next_offset, mark)
 
     def _add_letters(self, answers: Sequence[Answer], now_ms: int) -> None:
         for answer in answers:

@@ -17,6 +17,7 @@ from headgate_schemas.sources import Source
 from headgate_table.indextables.commit_info import CommitRecord, Settled
 from headgate_table.indextables.memory import TableMemory
 from headgate_table.indextables.state_manifest import StateManifest
+from headgate_table.indextables.version_body import Decided
 from headgate_table.store.interface import Store
 
 OpenOperation = Callable[[Undecided], Operation | Undecidable]
@@ -131,8 +132,13 @@ class CommittedLog(Protocol):
         """Whether these can be decided only upon the newest version that is there, whoever wrote it."""
         ...
 
-    def plan(self, items: Sequence[Item], settled_by: SettledBy) -> Draft | tuple[Answer, ...]:
-        """The next version, which settles as many of the items as go into it; or answers that need none."""
+    def plan(
+        self, items: Sequence[Item], settled_by: SettledBy, before: Sequence[Decided] = ()
+    ) -> Draft | tuple[Answer, ...]:
+        """The next version, which settles as many of the items as go into it; or answers that need none.
+
+        It holds the decisions `before` as well, which were told before the table was there.
+        """
         ...
 
     # ---- beside the commits

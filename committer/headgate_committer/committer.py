@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 
 from headgate_bus.errors import BusUnavailable, Fenced, OffsetGone
-from headgate_bus.interface import Bus, Extent, Record, Topic
+from headgate_bus.interface import Bus, Mark, Record, Topic
+from headgate_bus.marks import Known, Proof, cut_mark, known_again
 from headgate_committer.feed import Feed
 from headgate_committer.lane import Lane
 from headgate_committer.limits import CommitterLimits
@@ -216,12 +217,13 @@ class Committer:
     def _take_over(self, partition: int) -> Lane:
         source = self._bus.source(partition)
         extent = self._bus.extent(Topic.PROPOSALS, partition)
-        committed = self._seat.committed(partition)
-        if committed is not None and committed > extent.next_offset:
-            committed = self._set_back(partition, committed, extent)
+        committed, mark = self._seat.committed(partition), self._seat.mark(partition)
+        known = known_again(self._bus, source, extent, committed, mark)
+        if known.reason:
+            committed = self._set_back(partition, source.topic, known)
         # Tables know up to where they are decided, so beginning too early is harmless; what was lost, they notice.
-        feed = Feed(self._bus, source, extent, committed)
-        self._seat.seek(partition, feed.start)
+        feed = Feed(self._bus, source, extent, committed, known)
+        self._seat.seek(partition, feed.start, _epoch_before(feed, mark))
         self._paused.discard(partition)
         self._seat.resume(partition)
         _log.info("partition_taken", partition=partition, offset=feed.start, committed=committed, source=str(source))
@@ -238,11 +240,12 @@ class Committer:
             self._measures,
         )
 
-    def _set_back(self, partition: int, committed: int, extent: Extent) -> int:
-        """The log lost its end. It grows over what counts as settled, and whoever began there would pass over new proposals."""
-        _log.warning("log_ends_early", partition=partition, committed=committed, end=extent.next_offset)
-        self._seat.publish(partition, (), (), extent.first)
-        return extent.first
+    def _set_back(self, partition: int, topic: str, known: Known) -> int:
+        """The log isn't the one of which the offset was said, and whoever began there would pass over what lies there now."""
+        _log.warning("log_set_back", partition=partition, offset=known.start, reason=known.reason)
+        # Who takes over before anything more is settled has to know it, too.
+        self._seat.set_back(partition, known.start, cut_mark(topic) if known.proof is Proof.CUT else None)
+        return known.start
 
     def _set_flow(self, partition: int, lane: Lane) -> None:
         """Take nothing more in while there is no room, or the bus doesn't take what there is to say about what came before."""
@@ -284,3 +287,8 @@ class Committer:
             lane.drop()
         if partition in self._seat.held():
             self._seat.pause(partition)  # until it is taken over
+
+
+def _epoch_before(feed: Feed, mark: Mark | None) -> int | None:
+    """The epoch of the record right before the one that is read first, where that is known."""
+    return mark.leader_epoch if mark is not None and feed.is_known and mark.offset + 1 == feed.start else None

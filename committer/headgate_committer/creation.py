@@ -39,10 +39,12 @@ def begin_table(
     ambient: Ambient,
     now_ms: int,
     options_for: Callable[[Mapping[str, str]], TableOptions],
+    before: Callable[[], Sequence[Decided]] = tuple,
 ) -> Settlement | FirstVersion | None:
     """What becomes of the first proposals, up to a create or transaction; or that create's version, if it comes first.
 
-    None where a transaction comes first: it is decided like every other.
+    None where a transaction comes first: it is decided like every other. The version holds the decisions `before` as well, which
+    were told while there was no table; they are asked for only then.
     """
     answers: list[Answer] = []
     for item in batch:
@@ -58,7 +60,7 @@ def begin_table(
             return None
         else:
             try:
-                return _first_version(item, opened, source, term, ambient, now_ms, options_for)
+                return _first_version(item, opened, source, term, ambient, now_ms, options_for, before)
             except InvalidInput as error:
                 # Without a table there is no version that could hold the decision; sent again, it gets the same answer.
                 return Settlement(
@@ -75,6 +77,7 @@ def _first_version(
     ambient: Ambient,
     now_ms: int,
     options_for: Callable[[Mapping[str, str]], TableOptions],
+    before: Callable[[], Sequence[Decided]],
 ) -> FirstVersion:
     metadata = metadata_of(operation, ambient.new_id(), now_ms)
     options = options_for(metadata.configuration)
@@ -82,7 +85,7 @@ def _first_version(
     decided = Decided(operation, Effect(metadata=metadata), decision)
     body = version_body(
         0,
-        (decided,),
+        (*before(), decided),
         metadata,
         {},
         options,

@@ -1,21 +1,25 @@
 """The log that a partition's tables are fed from, as it was when its holder took it."""
 
 from headgate_bus.interface import Bus, Extent, Topic
+from headgate_bus.marks import Known, Proof
 from headgate_schemas.sources import Source
 
 
 class Feed:
     """Kept by the lane that reads the partition; tables are checked against it when they are loaded."""
 
-    def __init__(self, bus: Bus, source: Source, extent: Extent, committed: int | None) -> None:
+    def __init__(self, bus: Bus, source: Source, extent: Extent, committed: int | None, known: Known) -> None:
         self.bus = bus
         self.source = source
         self.extent = extent
         self.committed = committed
         """Up to where it was settled when it was taken."""
-        is_there = committed is not None and extent.first <= committed <= extent.next_offset
-        self.start = committed if committed is not None and is_there else extent.first
+        self.start = known.start
         """Where reading begins: what lies before was announced, or is gone."""
+        self.is_known = known.proof is Proof.KNOWN
+        """Whether everything before that is as it was when it was settled."""
+        self.was_cut = known.proof is Proof.CUT
+        """Whether the log lost its end, so that offsets may mean other proposals than before."""
         self.announced = self.start
         """Up to where everything is decided and announced."""
 

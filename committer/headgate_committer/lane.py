@@ -14,6 +14,7 @@ from headgate_committer.answers import Settlement, set_aside
 from headgate_committer.errors import Overtaken, TableHeld
 from headgate_committer.feed import Feed
 from headgate_committer.intake import Undecidable, Undecided, take_in
+from headgate_committer.landmarks import Landmarks
 from headgate_committer.leftovers import Leftovers
 from headgate_committer.limits import CommitterLimits
 from headgate_committer.standing import LaneStanding, OldestProposal, TableCounts
@@ -75,6 +76,7 @@ class Lane:
         """The tables that are open, in the same order. Each has a queue."""
         self._leftovers = Leftovers(bus, partition, limits)
         self._announcements = Announcements(partition, feed.source, identity, ambient, limits, measures)
+        self._landmarks = Landmarks(feed.source.topic)
         self._trimmer = Trimmer(bus, partition, ambient, limits, background)
         self._held_bytes = 0
         self._untold: set[str] = set()
@@ -94,6 +96,7 @@ class Lane:
             self._measures.count(PROPOSALS_RECEIVED_BYTES, by=sum(len(record.body) for record in records))
         for record in records:
             self._next = record.offset + 1
+            self._landmarks.passed(record)
             queue = self._queues.get(record.key)
             if queue is not None and queue.spilled_from is not None:
                 continue  # read again when the table's turn comes
@@ -316,7 +319,8 @@ class Lane:
         moves = not is_refused and offset > self.feed.announced
         if (self._announcements.is_empty and not moves) or self._ambient.monotonic_s() < self._announcements.ready_at_s:
             return False
-        if not self._announcements.publish(seat, offset if moves else None):
+        mark = self._landmarks.below(offset) if moves else None
+        if not self._announcements.publish(seat, offset if moves else None, mark):
             return False
         if moves:
             self.feed.announced = offset

@@ -37,6 +37,7 @@ from headgate_table.indextables.decide import Refusal
 from headgate_table.indextables.memory import MemoryLimits, TableMemory
 from headgate_table.indextables.memory_text import format_memory
 from headgate_table.indextables.state_manifest import StateManifest
+from headgate_table.indextables.version_body import Decided
 from headgate_table.milvus.commit_records import (
     ManifestId,
     VersionRecord,
@@ -236,7 +237,9 @@ class ManifestLog:
     def must_follow(self, items: Sequence[Item]) -> bool:
         return False
 
-    def plan(self, items: Sequence[Item], settled_by: SettledBy) -> "_ManifestDraft | tuple[Answer, ...]":
+    def plan(
+        self, items: Sequence[Item], settled_by: SettledBy, before: Sequence[Decided] = ()
+    ) -> "_ManifestDraft | tuple[Answer, ...]":
         held = self._known()
         seen = Seen(held.version, held.manifest, held.same_since)
         reads = self._reads(items)
@@ -255,6 +258,7 @@ class ManifestLog:
                 f"{self.recorded.uri} has no number left: its newest manifest is {held.version}, which nobody can have "
                 f"reached. Look for a stray file with that number in _metadata, and move it away"
             )
+        plan = replace(plan, decisions=(*(each.decision for each in before), *plan.decisions))
         return self._draft(held, plan, data, settled_by)
 
     # ---- beside the commits

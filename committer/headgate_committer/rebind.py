@@ -5,7 +5,8 @@ A rebind is itself a version. It raises the epoch, so a committer that still wor
 
 from collections.abc import Callable, Mapping
 
-from headgate_bus.interface import Bus, Topic
+from headgate_bus.interface import Bus
+from headgate_bus.marks import Proof, look_again
 from headgate_committer.committer import DEFAULT_GROUP
 from headgate_committer.rebind_manifests import bind_manifests
 from headgate_committer.rebind_offer import Offer, RebindReport
@@ -40,7 +41,8 @@ def rebind(
     """
     uri = reader.store.uri
     source = bus.source(bus.partition_of(uri))
-    offer = Offer(source, bus.extent(Topic.PROPOSALS, source.partition), bus.committed(group, source.partition))
+    known, extent = look_again(bus, group, source.partition)
+    offer = Offer(source, extent, bus.committed(group, source.partition), known.proof is Proof.CUT)
     for _ in range(_ATTEMPTS):
         try:
             return _attempt(bus, reader, ambient, options_for, offer)
@@ -78,7 +80,8 @@ def _bound(
     metadata = reader.metadata(log)
     options = options_for(metadata.configuration)
     memory = recover(reader, log, options)
-    lost = lost_tail(uri, bus, offer.source, memory.position(offer.source), records_from(reader, log.version))
+    records = records_from(reader, log.version)
+    lost = lost_tail(uri, bus, offer.source, memory.position(offer.source), records, was_cut=offer.was_cut)
     found = offer.to(uri, memory, lost=lost)
     if isinstance(found, RebindReport):
         return found

@@ -32,7 +32,8 @@ def bind_manifests(bus: Bus, store: Store, ambient: Ambient, limits: MemoryLimit
         raise TableNotFound(f"there is no table at {store.uri}: neither a log of versions nor Milvus manifests")
     newest = standing.record
     memory, _ = recover_memory(log, newest, limits)
-    lost = lost_tail(store.uri, bus, offer.source, memory.position(offer.source), records_from(log, newest))
+    records = records_from(log, newest)
+    lost = lost_tail(store.uri, bus, offer.source, memory.position(offer.source), records, was_cut=offer.was_cut)
     found = offer.to(store.uri, memory, lost=lost, broken=broken)
     if isinstance(found, RebindReport):
         return found

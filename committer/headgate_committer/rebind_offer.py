@@ -37,6 +37,8 @@ class Offer:
     source: Source
     extent: Extent
     committed: int | None
+    was_cut: bool = False
+    """Whether the log is known to have lost its end since they settled."""
 
     def to(
         self, uri: str, memory: TableMemory, *, lost: str | None, broken: str | None = None

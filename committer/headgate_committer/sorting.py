@@ -38,10 +38,12 @@ def sort_out(
     told: Mapping[int, Receipt],
     limits: CommitterLimits,
     now_ms: int,
+    told_before: Mapping[str, Receipt],
 ) -> list[Known | Forgotten | New]:
     """What is left to decide of the first proposals of a table, as many as fit into one version.
 
-    `position` is the offset up to which the table is decided, `told` what its versions say about offsets below it, `now_ms` the
+    `position` is the offset up to which the table is decided, `told` what its versions say about offsets below it, `told_before`
+    what was told of ids before the table was there, `now_ms` the
     time by which it is told whether the clock of an author can be believed.
     """
     sorted_out: list[Known | Forgotten | New] = []
@@ -50,7 +52,7 @@ def sort_out(
         proposal = item.proposal
         receipt = told.get(item.offset) if item.offset < position else None
         if receipt is None or receipt.proposal_id != proposal.id:  # another's: a stranger wrote of what lies on our bus
-            receipt = memory.earlier(proposal.id, proposal.written_by)
+            receipt = memory.earlier(proposal.id, proposal.written_by) or told_before.get(proposal.id)
         if receipt is None and item.offset < position:
             sorted_out.append(Forgotten(_forgotten(item)))
             continue
@@ -108,6 +110,14 @@ def _expired(item: Undecided, memory: TableMemory, limits: CommitterLimits, now_
             f"it was made at {proposal.created}, which lies in the future: so nobody can tell whether it is one of those made up to "
             f"{horizon_ms}, decisions about which may be forgotten. Set its author's clock; look for its files in the table; if "
             f"they aren't there, propose them anew with a new id",
+            proposal.id,
+        )
+    if not proposal.created:
+        return Rejected(
+            RejectCode.EXPIRED,
+            f"its id doesn't tell when it was first proposed, and decisions about proposals made up to {horizon_ms} may be forgotten, "
+            f"so it could be a repetition. Look for its files in the table. If they aren't there, propose them with a new id, or "
+            f"give the time of the first attempt with the id (created, in epoch milliseconds)",
             proposal.id,
         )
     return Rejected(

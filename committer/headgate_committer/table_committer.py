@@ -13,6 +13,7 @@ from headgate_committer.answers import Answer, Settlement
 from headgate_committer.claim_sweeping import ClaimSweeper
 from headgate_committer.committed_log import CommittedLog, Draft, DraftSummary
 from headgate_committer.creation import FirstVersion, begin_table
+from headgate_committer.earlier_letters import EarlierLetters, as_decided
 from headgate_committer.errors import Misplaced, TableHeld
 from headgate_committer.feed import Feed
 from headgate_committer.grouping import Item
@@ -37,10 +38,10 @@ from headgate_schemas.metrics import (
     VERSIONS_WRITTEN,
 )
 from headgate_schemas.operation_bodies import operation_of
-from headgate_schemas.operations import Committed, Operation, Receipt, RejectCode
+from headgate_schemas.operations import Committed, Operation, Receipt, RejectCode, Rejected
 from headgate_schemas.proposals import decode_claimed
 from headgate_table.errors import CommitConflict, ManifestMissing, OutcomeUnknown, TableNotFound
-from headgate_table.indextables.commit_info import Settled
+from headgate_table.indextables.commit_info import Decision, Settled
 from headgate_table.indextables.commit_times import commit_time_ms
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.memory import TableMemory
@@ -77,6 +78,7 @@ class TableCommitter:
         )
         self._log: CommittedLog = self._versions
         """Of the kind that was found; where there is no table yet, the first proposal says which it will be."""
+        self._letters = EarlierLetters(feed.bus, feed.source, reader.store.uri)
         self._claims = ClaimSweeper(reader.store, ambient, background)
         self._feed = feed
         self._ambient = ambient
@@ -125,6 +127,7 @@ class TableCommitter:
             except TableNotFound:
                 found = self._without_table(batch)
                 if isinstance(found, Settlement):
+                    self._letters.told(found.answers)
                     return found
                 if found is None:
                     continue
@@ -135,6 +138,8 @@ class TableCommitter:
                 _log.warning("base_was_cleaned", table=self.uri, reason=str(missing))
                 continue
             if isinstance(draft, tuple):
+                if not self._log.is_loaded:
+                    self._letters.told(draft)
                 return self._settlement(draft)
             try:
                 return self._write(draft)
@@ -221,12 +226,14 @@ class TableCommitter:
             )
 
     def _lost_tail(self) -> str | None:
-        """Looked for where the table is ahead of what was settled when the lane began: somebody crashed, or something is lost."""
+        """Looked for unless everything that the table has decided was settled, and the log is known to be the one it was: else
+        somebody crashed, or something is lost.
+        """
         feed = self._feed
         position = self._log.memory.position(feed.source)
-        if position is None or position <= feed.start:
+        if position is None or (feed.is_known and position <= feed.start):
             return None
-        return lost_tail(self.uri, feed.bus, feed.source, position, self._log.records())
+        return lost_tail(self.uri, feed.bus, feed.source, position, self._log.records(), was_cut=feed.was_cut)
 
     def _hold(self, reason: str) -> NoReturn:
         """Until an operator has looked. What is there by then is read anew."""
@@ -268,14 +275,28 @@ class TableCommitter:
             if not self._follow():
                 return self._decide(batch)
             items, position = self._sorted(batch)  # what came meanwhile may have decided some of them
-        return self._log.plan(items, lambda answers: self._settled(answers, batch, position))
+        before = as_decided(self._told_before())
+        return self._log.plan(items, lambda answers: self._settled(answers, batch, position), before)
 
     def _sorted(self, batch: Sequence[Undecided]) -> tuple[list[Item], int]:
         """What is known of each by now, and the offset up to which the table is decided."""
         position = self._log.memory.position(self._feed.source) or 0
         now_ms = self._ambient.now_ms()
-        sorted_out = sort_out(batch, self._log.memory, position, self._told, self._limits, now_ms)
+        before = self._told_before()
+        told_before = {
+            item.proposal.id: Rejected(earlier.code or RejectCode.INVALID, earlier.reason or "", earlier.id)
+            for item in batch
+            if (earlier := before.get(item.proposal.id)) is not None
+        }
+        sorted_out = sort_out(batch, self._log.memory, position, self._told, self._limits, now_ms, told_before)
         return self._log.opened(sorted_out, self._open), position
+
+    def _told_before(self) -> Mapping[str, Decision]:
+        """What was told by id before the table was there; nothing once a version that was fed from a bus has taken it over."""
+        if self._log.memory.source is not None:
+            self._letters.forget()
+            return {}
+        return self._letters.refusals()
 
     def _open(self, undecided: Undecided) -> Operation | Undecidable:
         proposal = undecided.proposal
@@ -324,6 +345,7 @@ class TableCommitter:
             self._ambient,
             commit_time_ms(self._log.store, self._ambient),
             self._options_for,
+            lambda: as_decided(self._letters.refusals()),
         )
         match begun:
             case Settlement():

@@ -5,19 +5,18 @@ the same offsets soon.
 """
 
 from collections.abc import Iterable
-from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 
-from headgate_bus.errors import BusUnavailable, OffsetGone
+from headgate_bus.errors import OffsetGone
 from headgate_bus.interface import Bus, Record, Topic
+from headgate_bus.marks import record_at
 from headgate_committer.intake import Undecided, take_in
 from headgate_schemas.sources import Source
 from headgate_table.indextables.commit_info import CommitRecord
 
 LOOKED_THROUGH = 32
 """Versions among which the last decision is looked for; those of others, committed directly, have none."""
-_READ_WITHIN_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +27,20 @@ class LastDecided:
     proposal_id: str
 
 
-def last_decided(newest_first: Iterable[CommitRecord | None], source: Source) -> LastDecided | None:
-    """None where the newest versions don't tell, and where nothing was decided since the table was bound to the source."""
+@dataclass(frozen=True, slots=True)
+class NothingSinceRebind:
+    """An operator has bound the table to the source, and nothing was decided since."""
+
+
+def last_decided(
+    newest_first: Iterable[CommitRecord | None], source: Source
+) -> LastDecided | NothingSinceRebind | None:
+    """None where the newest versions don't tell."""
     for record in islice(newest_first, LOOKED_THROUGH):
         if record is None or record.settled is None or record.settled.source != source:
             continue
         if record.rebound:
-            return None
+            return NothingSinceRebind()
         decided = {decision.offset: decision.id for decision in record.decisions if decision.offset is not None}
         if decided:
             offset = max(decided)
@@ -43,11 +49,18 @@ def last_decided(newest_first: Iterable[CommitRecord | None], source: Source) ->
 
 
 def lost_tail(
-    uri: str, bus: Bus, source: Source, position: int | None, newest_first: Iterable[CommitRecord | None]
+    uri: str,
+    bus: Bus,
+    source: Source,
+    position: int | None,
+    newest_first: Iterable[CommitRecord | None],
+    *,
+    was_cut: bool = False,
 ) -> str | None:
     """Why this can't be the log from which the table decided up to `position`; None when it can.
 
-    `newest_first` is what the table's versions say of themselves. What was trimmed can't be compared: then no proposal lies
+    `newest_first` is what the table's versions say of themselves. `was_cut`: the log is known to have lost its end, so a table
+    that can't say what it decided last isn't believed. What was trimmed can't be compared: then no proposal lies
     there either that could be taken for one of theirs. Raises `BusUnavailable`, and what reading the versions raises.
     """
     if position is None:
@@ -58,11 +71,19 @@ def lost_tail(
             f"{uri} has decided proposals up to offset {position}, but {source} ends at {extent.next_offset}: it was "
             f"truncated or restored from a copy"
         )
+    if position <= extent.first:
+        return None  # nothing lies there that could be passed over
     last = last_decided(newest_first, source)
-    if last is None or last.offset < extent.first:
+    if last is None and was_cut:
+        return (
+            f"{uri} has decided proposals up to offset {position}, and {source} was truncated or restored from a copy since. The "
+            f"newest {LOOKED_THROUGH} versions don't say which proposal was decided last, so nobody can tell whether it still "
+            f"lies there"
+        )
+    if not isinstance(last, LastDecided) or last.offset < extent.first:
         return None
     try:
-        record = _record_at(bus, source.partition, last.offset)
+        record = record_at(bus, source.partition, last.offset)
     except OffsetGone as gone:
         if last.offset < gone.first:
             return None  # trimmed a moment ago
@@ -80,17 +101,3 @@ def _proposal_id(record: Record) -> str | None:
     """Another release may have decided what this one can't read; its headers tell the id all the same."""
     taken = take_in(record)
     return taken.proposal.id if isinstance(taken, Undecided) else taken.proposal_id
-
-
-def _record_at(bus: Bus, partition: int, offset: int) -> Record | None:
-    """None where no record has this offset."""
-    with closing(bus.reader(Topic.PROPOSALS, {partition: offset})) as reader:
-        records = reader.read(_READ_WITHIN_S, 1)
-        if records:
-            return records[0] if records[0].offset == offset else None
-        if reader.offsets()[partition] > offset:
-            return None
-    raise BusUnavailable(
-        f"proposal {offset} of partition {partition} of {bus.address} could not be read within {_READ_WITHIN_S:g} s; it is "
-        f"tried again"
-    )

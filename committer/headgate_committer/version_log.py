@@ -145,7 +145,9 @@ class VersionLog:
         self.states.settle()
         return True
 
-    def plan(self, items: Sequence[Item], settled_by: SettledBy) -> "_VersionDraft | tuple[Answer, ...]":
+    def plan(
+        self, items: Sequence[Item], settled_by: SettledBy, earlier: Sequence[Decided] = ()
+    ) -> "_VersionDraft | tuple[Answer, ...]":
         held = self._held()
         version = held.log.version + 1
         now_ms = commit_time_ms(self.store, self._ambient, held.log.time_ms or held.memory.newest_ms)
@@ -160,7 +162,7 @@ class VersionLog:
                     f"reached. Look for a stray file or folder with that number in _transaction_log, and move it away"
                 )
             try:
-                return self._draft(held, version, plan, settled_by, now_ms)
+                return self._draft(held, version, plan, settled_by, now_ms, earlier)
             except InvalidInput as error:
                 # One of them asks for what can't be written, such as a line over the bound: fewer are tried until it shows which.
                 if len(plan.decided) > 1:
@@ -172,11 +174,20 @@ class VersionLog:
                 refused = {**facts.refused, decision.offset: Refusal(RejectCode.INVALID, str(error))}
                 facts = replace(facts, refused=refused)
 
-    def _draft(self, held: Held, version: int, plan: GroupPlan, settled_by: SettledBy, now_ms: int) -> "_VersionDraft":
+    def _draft(
+        self,
+        held: Held,
+        version: int,
+        plan: GroupPlan,
+        settled_by: SettledBy,
+        now_ms: int,
+        earlier: Sequence[Decided],
+    ) -> "_VersionDraft":
         before = self.table.reader.predecessor(held.log)
+        decided = (*earlier, *plan.decided)
         body = version_body(
             version,
-            plan.decided,
+            decided,
             held.metadata,
             held.log.registry,
             held.options,
@@ -185,14 +196,14 @@ class VersionLog:
             author=Author(held.term, settled_by(plan.answers)),
             before=before,
         )
-        effects = [decided.effect for decided in plan.decided]
+        effects = [each.effect for each in plan.decided]
         after_file = held.log.newest_version_file >= held.log.version
         at_once = (
             any(effect.re_adds or effect.swap is not None for effect in effects)
             or not after_file  # only states tell of the newest version
         )
         data = encode_actions(body.actions, compressed=held.options.transaction_compression)
-        return _VersionDraft(self, body, data, plan.answers, plan.decided, after_file, before, at_once)
+        return _VersionDraft(self, body, data, plan.answers, decided, after_file, before, at_once)
 
     @property
     def is_behind(self) -> bool:

@@ -8,6 +8,7 @@ from headgate.findings import Finding, Health, clock_finding
 from headgate.place_checkup import disk_finding
 from headgate_bus.errors import BusError
 from headgate_bus.interface import Bus, SetUpByOthers, Topic
+from headgate_bus.marks import look_again
 from headgate_bus.open import open_bus
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError
@@ -58,8 +59,15 @@ def _clock(bus: Bus, count: int, ambient: Ambient) -> Iterator[Finding]:
 def _backlog(bus: Bus, group: str, partition: int, ambient: Ambient, late_after_s: float) -> Finding:
     """What the group has not decided yet; the age of the oldest tells whether anybody works."""
     check = f"proposals of partition {partition}"
-    held = bus.extent(Topic.PROPOSALS, partition)
-    start = max(held.first, bus.committed(group, partition) or 0)
+    known, held = look_again(bus, group, partition)
+    start = known.start
+    if known.reason:
+        undecided = f"{held.next_offset - start:,} proposals there may not be decided"
+        mend = (
+            f"see that a committer of group {group} runs: it reads the partition again from offset {start}, and its log names the"
+            " tables that need `headgate table rebind`"
+        )
+        return Finding(check, Health.PROBLEM, f"{known.reason}; {undecided}", mend)
     if start >= held.next_offset:
         return Finding(check, Health.OK, "all decided")
     with closing(bus.reader(Topic.PROPOSALS, {partition: start})) as reader:

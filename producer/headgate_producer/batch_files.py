@@ -64,12 +64,18 @@ def _write(store: Store, part: "pa.Table", values: dict[str, str | None], name: 
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from headgate_table.float_statistics import leaf_paths, statistics_option, with_nan
+    from headgate_table.parquet_bounds import STATISTICS_NOTE, WITHOUT_NAN
+
     folder = "".join(
         f"{escape_partition_text(column)}={NULL_PARTITION if text is None else escape_partition_text(text)}/"
         for column, text in values.items()
     )
     path = f"{folder}{name}.parquet"
     sink = pa.BufferOutputStream()
-    pq.write_table(part, sink, compression="zstd")
+    statistics = statistics_option(leaf_paths(part.schema), with_nan(part))
+    with pq.ParquetWriter(sink, part.schema, compression="zstd", write_statistics=statistics) as writer:
+        writer.add_key_value_metadata({STATISTICS_NOTE: WITHOUT_NAN})
+        writer.write_table(part)
     store.put(path, sink.getvalue().to_pybytes())
     return DataFile.of_parquet(path, store=store, partition_values=values)

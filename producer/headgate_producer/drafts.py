@@ -10,6 +10,7 @@ from headgate_schemas.cloud_events import PROPOSAL, attributes
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.message_shape import MAX_BODY_BYTES
 from headgate_schemas.operations import Isolation, Operation, Writer
+from headgate_schemas.proposal_ids import first_made, timed_id
 from headgate_schemas.proposals import Claim, Proposal, encode_claimed, encode_proposal, new_proposal
 
 PutClaim = Callable[[str, bytes, int], Claim]
@@ -29,6 +30,8 @@ class Terms(TypedDict, total=False):
     """Who proposes, and that one's own counter: a seq is committed once."""
     proposal_id: str | None
     """Given only to propose again what may have been proposed before."""
+    created: int | None
+    """When this id was proposed first, in epoch milliseconds: for ids of one's own, which don't tell it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +42,10 @@ class Drafter:
     author: str
     put_claim: PutClaim
 
-    def draft(self, operation: Operation, proposal_id: str, now_ms: int, terms: Terms) -> Outgoing:
+    def draft(self, operation: Operation, new_id: str, now_ms: int, terms: Terms) -> Outgoing:
         """Raises `InvalidInput` for what no committer would take, and the store's errors where a claim can't be put."""
         _check_names(terms)
+        proposal_id, created_ms = _identity(terms, new_id, now_ms)
         writer = terms.get("writer")
         if writer is not None and not isinstance(writer, Writer):
             raise InvalidInput(f"writer is {str(writer)[:80]!r}; give headgate.Writer(app, seq)")
@@ -50,7 +54,7 @@ class Drafter:
                 operation,
                 proposal_id=proposal_id,
                 table=self.table,
-                created_ms=now_ms,
+                created_ms=created_ms,
                 author=self.author,
                 writer=writer,
                 based_on=terms.get("based_on"),
@@ -74,6 +78,20 @@ class Drafter:
         files = sum(len(getattr(proposal.operation, name, ())) for name in named)
         claim = self.put_claim(proposal.id, encode_claimed(proposal.operation), files)
         return encode_proposal(proposal.model_copy(update={"operation": None, "claim": claim}))
+
+
+def _identity(terms: Terms, new_id: str, now_ms: int) -> tuple[str, int]:
+    """The proposal's id, and when it was proposed first: 0 where nobody knows, which a table takes for long ago."""
+    proposal_id, created_ms = terms.get("proposal_id"), terms.get("created")
+    if created_ms is not None:
+        if not proposal_id:
+            raise InvalidInput("created is the time of the first attempt with an id: give proposal_id as well")
+        if type(created_ms) is not int or created_ms < 0:
+            raise InvalidInput(f"created is {str(created_ms)[:80]!r}; give epoch milliseconds as a whole number")
+        return proposal_id, created_ms
+    if proposal_id:
+        return proposal_id, first_made(proposal_id, now_ms)
+    return timed_id(new_id, now_ms), now_ms
 
 
 def _check_names(terms: Terms) -> None:

@@ -23,8 +23,10 @@ from headgate_schemas.operations import (
     Rejected,
     Writer,
 )
+from headgate_schemas.proposal_ids import first_made
 from headgate_table.data_file import DataFile
 from headgate_table.errors import TableExists
+from headgate_table.file_schema import told_columns
 from headgate_table.parquet_bounds import column_bounds
 from headgate_table.parquet_footer import MAX_FOOTER_BYTES, read_footer
 from pyspark_headgate.parquet_parts import WrittenFile
@@ -55,14 +57,17 @@ def put_into_table(
 
     Raises `WriteRefused` when the table doesn't take them, and what `TableTarget.commit` raises.
     """
+    # A repeated commit() brings the same files: nothing of it was proposed before the last of them was written.
+    made_ms = first_made(proposal_id, target.ambient.now_ms())
+    created_ms = max([made_ms, *(file.modification_time for file in files)]) or None
     if change.is_new:
-        _make_table(target, change, proposal_id)
+        _make_table(target, change, proposal_id, created_ms)
     if change.is_new or change.widens:
-        _widen_table(target, change, proposal_id)
+        _widen_table(target, change, proposal_id, created_ms)
     operation = _operation(target, change, files)
     if operation is None:
         return None
-    receipt = target.commit(operation, proposal_id, writer)
+    receipt = target.commit(operation, proposal_id, writer, created_ms=created_ms)
     match receipt:
         case Committed(version) | Duplicate(version):
             _log.info(
@@ -87,37 +92,39 @@ def _data_file(file: WrittenFile, partition_columns: Sequence[str]) -> DataFile:
     footer_file = inflater.decompress(file.footer, MAX_FOOTER_BYTES)
     footer = read_footer(file.path, len(footer_file), lambda start, length: footer_file[start : start + length])
     lower, upper = column_bounds(footer)
-    return DataFile(
+    return DataFile.of_footer(
+        footer,
         path=file.path,
         size=file.size,
         modification_time=file.modified_ms,
         partition_values=dict(zip(partition_columns, file.partition, strict=True)),
         min_values=lower or None,
         max_values=upper or None,
-        num_records=footer.num_rows,
     )
 
 
 def _operation(target: TableTarget, change: Change, files: Sequence[AddFile]) -> Operation | None:
+    columns = told_columns(files)
     match change.replaces:
         case Replaces.NOTHING:
-            return Append(tuple(files)) if files else None
+            return Append(tuple(files), columns) if files else None
         case Replaces.EVERYTHING:
-            return Overwrite(tuple(files))
+            return Overwrite(tuple(files), columns=columns)
         case Replaces.MATCHING:
-            return Overwrite(tuple(files), change.where)
+            return Overwrite(tuple(files), change.where, columns)
         case Replaces.PARTITIONS:
             if not files:
                 return None
             where = where_of(change.partition_columns, [file.partition_values for file in files], target.address)
-            return Overwrite(tuple(files), where)
+            return Overwrite(tuple(files), where, columns)
         case _:
             assert_never(change.replaces)
 
 
-def _make_table(target: TableTarget, change: Change, proposal_id: str) -> None:
+def _make_table(target: TableTarget, change: Change, proposal_id: str, created_ms: int | None) -> None:
     fit = fit_new_table(change.rows, change.partition_columns)
-    receipt = target.commit(Create(fit.schema_string, change.partition_columns), f"{proposal_id}-create")
+    create = Create(fit.schema_string, change.partition_columns)
+    receipt = target.commit(create, f"{proposal_id}-create", created_ms=created_ms)
     if not isinstance(receipt, Rejected):
         return
     if receipt.code is not RejectCode.ALREADY_EXISTS:
@@ -126,7 +133,7 @@ def _make_table(target: TableTarget, change: Change, proposal_id: str) -> None:
         raise TableExists(f"somebody else has just made a table at {target.address}: nothing was written to it")
 
 
-def _widen_table(target: TableTarget, change: Change, proposal_id: str) -> None:
+def _widen_table(target: TableTarget, change: Change, proposal_id: str, created_ms: int | None) -> None:
     """Until the rows fit. Raises `InvalidInput` where they can't."""
     for attempt in range(SCHEMA_TRIES):
         look = target.look()
@@ -141,7 +148,7 @@ def _widen_table(target: TableTarget, change: Change, proposal_id: str) -> None:
         if not fit.new_columns:
             return
         alter = Alter(look.version, schema_string=fit.schema_string)
-        receipt = target.commit(alter, f"{proposal_id}-schema-{attempt}")
+        receipt = target.commit(alter, f"{proposal_id}-schema-{attempt}", created_ms=created_ms)
         if isinstance(receipt, Rejected) and receipt.code is not RejectCode.METADATA_CHANGED:
             raise _refused(target, receipt, f"the columns {', '.join(fit.new_columns)} were not added")
     raise WriteRefused(

@@ -29,12 +29,13 @@ class FilesWritten(WriterCommitMessage):
 
 def batch_writer(given: SourceOptions, seen: Pinned | None, schema: "StructType", *, overwrite: bool) -> "BatchWriter":
     """`seen` is the table a moment ago, if there was one. Changes nothing."""
+    from headgate_schemas.proposal_ids import timed_id
     from pyspark_headgate.table_target import TableTarget
     from pyspark_headgate.write_plan import plan_write
 
     target = TableTarget(given)
     # Also the proposal's id: commit() may be repeated, and then asks for the same.
-    job = target.ambient.new_id()
+    job = timed_id(target.ambient.new_id(), target.ambient.now_ms())
     plan = plan_write(
         target, given, schema.json(), seen or target.look(), overwrite=overwrite, streaming=False, job=job
     )

@@ -17,6 +17,7 @@ from pyarrow import fs
 
 from pyspark_headgate.arrow_store import StorePlace
 from pyspark_headgate.durable import make_durable
+from pyspark_headgate.float_statistics import leaf_paths, statistics_option, with_nan
 from pyspark_headgate.partition_split import Key, PartitionSplit
 
 BUFFERED_BYTES = 128 << 20
@@ -63,6 +64,8 @@ class PartsPlan:
     """How characters are spelled in folders, for `str.translate`."""
     null_text: str = ""
     """The folder's text of a null."""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """What each file's metadata say of it."""
     compression: str = "snappy"
     target_file_bytes: int = 256 << 20
     buffered_bytes: int = BUFFERED_BYTES
@@ -159,6 +162,8 @@ class _Part:
     count: int = 0
     bytes: int = 0
     file: "_OpenFile | None" = None
+    with_nan: frozenset[int] = frozenset()
+    """The stored columns in which NaN has come so far: files have no statistics of them."""
 
     def take(self, rows: pa.Table) -> None:
         self.rows.append(rows)
@@ -179,6 +184,7 @@ class _Parts:
         self._stem = stem
         self._system = plan.place.open()
         self._split = PartitionSplit(plan.partition, plan.data, plan.escapes, plan.null_text)
+        self._leaves = leaf_paths(plan.data)
         self._parts: dict[Key, _Part] = {}
         self._open: dict[Key, _OpenFile] = {}
         """In the order in which they grew."""
@@ -215,6 +221,11 @@ class _Parts:
     def _flush(self, key: Key, part: _Part) -> None:
         self._buffered -= part.bytes
         rows = part.hand_over()
+        found = with_nan(rows)
+        if not found <= part.with_nan:
+            part.with_nan |= found
+            if part.file is not None:  # which has statistics that would be wrong from here on
+                self._close(key, part)
         file = part.file or self._begin(key, part)
         self._open[key] = self._open.pop(key)
         file.write(rows)
@@ -232,7 +243,9 @@ class _Parts:
             self._close(oldest, self._parts[oldest])
         path = f"{self._split.folder(key)}{self._stem}-{self._begun:05d}.parquet"
         self._begun += 1
-        part.file = self._open[key] = _OpenFile(self._plan, self._system, path)
+        part.file = self._open[key] = _OpenFile(
+            self._plan, self._system, path, statistics_option(self._leaves, part.with_nan)
+        )
         return part.file
 
     def _close(self, key: Key, part: _Part) -> None:
@@ -245,7 +258,7 @@ class _Parts:
 class _OpenFile:
     """A Parquet file under way; each write is one row group."""
 
-    def __init__(self, plan: PartsPlan, system: fs.FileSystem, path: str) -> None:
+    def __init__(self, plan: PartsPlan, system: fs.FileSystem, path: str, statistics: bool | list[str]) -> None:
         self._plan = plan
         self._system = system
         self._path = path
@@ -260,6 +273,7 @@ class _OpenFile:
             compression=plan.compression,
             version="2.6",
             store_schema=False,
+            write_statistics=statistics,
             metadata_collector=self._footers,
         )
 
@@ -271,6 +285,7 @@ class _OpenFile:
         self._writer.write_table(rows, row_group_size=max(1, rows.num_rows))
 
     def close(self, key: Key) -> WrittenFile:
+        self._writer.add_key_value_metadata(self._plan.notes)
         self._writer.close()
         self._sink.close()
         if self._plan.place.kind == "local" and self._plan.place.durable:

@@ -57,25 +57,36 @@ class TableTarget:
         version, metadata = table.version, table.metadata
         return Pinned(version, metadata.schema_string, tuple(metadata.partition_columns))
 
-    def commit(self, operation: Operation, proposal_id: str, writer: Writer | None = None) -> Receipt:
-        """The receipt. While nobody can tell, the same is asked again, until `receiptWithin` is over.
+    def commit(
+        self, operation: Operation, proposal_id: str, writer: Writer | None = None, *, created_ms: int | None = None
+    ) -> Receipt:
+        """The receipt. While nobody can tell, the same is asked again, until `receiptWithin` is over. `created_ms` is a time before
+        which the id can't have been proposed.
 
         Raises `OutcomeUnknown` then, or `NotSent` where nothing was ever handed over.
         """
         deadline_s = self.ambient.monotonic_s() + self._given.receipt_within_s
         if self.settings.bus is None:
-            return self._commit_directly(operation, proposal_id, deadline_s)
+            return self._commit_directly(operation, proposal_id, created_ms, deadline_s)
         with self._producers.lent(self.settings.bus, self.address, self.settings.store, self.ambient) as lent:
-            return self._commit_by_bus(lent, operation, proposal_id, writer, deadline_s)
+            return self._commit_by_bus(lent, operation, proposal_id, writer, created_ms, deadline_s)
 
     def _commit_by_bus(
-        self, lent: Lent, operation: Operation, proposal_id: str, writer: Writer | None, deadline_s: float
+        self,
+        lent: Lent,
+        operation: Operation,
+        proposal_id: str,
+        writer: Writer | None,
+        created_ms: int | None,
+        deadline_s: float,
     ) -> Receipt:
         ticket: Ticket | None = None
         while True:
             try:
                 if ticket is None or ticket.done:
-                    ticket = lent.producer().propose(operation, proposal_id=proposal_id, writer=writer)
+                    ticket = lent.producer().propose(
+                        operation, proposal_id=proposal_id, writer=writer, created=created_ms
+                    )
                 left_s = deadline_s - self.ambient.monotonic_s()
                 return ticket.wait(max(0.0, min(left_s, ASK_WITHIN_S)))
             except OutcomeUnknown as error:
@@ -85,7 +96,9 @@ class TableTarget:
                 lent.drop()
                 ticket = None
 
-    def _commit_directly(self, operation: Operation, proposal_id: str, deadline_s: float) -> Receipt:
+    def _commit_directly(
+        self, operation: Operation, proposal_id: str, created_ms: int | None, deadline_s: float
+    ) -> Receipt:
         while True:
             try:
                 if isinstance(operation, Create):
@@ -96,7 +109,7 @@ class TableTarget:
                     self.ambient,
                     lambda configuration: table_options(configuration, self.settings.table),
                 )
-                return committer.commit(operation, proposal_id)
+                return committer.commit(operation, proposal_id, created_ms=created_ms)
             except OutcomeUnknown as error:
                 self._pause(error, proposal_id, deadline_s)
 

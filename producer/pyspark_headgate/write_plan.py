@@ -11,6 +11,7 @@ from headgate_schemas.actions import NULL_PARTITION
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.partition_text import escape_partition_text
 from headgate_schemas.table_schema import arrow_schema
+from headgate_table.parquet_bounds import STATISTICS_NOTE, WITHOUT_NAN
 from pyspark_headgate.options import DEFAULT_TARGET_FILE_BYTES, SourceOptions
 from pyspark_headgate.parquet_parts import PartsPlan
 from pyspark_headgate.pinned import Pinned
@@ -111,6 +112,7 @@ def _parts(
         sources=dict(fit.sources),
         escapes=_ESCAPES,
         null_text=NULL_PARTITION,
+        notes={STATISTICS_NOTE: WITHOUT_NAN},
         compression=given.compression,
         target_file_bytes=given.target_file_bytes or DEFAULT_TARGET_FILE_BYTES,
     )

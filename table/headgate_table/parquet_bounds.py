@@ -4,6 +4,7 @@ How a footer is read is in `parquet_footer`; how texts are shortened in `statist
 """
 
 import math
+import re
 import struct
 from collections.abc import Collection, Iterator
 from decimal import Decimal
@@ -19,6 +20,11 @@ _MAX_DECIMAL_BYTES = 16
 """38 digits, the most that a decimal column has."""
 
 _MAX_SCALE = 38
+
+STATISTICS_NOTE, WITHOUT_NAN = "headgate.statistics", "without-nan"
+"""What our own writers note in a file's metadata: its columns with NaN have no statistics."""
+_JAVA_WRITER = re.compile(r"parquet-mr version 1\.([0-9]{1,3})\.")
+_JAVA_MINOR = 10
 
 _FORMATS = {
     (Physical.BOOLEAN, False): "<?",
@@ -45,16 +51,26 @@ def column_bounds(
     """Lowest and highest value of each of the first columns, where every row group knows both.
 
     Dates are days and timestamps microseconds since 1970. Nested columns, binary ones, and types without an order that
-    all readers share have none. A footer doesn't say whether a column holds NaN: its bounds are those of the numbers.
+    all readers share have none. Most writers leave NaN, which is above all numbers, out of a footer: then a column of floating
+    point numbers has a lower bound only.
     """
     lower: Bounds = {}
     upper: Bounds = {}
+    may_hide_nan = not _tells_of_nan(footer)
     for column in _first_columns(footer, without, indexed_columns):
         extremes = _extremes(footer, column)
         texts = None if extremes is None else _as_texts(column, *extremes, max_length)
         if texts is not None:
-            lower[column.name], upper[column.name] = texts
+            lower[column.name] = texts[0]
+            if not (may_hide_nan and column.physical in (Physical.FLOAT, Physical.DOUBLE)):
+                upper[column.name] = texts[1]
     return lower, upper
+
+
+def _tells_of_nan(footer: Footer) -> bool:
+    """Whether a column that has statistics holds no NaN for sure. Java's writer takes NaN for the highest, or gives them up."""
+    java = _JAVA_WRITER.match(footer.created_by)
+    return footer.notes.get(STATISTICS_NOTE) == WITHOUT_NAN or (java is not None and int(java[1]) >= _JAVA_MINOR)
 
 
 def _first_columns(footer: Footer, without: Collection[str], limit: int) -> Iterator[ParquetColumn]:

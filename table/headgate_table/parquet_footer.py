@@ -3,8 +3,8 @@
 Only the end of a file is read. What statistics mean as bounds is in `parquet_bounds`.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -16,6 +16,9 @@ MAX_FOOTER_BYTES = 64 * 1024 * 1024
 
 _FIRST_READ_BYTES = 64 * 1024
 """Holds most footers whole, so that one request is enough."""
+
+_MAX_NOTE_BYTES = 256
+"""Longer ones are schemas of Arrow and others, which nobody looks at here."""
 
 _MAGIC, _ENCRYPTED_MAGIC = b"PAR1", b"PARE"
 _TRAILER_BYTES = 8
@@ -79,6 +82,10 @@ class Footer:
     row_groups: tuple[Struct, ...]
     elements: tuple[Struct, ...]
     """The whole schema as stored, the root first; `parquet_schema` reads types from it."""
+    created_by: str = ""
+    """The program that wrote the file."""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """What the writer noted beside the schema: short texts only."""
 
     def statistics(self, column: ParquetColumn) -> Iterator[ChunkStatistics]:
         """One for each row group that has rows."""
@@ -141,7 +148,19 @@ def _footer(body: Struct) -> Footer:
             raise BadThrift(f"a row group doesn't have the {leaves} columns of the schema")
     if sum(_number(group, 3) or 0 for group in groups) != rows:
         raise BadThrift(f"its row groups don't add up to {rows} rows")
-    return Footer(rows, tuple(columns), tuple(groups), tuple(elements))
+    return Footer(rows, tuple(columns), tuple(groups), tuple(elements), _text(body.get(6)), _notes(body))
+
+
+def _notes(body: Struct) -> dict[str, str]:
+    return {
+        _text(note.get(1)): _text(note.get(2))
+        for note in _structs(body, 5)
+        if isinstance(value := note.get(2), bytes) and len(value) <= _MAX_NOTE_BYTES
+    }
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", errors="replace") if isinstance(value, bytes) else ""
 
 
 def _columns(elements: list[Struct], orders: list[Struct]) -> tuple[list[ParquetColumn], int]:

@@ -11,7 +11,7 @@ from kafka import TopicPartition
 from kafka.errors import LogTruncationError
 
 from headgate_bus import kafka_seat
-from headgate_bus.errors import BusUnavailable, Fenced
+from headgate_bus.errors import BusUnavailable, Fenced, OffsetGone
 from headgate_bus.interface import Message, Record, Topic
 from headgate_bus.kafka_address import parse_kafka_address
 from headgate_bus.kafka_bus import KafkaBus
@@ -143,6 +143,75 @@ def test_who_follows_a_log_that_was_cut_begins_it_again_and_says_so(follower: Ka
     assert follower.missed() == {0}
 
 
+def _told_of_a_cut(seat: KafkaSeat) -> None:
+    """As the client is when a broker with a shorter log leads: it says so once, and then reads on as if nothing were."""
+    place = TopicPartition(seat._name, 0)
+    seat._consumer._fetcher._cached_log_truncation = LogTruncationError({place: None})
+
+
+def _read_up_to(seat: KafkaSeat, bus: KafkaBus, *bodies: bytes) -> None:
+    bus.append(Topic.PROPOSALS, [Message("table", {}, body) for body in bodies])
+    seat.seek(0, 0)
+    assert [record.body for record in _polled(seat, len(bodies))] == [*bodies]
+
+
+def _polled(seat: KafkaSeat, wanted: int) -> list[Record]:
+    records: list[Record] = []
+
+    def all_came() -> bool:
+        records.extend(seat.poll(0.1))
+        return len(records) >= wanted
+
+    wait_until(all_came, "the proposals are read")
+    return records
+
+
+def test_a_seat_whose_log_was_cut_says_so_though_the_log_is_as_long_as_before(new_kafka_bus: NewBus) -> None:
+    """Break: take it for a bus that doesn't answer. The next poll reads on behind what has taken the place of the records."""
+    bus, seat = seated(new_kafka_bus, partitions=1)
+    _read_up_to(seat, bus, b"a", b"b")
+    _told_of_a_cut(seat)
+    with pytest.raises(OffsetGone, match="lost its end or was made anew after it was read up to offset 2") as gone:
+        seat.poll(PATIENCE_S)
+    assert (gone.value.partition, gone.value.offset, gone.value.next_offset) == (0, 2, 2)
+
+
+def test_a_seat_that_hears_of_a_cut_while_it_settles_says_so_at_its_next_poll(new_kafka_bus: NewBus) -> None:
+    """Break: asked for its position, the client tells of the cut, and nobody else hears of it."""
+    bus, seat = seated(new_kafka_bus, partitions=1)
+    _read_up_to(seat, bus, b"a", b"b")
+    _told_of_a_cut(seat)
+    assert seat._places.position(0) is None
+    with pytest.raises(OffsetGone, match="lost its end"):
+        seat.poll(PATIENCE_S)
+
+
+def test_what_a_seat_was_told_of_a_log_is_void_once_it_is_put_elsewhere(new_kafka_bus: NewBus) -> None:
+    bus, seat = seated(new_kafka_bus, partitions=1)
+    _read_up_to(seat, bus, b"a", b"b")
+    _told_of_a_cut(seat)
+    assert seat._places.position(0) is None
+    seat.seek(0, 1)
+    assert [record.body for record in _polled(seat, 1)] == [b"b"]
+
+
+def test_a_worker_that_hears_of_a_cut_while_it_settles_begins_the_log_again(follower: KafkaFollower) -> None:
+    place = TopicPartition(follower._name, 0)
+    follower._consumer._fetcher._cached_log_truncation = LogTruncationError({place: None})
+    assert follower.position(0) is None
+    wait_until(lambda: bool(follower.poll(0.1)), "the event comes again")
+    assert follower.missed() == {0}
+
+
+def test_records_tell_in_whose_term_they_were_appended(new_kafka_bus: NewBus) -> None:
+    bus, seat = seated(new_kafka_bus, partitions=1)
+    bus.append(Topic.PROPOSALS, [Message("table", {}, b"a")])
+    seat.seek(0, 0)
+    [found] = _polled(seat, 1)
+    assert found.leader_epoch is not None
+    assert found.leader_epoch >= 0
+
+
 def test_a_reader_that_doubts_where_it_stands_says_so_and_loses_nothing(
     new_kafka_bus: NewBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,7 +234,7 @@ def test_a_reader_that_doubts_where_it_stands_says_so_and_loses_nothing(
 
     monkeypatch.setattr(consumer, "poll", noted)
     monkeypatch.setattr(consumer, "position", doubted)
-    with pytest.raises(BusUnavailable, match="LogTruncationError"):
+    with pytest.raises(OffsetGone, match="lost its end or was made anew"):
         wait_until(lambda: bool(reader.read(0.1)), "the events are read")
     assert reader.offsets() == {0: 0}
     records: list[Record] = []

@@ -47,7 +47,7 @@ class NoPlaces(KafkaPlaces):
     def __init__(self) -> None:
         super().__init__(None, "events")
 
-    def seek(self, partition: int, offset: int) -> bool:
+    def seek(self, partition: int, offset: int, leader_epoch: int | None = None) -> bool:
         return False
 
     def pause(self, partition: int) -> bool:

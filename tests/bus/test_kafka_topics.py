@@ -54,6 +54,15 @@ def test_partitions_and_replication_come_from_the_address() -> None:
         (Topic.PROPOSALS, "retention_bytes", "1000", "retention.bytes is 1000, but must be -1"),
         (Topic.PROPOSALS, "cleanup_policy", "compact", "cleanup.policy is compact, but must be delete"),
         (Topic.PROPOSALS, "message_timestamp_type", "CreateTime", "message.timestamp.type is CreateTime"),
+        *(
+            (
+                topic,
+                "unclean_leader_election_enable",
+                "true",
+                "unclean.leader.election.enable is true, but must be false",
+            )
+            for topic in Topic
+        ),
         (
             Topic.PROPOSALS,
             "compression_type",
@@ -81,3 +90,13 @@ def test_one_replica_needs_no_majority() -> None:
 def test_the_explanation_names_the_topic_and_the_way_to_mend_it() -> None:
     topic = found(Topic.PROPOSALS, retention_ms="1")
     assert "kafka-configs.sh --alter --entity-type topics --entity-name lake.proposals" in explain(topic, faults(topic))
+
+
+def test_a_cluster_that_does_not_tell_how_it_elects_leaders_is_believed() -> None:
+    made = wanted(Topic.PROPOSALS)
+    settings = {name: value for name, value in made.settings.items() if not name.startswith("unclean")}
+    assert faults(FoundTopic(Topic.PROPOSALS, made.name, made.partitions, made.replication, settings)) == []
+
+
+def test_a_new_topic_says_itself_that_only_a_whole_replica_may_lead() -> None:
+    assert {wanted(topic).settings["unclean.leader.election.enable"] for topic in Topic} == {"false"}

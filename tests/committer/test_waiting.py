@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from headgate_bus.errors import BusUnavailable
-from headgate_bus.interface import Message, Record, Topic
+from headgate_bus.interface import Mark, Message, Record, Topic
 from headgate_committer.committer import Committer
 from headgate_committer.intake import Undecided
 from headgate_committer.limits import CommitterLimits
@@ -149,9 +149,9 @@ def test_many_large_dead_letters_are_published_a_few_at_a_time() -> None:
     published: list[int] = []
     publish = committer._seat.publish
 
-    def counted(partition: int, events: Any, letters: Any, next_offset: int | None) -> None:
+    def counted(partition: int, events: Any, letters: Any, next_offset: int | None, mark: Mark | None = None) -> None:
         published.append(sum(len(letter.body) for letter in letters))
-        publish(partition, events, letters, next_offset)
+        publish(partition, events, letters, next_offset, mark)
 
     committer._seat.publish = counted  # type: ignore[method-assign, assignment]  # as the seat of a bus in trouble
     rig.settle(committer)

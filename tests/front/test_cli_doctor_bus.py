@@ -1,5 +1,7 @@
 """`headgate doctor` with a bus: whether it answers, and whether the committers keep up."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,7 @@ import pytest
 from headgate.bus_checkup import examine_bus
 from headgate.findings import Finding, Health
 from headgate_bus.interface import Message, Topic
+from headgate_bus.marks import mark_of, record_at
 from headgate_bus.open import open_bus
 from headgate_schemas.ambient import SystemAmbient
 from support.bus.rigs import holding
@@ -102,3 +105,48 @@ def test_an_address_that_is_none_is_a_problem(headgate: Any) -> None:
 
 def test_a_time_that_is_none_is_wrong_usage(headgate: Any, address: str) -> None:
     assert headgate("doctor", "--bus", address, "--late-after", "soon").code == 2
+
+
+def cut(address: str, end: int) -> None:
+    """A hand in the file takes the newest proposals away."""
+    with closing(sqlite3.connect(address.removeprefix("sqlite://"))) as file, file:
+        file.execute("DELETE FROM proposals WHERE place >= ?", (end,))
+        file.execute("UPDATE partitions SET next_offset = ? WHERE topic = 'proposals'", (end,))
+
+
+def settle_marked(address: str) -> None:
+    """As a committer of this release settles everything there is."""
+    bus = open_bus(address, AMBIENT)
+    seat = holding(bus.seat(GROUP), 1)
+    seat.seek(0, 0)
+    end = bus.extent(Topic.PROPOSALS, 0).next_offset
+    record = record_at(bus, 0, end - 1)
+    assert record is not None
+    seat.publish(0, [], [], end, mark_of(bus.source(0).topic, record))
+    seat.close()
+    bus.close()
+
+
+def name(address: str, *ids: str) -> None:
+    bus = open_bus(address, AMBIENT)
+    bus.append(Topic.PROPOSALS, [Message("file:///lake/t", {"ce_subject": each}, b"{}") for each in ids])
+    bus.close()
+
+
+@pytest.mark.parametrize(
+    ("grown", "said"),
+    [((), "the log ends at 2"), (("x",), "holds something else"), (("x", "y", "z"), "holds something else")],
+)
+def test_a_log_that_was_cut_is_a_problem_however_long_it_is_by_now(
+    address: str, grown: tuple[str, ...], said: str
+) -> None:
+    name(address, "a", "b", "c")
+    settle_marked(address)
+    assert backlog(address, late_after_s=3600).found == "all decided"
+    cut(address, 2)
+    name(address, *grown)
+    found = backlog(address, late_after_s=3600)
+    assert found.health is Health.PROBLEM
+    assert said in found.found
+    assert found.mend is not None
+    assert "headgate table rebind" in found.mend

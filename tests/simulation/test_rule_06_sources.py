@@ -157,6 +157,23 @@ def test_a_log_that_lost_its_end_and_has_grown_is_not_believed_by_a_committer_th
         assert play.told(proposal) == [Committed(6, proposal)]
 
 
+def test_a_log_that_has_grown_over_the_committed_offset_is_not_believed() -> None:
+    """Break: equal positions are taken for proof; the proposals below the committed offset are passed over in silence."""
+    with Scenario() as play:
+        play.ended(_began(play))
+        assert play.committed_offset() == _end(play)
+        other, proposal = _lost_and_grown(play)
+        assert play.committed_offset() <= _end(play)
+        play.committer("second")
+        play.run_for(60)
+        assert [type(receipt) for receipt in play.told(other)] == [Committed]
+        assert play.told(proposal) == []
+        assert play.model.newest == 4
+        _rebind(play)
+        play.settle()
+        assert play.told(proposal) == [Committed(6, proposal)]
+
+
 def test_a_successor_doesnt_begin_behind_what_took_the_place_of_a_lost_end() -> None:
     """Break: leave the committed offset where it is, beyond the end of the log."""
     with Scenario() as play:

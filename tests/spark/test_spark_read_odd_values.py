@@ -2,6 +2,7 @@
 
 from datetime import UTC, date, datetime
 from functools import reduce
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -128,3 +129,33 @@ def test_a_filter_of_spark_finds_every_nan(spark: "SparkSession", table: headgat
     assert narrow == {f"f {op} 3.0F": _expected(table, f"f {op} 3") for op in OPS}
     nested = _found({f"s.x {op} 3.0D": rows.where(f"s.x {op} 3.0D") for op in OPS})
     assert nested == {f"s.x {op} 3.0D": _expected(table, f"x {op} 3") for op in OPS}
+
+
+@pytest.mark.parametrize("native", [False, True], ids=["arrow", "native"])
+def test_files_that_spark_writes_hide_no_nan_from_any_reader(
+    spark: "SparkSession", tmp_path: Path, native: bool
+) -> None:
+    rows = spark.createDataFrame([(1, 1.0), (2, NAN), (3, 3.0), (4, -0.0)], "id INT, x DOUBLE").coalesce(1)
+    headgate.spark.write(rows, str(tmp_path), native=native)
+    plain = (
+        spark.read.option("recursiveFileLookup", "true").option("pathGlobFilter", "*.parquet").parquet(str(tmp_path))
+    )
+    assert sorted(row.id for row in plain.where("x > 2").collect()) == [2, 3]
+    assert sorted(row.id for row in plain.where("x = double('NaN')").collect()) == [2]
+    (file,) = headgate.Table.open(str(tmp_path)).snapshot().files(("min_values", "max_values")).to_pylist()
+    assert "x" not in {*dict(file["min_values"]), *dict(file["max_values"])}
+
+
+def test_java_vouches_for_its_statistics_of_numbers(spark: "SparkSession", tmp_path: Path) -> None:
+    rows = spark.createDataFrame([(1, 1.5), (2, 3.0)], "id INT, x DOUBLE").coalesce(1)
+    headgate.spark.write(rows, str(tmp_path), native=True)
+    (file,) = headgate.Table.open(str(tmp_path)).snapshot().files(("min_values", "max_values")).to_pylist()
+    assert (dict(file["min_values"])["x"], dict(file["max_values"])["x"]) == ("1.5", "3.0")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_doubles_in_a_column_of_floats_are_no_rounded_rows(spark: "SparkSession", tmp_path: Path, way: str) -> None:
+    made = table_of(tmp_path / "t", "id BIGINT, f FLOAT")
+    made.append([written(made, "a.parquet", {"id": [1], "f": [1e39]})])
+    with pytest.raises(Exception, match=r"(?i)double"):
+        frame(spark, made, way).collect()

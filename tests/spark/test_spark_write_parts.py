@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import pyspark_headgate
 from headgate_schemas.partition_text import escape_partition_text, unescape_partition_text
+from pyspark_headgate import parquet_parts
 from pyspark_headgate.arrow_store import StorePlace
 from pyspark_headgate.parquet_parts import PartsPlan, TooManyParts, WrittenFile, WrongRows, write_parts
 from pyspark_headgate.partition_split import PartitionSplit
@@ -53,6 +54,28 @@ def test_each_partition_has_a_folder_as_spark_names_it(tmp_path: Path) -> None:
     files = written(plan(tmp_path, [ID], [pa.field("k", pa.string()), pa.field("n", pa.int64())]), rows)
     assert [file.path.rpartition("/")[0] for file in files] == ["k=a%2Fb/n=7", "k=100%25/n=8", f"k={NULL}/n=9"]
     assert [file.partition for file in files] == [("a/b", "7"), ("100%", "8"), (None, "9")]
+
+
+def test_a_file_ends_where_nan_comes_in_a_column_that_has_statistics(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet_parts, "SPLIT_ROWS", 1)  # each row is a row group
+    nan = float("nan")
+    fields = [ID, pa.field("x", pa.float64()), pa.field("y", pa.float64())]
+    batches = [
+        pa.record_batch({"id": [number], "x": [x], "y": [y]}, pa.schema(fields))
+        for number, (x, y) in enumerate([(1.0, 1.0), (2.0, 2.0), (nan, 3.0), (4.0, 4.0), (nan, nan), (6.0, 6.0)])
+    ]
+    files = written(plan(tmp_path, fields, buffered_bytes=1, target_file_bytes=1 << 20, notes={"a": "b"}), *batches)
+    held = []
+    for file in files:
+        footer = pq.read_metadata(pa.BufferReader(zlib.decompress(file.footer)))
+        groups = [footer.row_group(place) for place in range(footer.num_row_groups)]
+        told = [[group.column(place).statistics is not None for place in (1, 2)] for group in groups]
+        held.append(([row["id"] for row in rows_of(tmp_path, file)], told[0]))
+        assert all(one == told[0] for one in told)
+        assert (footer.metadata or {})[b"a"] == b"b"
+    assert held == [([0, 1], [True, True]), ([2, 3], [False, True]), ([4, 5], [False, False])]
 
 
 def test_the_empty_text_is_the_partition_of_nulls(tmp_path: Path) -> None:

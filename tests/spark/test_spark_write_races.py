@@ -29,9 +29,11 @@ class Overtaken(TableTarget):
 
     before: Callable[[Operation], None] = staticmethod(lambda operation: None)
 
-    def commit(self, operation: Operation, proposal_id: str, writer: Writer | None = None) -> Receipt:
+    def commit(
+        self, operation: Operation, proposal_id: str, writer: Writer | None = None, *, created_ms: int | None = None
+    ) -> Receipt:
         self.before(operation)
-        return super().commit(operation, proposal_id, writer)
+        return super().commit(operation, proposal_id, writer, created_ms=created_ms)
 
 
 class Race:

@@ -5,29 +5,14 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import closing
-
-from kafka import KafkaAdminClient
 
 import headgate
-from headgate_bus.open import open_bus
+from support.kafka.surgery import make_anew
 from support.torture.children import clean_environment
-from support.torture.stage import AMBIENT, Stage, a_file, stopped
+from support.torture.stage import Stage, a_file, stopped
 from support.waiting import wait_until
 
 PATIENCE_S = 120.0
-
-
-def make_anew(bus: str) -> None:
-    """All proposals and events, as when somebody deletes the topics of the wrong cluster."""
-    servers, prefix = bus.removeprefix("kafka://").partition("?")[0].split("/")
-    admin = KafkaAdminClient(bootstrap_servers=[servers])
-    names = [name for name in admin.list_topics() if name.startswith(f"{prefix}.")]
-    admin.delete_topics(names)
-    wait_until(lambda: not {*names} & {*admin.list_topics()}, "the topics are gone")
-    admin.close()
-    with closing(open_bus(bus, AMBIENT)) as opened:
-        opened.prepare()
 
 
 def run(command: str, environment: Mapping[str, str]) -> str:

@@ -132,13 +132,12 @@ def _written(folder: Path, table: pa.Table, path: str = "a.parquet", **options: 
     return path
 
 
-def _bounds(folder: Path, array: pa.Array, **options: Any) -> tuple[str, str] | None:
+def _bounds(folder: Path, array: pa.Array, **options: Any) -> tuple[str, str | None] | None:
     file = DataFile.of_parquet(_written(folder, pa.table({"c": array}), **options), root=folder)
     if file.min_values is None and file.max_values is None:
         return None
     assert file.min_values is not None
-    assert file.max_values is not None
-    return file.min_values["c"], file.max_values["c"]
+    return file.min_values["c"], None if file.max_values is None else file.max_values["c"]
 
 
 def test_size_time_rows_and_partition_values_are_read(tmp_path: Path) -> None:
@@ -187,13 +186,13 @@ _DAY = dt.date(2024, 1, 1)
         (pa.array([1, 2], pa.timestamp("s")), ("1000000", "2000000")),
         (pa.array([-1_001, 2_001], pa.timestamp("ns")), ("-2", "3")),
         (pa.array([True, False]), ("false", "true")),
-        (pa.array([1.5, -2.25]), ("-2.25", "1.5")),
-        (pa.array([1e300, float("-inf")]), ("-Infinity", "1e+300")),
-        (pa.array([0.0, 1.0]), ("-0.0", "1.0")),
-        (pa.array([-1.0, -0.0]), ("-1.0", "0.0")),
+        (pa.array([1.5, -2.25]), ("-2.25", None)),
+        (pa.array([1.5, float("nan"), -2.25]), ("-2.25", None)),
+        (pa.array([1e300, float("-inf")]), ("-Infinity", None)),
+        (pa.array([0.0, 1.0]), ("-0.0", None)),
         (pa.array([float("nan"), float("nan")]), None),
-        (pa.array([1.5], pa.float32()), ("1.5", "1.5")),
-        (pa.array([0.1], pa.float32()), ("0.1", "0.10000000149011612")),
+        (pa.array([1.5], pa.float32()), ("1.5", None)),
+        (pa.array([0.1], pa.float32()), ("0.1", None)),
         (pa.array([Decimal("1.50"), Decimal("-0.01")]), ("-0.01", "1.50")),
         (pa.array([Decimal("1"), Decimal("12345678901234567890")], pa.decimal128(38, 2)), ("1.00", "12345678901234567890.00")),
         (pa.array(["pear", "apple"]), ("apple", "pear")),
@@ -210,9 +209,31 @@ _DAY = dt.date(2024, 1, 1)
     ],
 )  # fmt: skip
 def test_bounds_are_the_texts_that_other_readers_read(
-    tmp_path: Path, array: pa.Array, expected: tuple[str, str] | None
+    tmp_path: Path, array: pa.Array, expected: tuple[str, str | None] | None
 ) -> None:
     assert _bounds(tmp_path, array) == expected
+
+
+@pytest.mark.parametrize(
+    ("array", "expected"),
+    [
+        (pa.array([1.5, -2.25]), ("-2.25", "1.5")),
+        (pa.array([1e300, float("-inf")]), ("-Infinity", "1e+300")),
+        (pa.array([0.0, 1.0]), ("-0.0", "1.0")),
+        (pa.array([-1.0, -0.0]), ("-1.0", "0.0")),
+        (pa.array([1.5], pa.float32()), ("1.5", "1.5")),
+        (pa.array([0.1], pa.float32()), ("0.1", "0.10000000149011612")),
+    ],
+)
+def test_a_writer_that_tells_of_nan_has_both_bounds_of_floats(
+    tmp_path: Path, array: pa.Array, expected: tuple[str, str]
+) -> None:
+    rows = pa.table({"c": array})
+    with pq.ParquetWriter(tmp_path / "a.parquet", rows.schema) as writer:
+        writer.add_key_value_metadata({"headgate.statistics": "without-nan", "other": "x" * 5000})
+        writer.write_table(rows)
+    file = DataFile.of_parquet("a.parquet", root=tmp_path)
+    assert (file.min_values, file.max_values) == ({"c": expected[0]}, {"c": expected[1]})
 
 
 def test_decimals_stored_as_integers_have_the_same_bounds(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from support.ambient import FakeAmbient
 from support.cleaning import World, copied, one_thread
+from support.coordinated import Coordinated
 from support.foreign_log import build_on
 from support.stores.faulty import Fault, FaultyStore, on
 from support.stores.kills import deaths
@@ -87,6 +88,22 @@ def test_a_dry_run_counts_what_a_truncation_then_deletes(world: World) -> None:
     planned = world.table.truncate_history(dry_run=True)
     done = world.table.truncate_history()
     assert (planned.versions_deleted, planned.checkpoints_deleted) == (done.versions_deleted, done.checkpoints_deleted)
+
+
+@pytest.mark.parametrize("appends", [1, 3, 12])
+@pytest.mark.parametrize("then", ["avro", "json"])
+@pytest.mark.parametrize("before", ["avro", "json"])
+def test_a_dry_run_of_a_committers_table_lists_what_a_truncation_then_deletes(
+    before: str, then: str, appends: int
+) -> None:
+    """Also where the state that a truncation writes first is the first one, or of another format than those before it."""
+    coordinated = Coordinated(interval=4, state__format=before)
+    coordinated.appended(*map(str, range(appends)))
+    coordinated.rig.settings["state.format"] = then
+    table = coordinated.table
+    planned = table.truncate_history(dry_run=True)
+    assert set(planned.deletions) == set(table.truncate_history().deletions)
+    assert planned.versions_deleted or appends == 12
 
 
 def test_manifests_that_only_deleted_states_refer_to_go_with_them(world: World) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from headgate_schemas.ambient import SystemAmbient
+from headgate_schemas.operations import Committed
 from headgate_table.errors import StoreError, TableNotFound
 from headgate_table.indextables.names import POINTER, state_key, version_key
 from headgate_table.indextables.state_manifest import decode_state, encode_state
@@ -17,6 +18,7 @@ from headgate_table.store.local import LocalStore
 from headgate_table.table import Table
 from support.ambient import FakeAmbient
 from support.cleaning import World, copied, one_thread
+from support.coordinated import Coordinated
 from support.foreign_log import build_on
 from support.stores.faulty import Fault, FaultyStore, Step, on
 from support.stores.kills import deaths
@@ -161,6 +163,24 @@ def test_a_state_that_lacks_a_committed_file_is_told_from_replay(world: World) -
     state = world.store.get(state_key(3))
     world.store.put(state_key(6), _renumbered(state, 3, 6))
     assert any(name == version_key(6) and "lost" in what for name, what in errors(world))
+
+
+def test_a_version_that_came_late_into_a_cleaned_number_is_no_lost_commit() -> None:
+    """Its writer found out and committed anew, so nothing is to be done."""
+    coordinated = Coordinated(interval=1)
+    coordinated.appended("one")
+    late = coordinated.table.version + 1
+    direct = coordinated.rig.table()
+    assert isinstance(direct.append([add_file("two")]), Committed)
+    assert isinstance(direct.append([add_file("three")]), Committed)
+    direct.truncate_history()
+    coordinated.appended("four")
+    assert version_key(late) in {info.key for info in direct.store.list("_transaction_log/")}, "it came late"
+    report = coordinated.table.verify(data_files=False)
+    assert report.errors == 0, report.findings
+    found = next(finding for finding in report.findings if finding.object == version_key(late))
+    assert found.severity is Severity.NOTE
+    assert "were added again" in found.what
 
 
 def test_a_state_that_differs_from_replay_in_a_part_of_a_version_is_an_error() -> None:

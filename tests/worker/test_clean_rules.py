@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from headgate_bus.claims import FOLDER, put_claim
+from headgate_bus.interface import Topic
 from headgate_schemas.actions import CommitInfo
 from headgate_schemas.message_shape import FORMAT
 from headgate_schemas.operation_bodies import body_of
@@ -306,6 +307,20 @@ def test_the_manifests_of_an_accepted_swap_whose_state_is_not_written_stay() -> 
     assert not new & protected.manifests
     cleaned(world, role_store)
     assert new <= manifests(role_store)
+
+
+# Rule 6: what was settled of another log says nothing about the proposals that lie there now
+
+
+def test_files_of_proposals_that_lie_below_the_committed_offset_of_a_cut_log_are_kept() -> None:
+    world = Coordinated()
+    world.appended("a", "b")
+    bus = world.rig.bus
+    bus.cluster.lose_tail(Topic.PROPOSALS, 0, bus.extent(Topic.PROPOSALS, 0).next_offset - 1)
+    for name in ("needed", "needed-too"):
+        world.rig.append(name)
+    protected = protected_by(bus, COMMITTER_GROUP, world.table.reader, world.rig.ambient)
+    assert {add_file(name).path for name in ("needed", "needed-too")} <= protected.files
 
 
 # Rule 11: what may have to be announced again stays; and what an undecided proposal claims

@@ -10,6 +10,7 @@ from contextlib import closing
 from headgate_bus.claims import DEFAULT_LIMITS, ClaimLimits, open_claim
 from headgate_bus.errors import ClaimRefused
 from headgate_bus.interface import Bus, Record, Topic
+from headgate_bus.marks import look_again
 from headgate_schemas.actions import CommitInfo
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError
@@ -48,8 +49,9 @@ def protected_by(
     store = reader.store
     looked_ms = ambient.now_ms()
     partition = bus.partition_of(store.uri)
-    # First, for it only moves up: what is settled from here on is kept too long, and nothing too short.
-    committed = bus.committed(committer_group, partition)
+    # First, for it only moves up: what is settled from here on is kept too long, and nothing too short. On a log that was cut or
+    # made anew, what was settled says nothing about the proposals that lie there now.
+    committed = look_again(bus, committer_group, partition)[0].start
     files: set[str] = set()
     manifests: set[str] = set()
     claimed: set[str] = set()
@@ -88,10 +90,10 @@ def protected_by(
     )
 
 
-def _undecided(bus: Bus, partition: int, committed: int | None, ambient: Ambient) -> Iterator[Record]:
+def _undecided(bus: Bus, partition: int, committed: int, ambient: Ambient) -> Iterator[Record]:
     """Everything on the partition that the committer has not settled by now."""
     extent = bus.extent(Topic.PROPOSALS, partition)
-    start = max(committed or 0, extent.first)
+    start = max(committed, extent.first)
     if extent.next_offset - start > MAX_PROPOSALS:
         raise TooMuchUndecided(
             f"{extent.next_offset - start} proposals of partition {partition} are undecided, more than the {MAX_PROPOSALS}"
@@ -148,7 +150,7 @@ def _added(operation: Operation | None) -> Iterable[str]:
             return ()
 
 
-def _first_unsettled(bus: Bus, partition: int, committed: int | None, reader: LogReader) -> int | None:
+def _first_unsettled(bus: Bus, partition: int, committed: int, reader: LogReader) -> int | None:
     """The oldest version whose proposals the committed offset has not passed: it may have to be announced again.
 
     Where there is none, the one that comes next.
@@ -163,7 +165,7 @@ def _first_unsettled(bus: Bus, partition: int, committed: int | None, reader: Lo
         record = commit_record(action for action in actions if isinstance(action, CommitInfo))
         if record is None or record.settled is None or record.settled.source != source:
             continue  # of another program or another bus, or direct: nobody announces it again
-        if committed is not None and record.settled.next_offset <= committed:
+        if record.settled.next_offset <= committed:
             return first
         first = version
     return first

@@ -130,6 +130,12 @@ def propose(
     proposal_id: Annotated[
         str | None, typer.Option("--id", metavar="ID", help="Propose again what was proposed under this id.")
     ] = None,
+    created: Annotated[
+        int | None,
+        typer.Option(
+            "--created", metavar="MS", help="With an --id of your own: when it was proposed first, in epoch ms.", min=0
+        ),
+    ] = None,
     wait: Annotated[str, typer.Option("--wait", metavar="TIME", help="How long to wait for the receipt.")] = "30s",
 ) -> None:
     """Ask a committer for one change, and print its receipt.
@@ -140,6 +146,8 @@ def propose(
     by = None if writer is None else _writer(writer)
     if proposal_id is not None and not _ID.fullmatch(proposal_id):
         raise wrong(f"{proposal_id!r} is no id: it has 1 to 200 visible ASCII characters and no spaces", "--id")
+    if created is not None and proposal_id is None:
+        raise wrong("--created is the time of the first attempt with an id: give --id as well", "--created")
     asked = Asked(
         tuple(file or ()),
         tuple(path or ()),
@@ -168,8 +176,10 @@ def propose(
             reads=reads,
             isolation=isolation.value,
             proposal_id=proposal_id,
+            created=created,
         )
-        again = f"Give the same command with --id {ticket.proposal_id} to ask again: it can't be committed twice"
+        same = ticket.proposal_id if created is None else f"{ticket.proposal_id} --created {created}"
+        again = f"Give the same command with --id {same} to ask again: it can't be committed twice"
         show_outcome(session, ticket, wait_s, again)
 
 
@@ -181,6 +191,8 @@ def _writer(text: str) -> Writer:
 
 
 def _operation(session: Session, uri: str, kind: Kind, asked: Asked, based_on: int | None) -> Operation:
+    from headgate_table.file_schema import told_columns
+
     match kind:
         case Kind.CREATE:
             return Create(
@@ -191,13 +203,16 @@ def _operation(session: Session, uri: str, kind: Kind, asked: Asked, based_on: i
                 asked.description,
             )
         case Kind.APPEND:
-            return Append(_files(session, uri, asked.files))
+            files = _files(session, uri, asked.files)
+            return Append(files, told_columns(files))
         case Kind.OVERWRITE:
-            return Overwrite(_files(session, uri, asked.files), asked.where)
+            files = _files(session, uri, asked.files)
+            return Overwrite(files, asked.where, told_columns(files))
         case Kind.DELETE:
             return Delete(asked.paths, asked.where)
         case Kind.REWRITE:
-            return Rewrite(asked.paths, _files(session, uri, asked.files))
+            files = _files(session, uri, asked.files)
+            return Rewrite(asked.paths, files, told_columns(files))
         case Kind.RESTORE:
             return Restore(asked.version or 0)
         case Kind.SKIP:
@@ -235,13 +250,17 @@ def _files(session: Session, uri: str, paths: Sequence[str]) -> "tuple[AddFile, 
     from headgate_table.data_file import DataFile
 
     store = session.open_store(uri)
-    options = session.open(uri).options
+    table = session.open(uri)
+    options, metadata = table.options, table.metadata
+    is_told = metadata.format_provider == "parquet" and bool(metadata.schema_string)
     return tuple(
         DataFile.of_parquet(
             _relative(path, (uri.rstrip("/"), store.uri)),
             store=store,
             indexed_columns=options.data_skipping_columns,
             max_text_length=options.stats_max_length,
+            schema=metadata.schema_string if is_told else None,
+            partition_columns=metadata.partition_columns,
         )
         for path in paths
     )

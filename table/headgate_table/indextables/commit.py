@@ -11,7 +11,17 @@ from headgate_schemas.actions import Metadata
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.logs import get_logger
-from headgate_schemas.operations import Committed, CompactState, Duplicate, Operation, ReadSet, Receipt, Rejected
+from headgate_schemas.operations import (
+    Committed,
+    CompactState,
+    Duplicate,
+    Operation,
+    ReadSet,
+    Receipt,
+    RejectCode,
+    Rejected,
+)
+from headgate_schemas.proposal_ids import MADE_AHEAD_MS, first_made, timed_id
 from headgate_table.errors import (
     CommitConflict,
     CorruptTable,
@@ -70,13 +80,27 @@ class DirectCommitter:
         with self._lock:
             return self._loaded or self._refresh()
 
-    def commit(self, operation: Operation, proposal_id: str | None = None, *, reads: ReadSet | None = None) -> Receipt:
+    def commit(
+        self,
+        operation: Operation,
+        proposal_id: str | None = None,
+        *,
+        reads: ReadSet | None = None,
+        created_ms: int | None = None,
+    ) -> Receipt:
         """Commit or refuse; with `reads`, refuse also when what was read doesn't stand any more.
 
-        An id that was decided before gets the same answer again. Raises `CommitConflict` when others win every attempt,
+        An id that was decided before gets the same answer again; one that may have been forgotten is `EXPIRED`. `created_ms` is
+        when a given id was tried first, where the id doesn't tell. Raises `CommitConflict` when others win every attempt,
         `OutcomeUnknown` when nobody can tell.
         """
-        identity = proposal_id or self._ambient.new_id()
+        now_ms = self._ambient.now_ms()
+        identity = proposal_id or timed_id(self._ambient.new_id(), now_ms)
+        if created_ms is None:
+            created_ms = first_made(identity, now_ms)
+        elif created_ms > now_ms + MADE_AHEAD_MS:
+            created_ms = 0  # by a clock that is ahead: it doesn't tell that the id is new
+        first_ms = None if proposal_id is None else created_ms
         with self._lock:
             log = self._refresh()
             options = self._options_for(self._reader.metadata(log).configuration)
@@ -92,7 +116,7 @@ class DirectCommitter:
                     with attempt:
                         if attempt.retry_state.attempt_number > 1:
                             log = self._refresh()
-                        return self._attempt(log, operation, identity, reads)
+                        return self._attempt(log, operation, identity, reads, first_ms)
             except NumberTaken as lost:
                 raise CommitConflict(
                     f"other writers took the next version of {self._store.uri} {options.transaction_max_attempts} times in a row "
@@ -119,7 +143,10 @@ class DirectCommitter:
         self._loaded = self._reader.latest() if self._loaded is None else self._reader.advance(self._loaded)
         return self._loaded
 
-    def _attempt(self, log: LoadedLog, operation: Operation, identity: str, reads: ReadSet | None) -> Receipt:
+    def _attempt(
+        self, log: LoadedLog, operation: Operation, identity: str, reads: ReadSet | None, first_ms: int | None
+    ) -> Receipt:
+        """`first_ms` is when a given id was tried first; None for an id that nobody can have tried before."""
         check_writable(log.protocol, self._store.uri)
         metadata = self._reader.metadata(log)
         options = self._options_for(metadata.configuration)
@@ -127,6 +154,14 @@ class DirectCommitter:
         earlier = memory.receipt_of(identity)
         if earlier is not None:
             return Duplicate(earlier.version, identity) if isinstance(earlier, Committed) else earlier
+        horizon_ms = None if first_ms is None else memory.may_have_committed(first_ms, MADE_AHEAD_MS)
+        if horizon_ms is not None:
+            return Rejected(
+                RejectCode.EXPIRED,
+                f"decisions about ids made up to {horizon_ms} may be forgotten, and this one was first tried at {first_ms or 'an unknown time'}, "
+                f"so it could be a repetition. Look for its files in the table; if they aren't there, commit them with a new id",
+                identity,
+            )
         taken_ms = self._ambient.now_ms()
         now_ms = commit_time_ms(self._store, self._ambient, log.time_ms or memory.newest_ms)
         asked = questions(operation, metadata)

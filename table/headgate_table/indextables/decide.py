@@ -12,6 +12,7 @@ from typing import assert_never
 from headgate_schemas.actions import NULL_PARTITION, AddFile, Metadata, RemoveFile, SkipFile
 from headgate_schemas.column_kinds import ColumnKind, kinds_of
 from headgate_schemas.errors import InvalidInput
+from headgate_schemas.file_columns import FileColumns, columns_misfit
 from headgate_schemas.operations import (
     Alter,
     Append,
@@ -159,6 +160,7 @@ def decide(operation: Operation, metadata: Metadata, evidence: Evidence, now_ms:
             case Append(files):
                 _check_adds(files, metadata, evidence)
                 _check_partition_values(files, metadata)
+                _check_columns(operation.columns, metadata)
                 return Effect(adds=files)
             case Overwrite():
                 return _overwrite(operation, metadata, evidence, now_ms)
@@ -199,6 +201,7 @@ def _overwrite(operation: Overwrite, metadata: Metadata, evidence: Evidence, now
                 )
     _check_adds(operation.files, metadata, evidence)
     _check_partition_values(operation.files, metadata)
+    _check_columns(operation.columns, metadata)
     return Effect(removes=_removes(evidence.matched, now_ms, data_change=True), adds=operation.files)
 
 
@@ -225,6 +228,7 @@ def _rewrite(operation: Rewrite, metadata: Metadata, evidence: Evidence, now_ms:
                 RejectCode.PARTITION_MISMATCH,
                 f"{add.path} has partition {dict(add.partition_values)}, which none of the rewritten files has",
             )
+    _check_columns(operation.columns, metadata)
     before = [source.num_records for source in sources]
     after = [add.num_records for add in operation.adds]
     if None not in before and None not in after:
@@ -342,6 +346,19 @@ def _check_partition_values(files: Sequence[AddFile], metadata: Metadata) -> Non
                     RejectCode.PARTITION_MISMATCH,
                     f"{file.path}: {problem}, so that nobody could read the file; give a value that fits",
                 )
+
+
+def _check_columns(columns: Iterable[FileColumns], metadata: Metadata) -> None:
+    """Whether readers can read the files as the table's columns, as far as the author has told what is in them."""
+    if metadata.format_provider != "parquet":
+        return
+    partition_columns = tuple(metadata.partition_columns)
+    for each in columns:
+        problem = columns_misfit(each.types, each.nulls, metadata.schema_string, partition_columns)
+        if problem is not None:
+            raise _Refused(
+                RejectCode.SCHEMA_MISMATCH, f"{each.path}: {problem}; write the file in the table's columns and types"
+            )
 
 
 def _partition_predicate(where: str, metadata: Metadata) -> Predicate:

@@ -88,17 +88,20 @@ class _Texts:
         rest = np.flatnonzero(~decided)
         if len(rest):
             test = statistics_test(leaf, kind)
-            mask[rest] = _each_pair(test, lows.take(pa.array(rest)), highs.take(pa.array(rest)))
+            # A file that may hold NaN has no upper bound, and all bounds are those of its numbers.
+            highest = "Infinity" if kind is ColumnKind.FLOATING else None
+            mask[rest] = _each_pair(test, lows.take(pa.array(rest)), highs.take(pa.array(rest)), highest)
         return mask
 
 
-def _each_pair(test: StatisticsTest, lows: pa.ChunkedArray, highs: pa.ChunkedArray) -> Mask:
+def _each_pair(test: StatisticsTest, lows: pa.ChunkedArray, highs: pa.ChunkedArray, highest: str | None) -> Mask:
+    """`highest` stands for an upper bound that is missing."""
     low_texts, low_codes = distinct_values(lows)
     high_texts, high_codes = distinct_values(highs)
     pairs, places = np.unique(low_codes * len(high_texts) + high_codes, return_inverse=True)
 
     def may_match(pair: int) -> bool:
-        low, high = low_texts[pair // len(high_texts)], high_texts[pair % len(high_texts)]
+        low, high = low_texts[pair // len(high_texts)], high_texts[pair % len(high_texts)] or highest
         return low is None or high is None or test(low, high)
 
     return np.fromiter(map(may_match, pairs.tolist()), np.bool_, len(pairs))[places]

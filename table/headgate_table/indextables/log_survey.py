@@ -23,8 +23,11 @@ class LogSurvey:
     roots: Roots
 
 
-def survey_log(reader: LogReader, protected: Protected) -> LogSurvey:
-    """List the log, read its states, and last the pointer: it only moves forward, so what lies below it stays below."""
+def survey_log(reader: LogReader, protected: Protected, *, will_remember: bool = False) -> LogSurvey:
+    """List the log, read its states, and last the pointer: it only moves forward, so what lies below it stays below.
+
+    `will_remember`: before anything is deleted, a state of the newest version is written, with all that the table remembers.
+    """
     inventory = take_inventory(reader.store)
     states: dict[int, StateFacts | None] = {}
     vanished: set[int] = set()
@@ -48,7 +51,9 @@ def survey_log(reader: LogReader, protected: Protected) -> LogSurvey:
     known = _with_metadata_versions(reader, inventory, states)
     pointer = _pointer(reader, inventory, known)
     versions_from = protected.versions_from
-    if not remembers and not inventory.checkpoints:  # JSON checkpoints carry the floor, and nothing carries more
+    if (
+        not (remembers or will_remember) and not inventory.checkpoints
+    ):  # JSON checkpoints carry the floor, and nothing carries more
         first = _first_to_remember(reader, inventory)
         # The lowest that is left in a cleaned log is not believed: it might have come late.
         versions_from = _lower(versions_from, None if first is None else first - 1)

@@ -191,11 +191,19 @@ class TableMemory:
         """Whether a proposal that isn't remembered may be one of those that were forgotten: the horizon that it was made before.
 
         A proposal with a writer is known by its seq, so only decisions that were lost count. Forgotten refusals count only for
-        one that came late: a first delivery comes soon after the proposal is made.
+        one that came late: a first delivery comes soon after the proposal is made. A time of 0 is not known: then the proposal
+        is new for sure only where nothing was forgotten.
         """
         horizon_ms = self.lost_ms if writer is not None else max(self.horizon_ms, self.lost_ms)
-        if appended_ms - created_ms >= LATE_MS:
+        if writer is None and not created_ms:
+            horizon_ms = max(horizon_ms, self.ids.direct_horizon_ms)
+        if appended_ms - created_ms >= LATE_MS and (created_ms or writer is None):
             horizon_ms = max(horizon_ms, self.ids.refused_horizon_ms)
+        return horizon_ms if horizon_ms and created_ms < horizon_ms + skew_ms else None
+
+    def may_have_committed(self, created_ms: int, skew_ms: int) -> int | None:
+        """The same for an id that is committed directly, by whose clock it was tried first."""
+        horizon_ms = max(self.horizon_ms, self.lost_ms, self.ids.direct_horizon_ms)
         return horizon_ms if horizon_ms and created_ms < horizon_ms + skew_ms else None
 
     def is_purged(self, path: str) -> bool:

@@ -3,12 +3,14 @@
 What may go is decided in `cleaning`, here without any age.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
 from headgate_table.errors import CorruptTable
+from headgate_table.indextables.base_writer import base_kind
 from headgate_table.indextables.cleaning import (
     MIN_MANIFEST_AGE_MS,
     MINUTE_MS,
@@ -25,13 +27,14 @@ from headgate_table.indextables.entry_reader import read_entries
 from headgate_table.indextables.log_inventory import LogInventory, StateFolder
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
 from headgate_table.indextables.log_survey import LogSurvey, survey_log
-from headgate_table.indextables.names import POINTER, state_key
+from headgate_table.indextables.names import POINTER, checkpoint_key, state_key
 from headgate_table.indextables.options import TableOptions
 from headgate_table.indextables.pointer import state_pointer
 from headgate_table.indextables.resolve import Base, BaseKind
 from headgate_table.indextables.state_writer import StateWriter
 from headgate_table.store.interface import ObjectInfo
 
+_T = TypeVar("_T")
 _log = get_logger("headgate.clean")
 
 _NO_AGE = Limits(
@@ -81,7 +84,12 @@ class Truncation:
         log = self._reader.latest() if dry_run else self._checkpoint()
         files = self._live_files(log)
         if dry_run:
-            survey = _with_state_at(survey_log(self._reader, self._protected), log)
+            base = Base(base_kind(self._options), log.version)
+            is_written = log.plan.base != base
+            survey = survey_log(self._reader, self._protected, will_remember=is_written)
+            if is_written:
+                survey = _with_base(survey, base, log)
+            survey = _pointed_at(survey, log.version)
         else:
             self._assert_pointer(log)
             survey = survey_log(self._reader, self._protected)
@@ -159,17 +167,28 @@ def _aged(inventory: LogInventory) -> LogInventory:
     )
 
 
-def _with_state_at(survey: LogSurvey, log: LoadedLog) -> LogSurvey:
-    """What the log would look like with a state of the newest version, which refers to what its base refers to."""
+def _with_base(survey: LogSurvey, wanted: Base, log: LoadedLog) -> LogSurvey:
+    """What the log would look like with a state of the newest version, which refers to what its base refers to; or with a
+    JSON checkpoint, which refers to nothing."""
     version = log.version
     inventory, roots = survey.inventory, survey.roots
-    if roots.states.get(version) is None:
-        base = roots.states.get(log.plan.base.version)
-        manifests = frozenset[str]() if base is None else base.manifests
-        facts = StateFacts(created_at=2**63 - 1, manifests=manifests, has_metadata=True)
-        folder = StateFolder(version, ObjectInfo(state_key(version), 0, 0, ""), (), ())
-        inventory = replace(inventory, states=dict(sorted({**inventory.states, version: folder}.items())))
-        roots = replace(roots, states={**roots.states, version: facts})
+    if wanted.kind is BaseKind.CHECKPOINT:
+        checkpoint = ObjectInfo(checkpoint_key(version), 0, 0, "")
+        return LogSurvey(replace(inventory, checkpoints=_with(inventory.checkpoints, version, checkpoint)), roots)
+    base = roots.states.get(log.plan.base.version)
+    manifests = frozenset[str]() if base is None else base.manifests
+    facts = StateFacts(created_at=2**63 - 1, manifests=manifests, has_metadata=True, has_coordinator=True)
+    folder = StateFolder(version, ObjectInfo(state_key(version), 0, 0, ""), (), ())
+    inventory = replace(inventory, states=_with(inventory.states, version, folder))
+    return LogSurvey(inventory, replace(roots, states=_with(roots.states, version, facts)))
+
+
+def _with(found: Mapping[int, _T], version: int, more: _T) -> dict[int, _T]:
+    return dict(sorted({**found, version: more}.items()))
+
+
+def _pointed_at(survey: LogSurvey, version: int) -> LogSurvey:
+    inventory = survey.inventory
     if inventory.pointer is None:
         inventory = replace(inventory, pointer=ObjectInfo(POINTER, 0, 0, ""))
-    return LogSurvey(inventory, replace(roots, pointer=version))
+    return LogSurvey(inventory, replace(survey.roots, pointer=version))

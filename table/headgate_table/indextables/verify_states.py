@@ -61,6 +61,20 @@ class _Replay:
         self.added = {}
 
 
+@dataclass(slots=True)
+class _Lost:
+    """A version whose files the next state lacks: lost, unless a later version adds them all."""
+
+    version: int
+    state: int
+    paths: set[str]
+    certain: bool
+    missing: set[str] = field(default_factory=set)
+    """Those that no later version has added so far."""
+    again: int = -1
+    """The last version that added one of them."""
+
+
 class ContentVerifier:
     """Checks what the files of one log say, and that they agree."""
 
@@ -71,6 +85,7 @@ class ContentVerifier:
         self._manifests = ManifestVerifier(reader, inventory.manifest_objects(), findings)
         self._states: dict[int, StateManifest] = {}
         self._mappings: set[str] = set()
+        self._lost: list[_Lost] = []
         self.history: list[int] = []
 
     @property
@@ -91,6 +106,8 @@ class ContentVerifier:
                 self._state(number, replay)
             if number in inventory.checkpoints:
                 self._checkpoint(number, replay)
+        for lost in self._lost:
+            self._report_lost(lost)
 
     def anchors(self) -> set[int]:
         """What readers can start from: states that are history, and checkpoints."""
@@ -143,6 +160,8 @@ class ContentVerifier:
             self._findings.warning(info.key, "the first version has no metadata", "other implementations may refuse it")
         self._learn(actions)
         replay.apply(number, actions)
+        if self._lost:
+            self._note_again(number, {action.path for action in actions if isinstance(action, AddFile)})
 
     def _learn(self, actions: Iterable[Action]) -> None:
         for action in actions:
@@ -199,15 +218,31 @@ class ContentVerifier:
                 )
                 found = True
                 continue
-            report = self._findings.error if certain else self._findings.warning
-            report(
-                version_key(version),
-                f"state {number} holds none of its files ({examples(paths)}): its commit "
-                f"{'is lost, although its writer was told otherwise' if certain else 'may be lost'}",
-                "if the files are wanted, append them again; never let writers that ignore states write to this table",
-            )
+            self._lost.append(_Lost(version, number, paths, certain, set(paths)))
             found = found or certain
         return found
+
+    def _note_again(self, version: int, paths: set[str]) -> None:
+        for lost in self._lost:
+            if lost.version < version and lost.missing & paths:
+                lost.missing -= paths
+                lost.again = version
+
+    def _report_lost(self, lost: _Lost) -> None:
+        if not lost.missing:
+            self._findings.note(
+                version_key(lost.version),
+                f"state {lost.state} holds none of its files ({examples(lost.paths)}); they were added again, up to version {lost.again}",
+                "nothing to do: it came late, into a number that had been cleaned up, and its writer committed it anew",
+            )
+            return
+        report = self._findings.error if lost.certain else self._findings.warning
+        report(
+            version_key(lost.version),
+            f"state {lost.state} holds none of its files ({examples(lost.paths)}): its commit "
+            f"{'is lost, although its writer was told otherwise' if lost.certain else 'may be lost'}",
+            "if the files are wanted, append them again; never let writers that ignore states write to this table",
+        )
 
     def _compare(self, name: str, number: int, live: set[str], replayed: set[str]) -> None:
         missing, extra = replayed - live, live - replayed

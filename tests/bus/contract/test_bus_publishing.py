@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from headgate_bus.errors import BusError
-from headgate_bus.interface import MAX_MESSAGE_BYTES, Bus, Message, Topic
+from headgate_bus.errors import BusError, Fenced
+from headgate_bus.interface import MAX_MESSAGE_BYTES, Bus, Mark, Message, Topic
 from support.bus.records import all_of, bodies, key_in, message, messages, poll_until, read_until, seat_at, settle
 from support.bus.rigs import GROUP, Rig, holding
 
@@ -91,6 +91,54 @@ def test_the_committed_offset_goes_back_where_the_log_ends_before_it(rig: Rig, b
     assert seat.committed(0) == 9
     seat.publish(0, [], [], 1)
     assert (seat.committed(0), bus.committed(GROUP, 0)) == (1, 1)
+
+
+def test_a_mark_is_kept_with_its_offset(bus: Bus) -> None:
+    seat = settle(bus, 3)
+    assert (seat.mark(0), bus.mark(GROUP, 0)) == (None, None)
+    mark = Mark(bus.source(0).topic, 1, "p1", 7)
+    seat.publish(0, [], [], 3, mark)
+    assert (seat.mark(0), bus.mark(GROUP, 0), bus.committed(GROUP, 0)) == (mark, mark, 3)
+    seat.publish(0, messages("event"), [], None)
+    assert bus.mark(GROUP, 0) == mark
+    seat.publish(0, [], [], 3)
+    assert bus.mark(GROUP, 0) is None
+    assert bus.mark("others", 0) is None
+
+
+def test_the_next_holder_finds_the_mark(rig: Rig, bus: Bus) -> None:
+    seat = settle(bus, 3)
+    mark = Mark(bus.source(0).topic, 2, "p2")
+    seat.publish(0, [], [], 3, mark)
+    bus.close()
+    assert holding(rig.again().seat(GROUP)).mark(0) == mark
+
+
+def test_an_offset_that_somebody_else_moved_has_no_mark(rig: Rig, bus: Bus) -> None:
+    """As an older release moves it, which knows of no marks."""
+    bus.append(PROPOSALS, messages(*"abc", key=key_in(bus, 0)))
+    seat = seat_at(bus)
+    seat.publish(0, [], [], 2, Mark(bus.source(0).topic, 1, "b"))
+    seat.close()
+    rig.settled(GROUP, 0, 3)
+    assert bus.mark(GROUP, 0) is None
+
+
+def test_an_offset_is_set_back_though_the_log_goes_on_beyond_it(bus: Bus) -> None:
+    seat = settle(bus, 3)
+    mark = Mark(bus.source(0).topic, -1, "")
+    seat.set_back(0, 1, mark)
+    assert (seat.committed(0), bus.committed(GROUP, 0), seat.mark(0)) == (1, 1, mark)
+    seat.publish(0, [], [], 2)
+    assert bus.committed(GROUP, 0) == 2
+
+
+def test_nobody_sets_back_what_another_holds(rig: Rig, bus: Bus) -> None:
+    seat = settle(bus, 3)
+    rig.supplant(GROUP)
+    with pytest.raises(Fenced):
+        seat.set_back(0, 0, None)
+    assert bus.committed(GROUP, 0) == 3
 
 
 def test_of_a_publish_that_is_refused_nothing_happens(bus: Bus) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from headgate_bus.errors import BusError, BusUnavailable, Fenced, OffsetGone
-from headgate_bus.interface import DEFAULT_TIMEOUT_S, Extent, Message, Place, Record, Topic
+from headgate_bus.interface import DEFAULT_TIMEOUT_S, Extent, Mark, Message, Place, Record, Topic
 from headgate_bus.message_bounds import check_messages
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.sources import Source
@@ -58,6 +58,8 @@ class _Group:
     members: list["MemorySeat"] = field(default_factory=list)
     owner: dict[int, "MemorySeat"] = field(default_factory=dict)
     committed: dict[int, int] = field(default_factory=dict)
+    marks: dict[int, tuple[int, "Mark | None"]] = field(default_factory=dict)
+    """With the offsets that they were said with: another offset has another mark, or none."""
 
     def meant_for(self, seat: "MemorySeat", partitions: int) -> set[int]:
         place = self.members.index(seat)
@@ -100,6 +102,7 @@ class MemoryCluster:
             if topic is Topic.PROPOSALS:
                 for group in self._groups.values():
                     group.committed.clear()
+                    group.marks.clear()
 
     def add_partitions(self, topic: Topic, count: int) -> None:
         """As an administrator may: keys go to other partitions from now on, and what is there stays where it is."""
@@ -149,6 +152,11 @@ class MemoryCluster:
     def committed(self, group: str, partition: int) -> int | None:
         known = self._groups.get(group)
         return None if known is None else known.committed.get(partition)
+
+    def mark_of(self, group: str, partition: int) -> Mark | None:
+        known = self._groups.get(group)
+        offset, mark = (None, None) if known is None else known.marks.get(partition, (None, None))
+        return mark if offset is not None and offset == self.committed(group, partition) else None
 
     def append(self, topic: Topic, messages: Sequence[Message]) -> list[Place]:
         logs = self.topic(topic)
@@ -250,6 +258,11 @@ class MemoryBus:
         with self._using():
             self.cluster.partition(Topic.PROPOSALS, partition)
             return self.cluster.committed(group, partition)
+
+    def mark(self, group: str, partition: int) -> Mark | None:
+        with self._using():
+            self.cluster.partition(Topic.PROPOSALS, partition)
+            return self.cluster.mark_of(group, partition)
 
     def append(self, topic: Topic, messages: Sequence[Message], timeout_s: float = DEFAULT_TIMEOUT_S) -> list[Place]:
         check_messages(topic, messages)
@@ -372,7 +385,11 @@ class MemorySeat:
         self._check_open()
         return self._bus.committed(self._name, partition)
 
-    def seek(self, partition: int, offset: int) -> None:
+    def mark(self, partition: int) -> Mark | None:
+        self._check_open()
+        return self._bus.mark(self._name, partition)
+
+    def seek(self, partition: int, offset: int, leader_epoch: int | None = None) -> None:
         self._check_held(partition)
         self._positions[partition] = offset
 
@@ -385,7 +402,27 @@ class MemorySeat:
         self._paused.discard(partition)
 
     def publish(
-        self, partition: int, events: Sequence[Message], dead_letters: Sequence[Message], next_offset: int | None
+        self,
+        partition: int,
+        events: Sequence[Message],
+        dead_letters: Sequence[Message],
+        next_offset: int | None,
+        mark: Mark | None = None,
+    ) -> None:
+        self._publish(partition, events, dead_letters, next_offset, mark)
+
+    def set_back(self, partition: int, offset: int, mark: Mark | None) -> None:
+        self._publish(partition, (), (), offset, mark, goes_back=True)
+
+    def _publish(
+        self,
+        partition: int,
+        events: Sequence[Message],
+        dead_letters: Sequence[Message],
+        next_offset: int | None,
+        mark: Mark | None,
+        *,
+        goes_back: bool = False,
     ) -> None:
         self._check_open()
         check_messages(Topic.EVENTS, events)
@@ -400,7 +437,8 @@ class MemorySeat:
                 )
             before = self._group.committed.get(partition, 0)
             end = log.next_offset
-            if next_offset is not None and (next_offset > end or next_offset < before <= end):
+            is_below = next_offset is not None and next_offset < before <= end and not goes_back
+            if next_offset is not None and (next_offset > end or is_below):
                 raise BusError(
                     f"group {self._name} can't commit offset {next_offset} of partition {partition}: it lies outside of"
                     f" {before} to {end}; nothing was published"
@@ -409,6 +447,7 @@ class MemorySeat:
                 cluster.mark(topic, cluster.append(topic, messages))
             if next_offset is not None:
                 self._group.committed[partition] = next_offset
+                self._group.marks[partition] = (next_offset, mark)
 
     def close(self) -> None:
         with self._bus.cluster.lock:

@@ -105,7 +105,7 @@ class SqliteRig(OpenedRig):
 
     def settled(self, group: str, partition: int, offset: int) -> None:
         with closing(sqlite3.connect(self._path)) as connection, connection:
-            connection.execute("INSERT INTO settled VALUES (?, ?, ?)", (group, partition, offset))
+            connection.execute("INSERT OR REPLACE INTO settled VALUES (?, ?, ?)", (group, partition, offset))
 
 
 class KafkaRig(OpenedRig):

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
 from unittest.mock import patch
 
-from headgate_bus.interface import Bus, Message, Topic
+from headgate_bus.interface import Bus, Mark, Message, Topic
 from headgate_bus.open import open_bus
 from headgate_committer import tables
 from headgate_committer.committer import DEFAULT_GROUP, Committer
@@ -113,9 +113,13 @@ def _fuse_publishing(committer: Committer, fuse: DeadlyFuse) -> None:
     publish = committer._seat.publish
 
     def fused(
-        partition: int, events: Sequence[Message], dead_letters: Sequence[Message], next_offset: int | None
+        partition: int,
+        events: Sequence[Message],
+        dead_letters: Sequence[Message],
+        next_offset: int | None,
+        mark: Mark | None = None,
     ) -> None:
-        fuse.run("publish", lambda: publish(partition, events, dead_letters, next_offset))
+        fuse.run("publish", lambda: publish(partition, events, dead_letters, next_offset, mark))
 
     committer._seat.publish = fused  # type: ignore[method-assign]  # a function in its place
 

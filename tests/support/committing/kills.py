@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from headgate_bus.interface import Message
+from headgate_bus.interface import Mark, Message
 from headgate_committer.committer import Committer
 from support.committing.rig import Rig
 from support.stores.faulty import Step, StepKill
 
-Publish = Callable[[int, Sequence[Message], Sequence[Message], int | None], None]
+Publish = Callable[[int, Sequence[Message], Sequence[Message], int | None, Mark | None], None]
 
 
 @dataclass
@@ -29,12 +29,17 @@ class Publishing:
         return publishing
 
     def __call__(
-        self, partition: int, events: Sequence[Message], dead_letters: Sequence[Message], next_offset: int | None
+        self,
+        partition: int,
+        events: Sequence[Message],
+        dead_letters: Sequence[Message],
+        next_offset: int | None,
+        mark: Mark | None = None,
     ) -> None:
         self.count += 1
         dies = self.count == self.dies_at
         if not dies or self.after:
-            self.inner(partition, events, dead_letters, next_offset)
+            self.inner(partition, events, dead_letters, next_offset, mark)
         if dies:
             raise StepKill(Step(self.count, "publish", str(partition)))
 

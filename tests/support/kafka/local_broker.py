@@ -46,6 +46,11 @@ class LocalBroker:
         return self._port
 
     @property
+    def data(self) -> Path:
+        """Where its logs lie. Nobody touches them while it runs."""
+        return self._folder / "data"
+
+    @property
     def address(self) -> str:
         """Without a prefix; through the proxy, where one stands before it."""
         query = f"?{urlencode(self._login.settings(), quote_via=quote)}" if self._login else ""
@@ -67,7 +72,7 @@ class LocalBroker:
     def rebuild(self) -> None:
         """Another cluster on the same port: nothing of the first one is left."""
         self.kill()
-        subprocess.run(("rm", "-rf", "--", str(self._folder / "data")), check=True)
+        subprocess.run(("rm", "-rf", "--", str(self.data)), check=True)
         self._format(self._port)
         self.start()
 
@@ -100,7 +105,7 @@ class LocalBroker:
             advertised_port=self._through,
             internal_port=free_port(),
             controller_port=free_port(),
-            data=str(self._folder / "data"),
+            data=str(self.data),
             login=self._login,
         )
         properties = self._folder / "server.properties"

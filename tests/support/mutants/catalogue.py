@@ -3,6 +3,7 @@
 from support.mutants import (
     believing,
     commits,
+    crowding,
     decisions,
     feeding,
     fitting,
@@ -26,6 +27,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *producing.MUTANTS,
     *manifests.MUTANTS,
     *believing.MUTANTS,
+    *crowding.MUTANTS,
     *feeding.MUTANTS,
     *fitting.MUTANTS,
     *remembered_ids.MUTANTS,

@@ -29,8 +29,8 @@ MUTANTS = (
         Rule.RECEIPTS,
         "The consumer offset is committed in a transaction of its own, before the events.",
         "committer/headgate_committer/announcements.py",
-        "        seat.publish(self._partition, self._events, self._letters, next_offset)\n",
-        "        seat.publish(self._partition, (), (), next_offset)\n"
+        "        seat.publish(self._partition, self._events, self._letters, next_offset, mark)\n",
+        "        seat.publish(self._partition, (), (), next_offset, mark)\n"
         "        seat.publish(self._partition, self._events, self._letters, None)\n",
     ),
     Mutant(

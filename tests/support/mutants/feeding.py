@@ -3,6 +3,9 @@
 from support.mutants.mutant import NONE, Mutant, Rule
 
 _WRONG_PARTITION = "tests/committer/test_wrong_partition.py"
+_LOG_CUT = "tests/committer/test_log_cut.py"
+_CUT_RULE = "tests/simulation/test_rule_06_sources.py"
+_MARKS = "bus/headgate_bus/marks.py"
 
 MUTANTS = (
     Mutant(
@@ -33,6 +36,85 @@ MUTANTS = (
         "    if letter.proposal_id is not None and letter.is_told:\n",
         "    if letter.proposal_id is not None:\n",
         (_WRONG_PARTITION,),
+        NONE,
+    ),
+    Mutant(
+        "grown-log-taken-for-the-old-one",
+        Rule.SOURCES,
+        "Whatever lies where the last settled proposal lay is taken for it.",
+        _MARKS,
+        "    if record is not None and _is_marked(record, mark):\n",
+        "    if record is not None:\n",
+        (_LOG_CUT, _CUT_RULE),
+    ),
+    Mutant(
+        "offset-of-another-topic-believed",
+        Rule.SOURCES,
+        "A topic that was made anew is read from where the group had settled the one before.",
+        _MARKS,
+        "    if mark is not None and mark.topic != source.topic:\n",
+        "    if mark is not None and mark.topic == source.partition:\n",
+        (_LOG_CUT,),
+        NONE,
+    ),
+    Mutant(
+        "equal-positions-believed",
+        Rule.SOURCES,
+        "A table that is decided up to the committed offset isn't compared with a log that nobody has recognised.",
+        "committer/headgate_committer/table_committer.py",
+        "        if position is None or (feed.is_known and position <= feed.start):\n",
+        "        if position is None or position <= feed.start:\n",
+        (_LOG_CUT,),
+        NONE,
+    ),
+    Mutant(
+        "cut-forgotten-by-the-next-holder",
+        Rule.SOURCES,
+        "The offset that was set back looks like any other to whoever takes over.",
+        "committer/headgate_committer/committer.py",
+        "cut_mark(topic) if known.proof is Proof.CUT else None",
+        "None",
+        (_LOG_CUT,),
+        NONE,
+    ),
+    Mutant(
+        "cut-taken-for-an-outage",
+        Rule.SOURCES,
+        "What the client says of a truncated log is taken for a bus that doesn't answer, and reading goes on behind it.",
+        "bus/headgate_bus/kafka_seat.py",
+        "            self._check_cut(cut_partitions(error))\n",
+        "",
+        ("tests/bus/test_kafka_moves.py",),
+        NONE,
+    ),
+    Mutant(
+        "cut-heard-by-nobody",
+        Rule.SOURCES,
+        "A look at a position is told of a truncated log, and keeps it to itself.",
+        "bus/headgate_bus/kafka_places.py",
+        "                self._cut |= cut_partitions(error)\n",
+        "                self._cut |= set()\n",
+        ("tests/bus/test_kafka_moves.py",),
+        NONE,
+    ),
+    Mutant(
+        "doctor-counts-offsets-only",
+        Rule.SOURCES,
+        "The doctor says that all is decided where a log has grown over the committed offset.",
+        "front/headgate/bus_checkup.py",
+        "    if known.reason:\n",
+        "    if not known:\n",
+        ("tests/front/test_cli_doctor_bus.py",),
+        NONE,
+    ),
+    Mutant(
+        "needed-files-of-a-cut-log-cleaned",
+        Rule.CLEANING,
+        "Cleaning reads undecided proposals from the committed offset on, whatever log that was said of.",
+        "worker/headgate_worker/undecided.py",
+        "    committed = look_again(bus, committer_group, partition)[0].start\n",
+        "    committed = bus.committed(committer_group, partition) or 0\n",
+        ("tests/worker/test_clean_rules.py",),
         NONE,
     ),
 )

@@ -8,6 +8,8 @@ _IDS = "table/headgate_table/indextables/remembered_ids.py"
 _NOISE_TESTS = "tests/committer/test_noisy_refusals.py"
 _MODEL_TESTS = "tests/table/coordination/test_memory_model.py"
 _TIME_TESTS = "tests/committer/test_times_ahead.py"
+_RETRY_TESTS = "tests/producer/test_retried_ids.py"
+_BEFORE_TESTS = "tests/committer/test_before_the_table.py"
 _SEQ_TESTS = "tests/committer/test_passed_over_seqs.py"
 _MEMORY_TESTS = "tests/table/coordination/test_table_memory.py"
 
@@ -64,8 +66,8 @@ MUTANTS = (
         Rule.HORIZON,
         "An id that was refused and forgotten is committed when it comes again an hour later.",
         _MEMORY,
-        "        if appended_ms - created_ms >= LATE_MS:\n",
-        "        if appended_ms - created_ms >= LATE_MS * 1_000_000:\n",
+        "        if appended_ms - created_ms >= LATE_MS and",
+        "        if appended_ms - created_ms >= LATE_MS * 1_000_000 and",
         (_NOISE_TESTS,),
         NONE,
     ),
@@ -106,7 +108,47 @@ MUTANTS = (
         _IDS,
         "            if ids.is_direct or ids.horizon_ms <= clocks.bus_ms:\n",
         "            if ids.is_direct or ids.horizon_ms >= 0:\n",
-        (_MODEL_TESTS,),
+        (_MEMORY_TESTS, _MODEL_TESTS),
+        NONE,
+    ),
+    Mutant(
+        "retry-is-dated-anew",
+        Rule.HORIZON,
+        "An id that is proposed again counts as made now, however long ago its first attempt was.",
+        "producer/headgate_producer/drafts.py",
+        "        return proposal_id, first_made(proposal_id, now_ms)\n",
+        "        return proposal_id, now_ms\n",
+        (_RETRY_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "forgotten-direct-ids-are-new",
+        Rule.HORIZON,
+        "A direct commit under an id that was forgotten is committed again.",
+        _IDS,
+        "            self.direct_horizon_ms = max(self.direct_horizon_ms, ids.horizon_ms)\n",
+        "            pass\n",
+        (_RETRY_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "told-before-the-table-forgotten",
+        Rule.RECEIPTS,
+        "What was refused while there was no table is committed once it is there.",
+        "committer/headgate_committer/table_committer.py",
+        "        return self._letters.refusals()\n",
+        "        return {}\n",
+        (_BEFORE_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "create-forgets-what-was-told-before",
+        Rule.RECEIPTS,
+        "The version that makes a table does not hold what was told before.",
+        "committer/headgate_committer/creation.py",
+        "        (*before(), decided),\n",
+        "        (decided,),\n",
+        (_BEFORE_TESTS,),
         NONE,
     ),
 )

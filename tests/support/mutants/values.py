@@ -8,6 +8,8 @@ _PARTITIONS = "schemas/headgate_schemas/partition_text.py"
 _TEXTS = "tests/committer/test_odd_partition_texts.py"
 _ROW_CONDITIONS = "front/headgate/spark/row_conditions.py"
 _ON_SPARK = "tests/spark/test_spark_read_odd_values.py"
+_FLOATS = "tests/table/test_float_statistics.py"
+_NARROWING = ("tests/table/test_narrowing.py",)
 
 MUTANTS = (
     Mutant(
@@ -88,6 +90,66 @@ MUTANTS = (
         "    found = without_pushing_floats(found, schema)\n",
         "",
         (f"{_ON_SPARK}::test_a_filter_of_spark_finds_every_nan",),
+        NONE,
+    ),
+    Mutant(
+        "merged-statistics-hide-nan",
+        Rule.VALUES,
+        "A merged file has statistics of a column whose first row group holds NaN.",
+        "worker/headgate_worker/merge/arrow_engine.py",
+        "                    without |= with_nan(group)\n                options",
+        "                    without |= frozenset()\n                options",
+        (_FLOATS,),
+        NONE,
+    ),
+    Mutant(
+        "late-nan-in-merged-statistics",
+        Rule.VALUES,
+        "A merged file has statistics of a column that holds NaN in a later row group.",
+        "worker/headgate_worker/merge/arrow_engine.py",
+        "                        if not with_nan(group) <= without:\n",
+        "                        if False:\n",
+        (_FLOATS,),
+        NONE,
+    ),
+    Mutant(
+        "spark-parts-hide-nan",
+        Rule.VALUES,
+        "Files of Spark's sink have statistics of columns with NaN.",
+        "producer/pyspark_headgate/parquet_parts.py",
+        "        found = with_nan(rows)\n",
+        "        found: frozenset[int] = frozenset()\n",
+        ("tests/spark/test_spark_write_parts.py::test_a_file_ends_where_nan_comes_in_a_column_that_has_statistics",),
+        NONE,
+    ),
+    Mutant(
+        "upper-bounds-that-nan-exceeds",
+        Rule.VALUES,
+        "A file whose writer leaves NaN out of statistics has an upper bound in the log.",
+        "table/headgate_table/parquet_bounds.py",
+        "    may_hide_nan = not _tells_of_nan(footer)\n",
+        "    may_hide_nan = False\n",
+        ("tests/table/test_data_file.py",),
+        NONE,
+    ),
+    Mutant(
+        "doubles-rounded-to-floats",
+        Rule.VALUES,
+        "A double in a column of floats is rounded, or becomes infinite, where it is read.",
+        "table/headgate_table/indextables/row_shape.py",
+        "source.bit_width > target.bit_width:\n",
+        "False:\n",
+        _NARROWING,
+        NONE,
+    ),
+    Mutant(
+        "infinite-partition-values",
+        Rule.VALUES,
+        "A partition value beyond its type is read as infinity.",
+        "table/headgate_table/indextables/row_shape.py",
+        "not (types.is_floating(field.type) and _is_beyond(scalar, stored))",
+        "True",
+        _NARROWING,
         NONE,
     ),
 )

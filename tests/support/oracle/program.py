@@ -4,14 +4,18 @@ import argparse
 import multiprocessing
 import os
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from itertools import count, islice
+from multiprocessing.pool import AsyncResult
 
 from rich.console import Console
 from rich.table import Table
 
 from support.oracle.history import Played, play, shrink
+
+_Asked = tuple[int, Sequence[int] | None]
+"""A seed, and which of its steps; all of them, without."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -21,6 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, help="begin no history after so many minutes")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes side by side")
     parser.add_argument("--steps", help="of each history these steps only, as in 0,3,4")
+    parser.add_argument("--spark", action="store_true", help="written and read by Spark, too, one after the other")
     parser.add_argument("--no-shrink", action="store_true", help="tell of a failure as it was found, with all steps")
     given = parser.parse_args(arguments)
     most = given.seeds if given.seeds is not None else None if given.minutes is not None else 200
@@ -30,16 +35,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tried: Counter[str] = Counter()
     failures: Counter[str] = Counter()
     histories, began = 0, time.monotonic()
-    for played in _played(asked, given.jobs, None if given.minutes is None else began + given.minutes * 60):
+    until = None if given.minutes is None else began + given.minutes * 60
+    timely = asked if until is None else _until(asked, until)
+    for played in _with_spark(timely) if given.spark else _played(timely, given.jobs):
         histories += 1
         tried.update(played.done)
         if not played.kind:
             continue
         failures[played.kind] += 1
-        least = played if given.no_shrink or only is not None else shrink(played)
+        # With Spark a history takes so long that it is told as it is.
+        least = played if given.no_shrink or given.spark or only is not None else shrink(played)
         console.print(f"\nseed {played.seed} fails: {least.kind}", style="bold red", highlight=False)
         console.print(least.failure, markup=False, highlight=False)
-        console.print(f"replay: {least.replay}", markup=False, highlight=False)
+        console.print(f"replay: {least.replay}{' SPARK=1' if given.spark else ''}", markup=False, highlight=False)
     table = Table("tried", "times", title=f"{histories} histories in {time.monotonic() - began:.0f} s")
     for name, times in sorted(tried.items(), key=lambda item: -item[1]):
         table.add_row(name, str(times))
@@ -49,24 +57,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if failures else 0
 
 
-def _played(asked: Iterator[tuple[int, Sequence[int] | None]], jobs: int, until: float | None) -> Iterator[Played]:
-    timely = asked if until is None else _until(asked, until)
+def _with_spark(asked: Iterator[_Asked]) -> Iterator[Played]:
+    from support.spark.session import local_spark  # takes seconds, and hundreds of megabytes
+
+    with local_spark() as session:
+        for seed, only in asked:
+            yield play(seed, only, session)
+
+
+def _played(asked: Iterator[_Asked], jobs: int) -> Iterator[Played]:
     if jobs < 2:
-        yield from map(_play, timely)
+        yield from map(_play, asked)
         return
     # Arrow and the table's own threads don't survive a fork.
     with multiprocessing.get_context("spawn").Pool(jobs, maxtasksperchild=200) as pool:
-        yield from pool.imap(_play, timely)
+        ahead: deque[AsyncResult[Played]] = deque()
+        # Not `imap`, which would take all that is asked for at once, and so know nothing of time.
+        for each in asked:
+            ahead.append(pool.apply_async(_play, (each,)))
+            if len(ahead) >= 2 * jobs:
+                yield ahead.popleft().get()
+        while ahead:
+            yield ahead.popleft().get()
 
 
-def _until(
-    asked: Iterator[tuple[int, Sequence[int] | None]], until: float
-) -> Iterator[tuple[int, Sequence[int] | None]]:
+def _until(asked: Iterator[_Asked], until: float) -> Iterator[_Asked]:
     for each in asked:
         if time.monotonic() >= until:
             return
         yield each
 
 
-def _play(asked: tuple[int, Sequence[int] | None]) -> Played:
+def _play(asked: _Asked) -> Played:
     return play(*asked)

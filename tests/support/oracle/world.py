@@ -57,6 +57,8 @@ class World:
     bus: str | None = None
     misfits: float = 0.0
     """How likely a file is one that doesn't fit the table."""
+    odd: set[str] = field(default_factory=set)
+    """Files that were taken although something is odd about them."""
     log: list[str] = field(default_factory=list)
     """What was done, in words."""
     done: dict[str, int] = field(default_factory=dict)

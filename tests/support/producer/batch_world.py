@@ -4,7 +4,19 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from headgate_bus.interface import DEFAULT_TIMEOUT_S, Bus, Extent, Follower, Message, Place, Reader, Record, Seat, Topic
+from headgate_bus.interface import (
+    DEFAULT_TIMEOUT_S,
+    Bus,
+    Extent,
+    Follower,
+    Mark,
+    Message,
+    Place,
+    Reader,
+    Record,
+    Seat,
+    Topic,
+)
 from headgate_committer.committer import Committer
 from headgate_producer.batch_job import BatchJob, BatchLimits, BatchReport
 from headgate_producer.producer import Producer
@@ -51,6 +63,9 @@ class FusedBus:
 
     def committed(self, group: str, partition: int) -> int | None:
         return self._inner.committed(group, partition)
+
+    def mark(self, group: str, partition: int) -> Mark | None:
+        return self._inner.mark(group, partition)
 
     def append(self, topic: Topic, messages: Sequence[Message], timeout_s: float = DEFAULT_TIMEOUT_S) -> list[Place]:
         return self._fuse.run("bus append", lambda: self._inner.append(topic, messages, timeout_s))

@@ -4,7 +4,19 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 
 from headgate_bus.errors import BusError, BusUnavailable
-from headgate_bus.interface import DEFAULT_TIMEOUT_S, Bus, Extent, Follower, Message, Place, Reader, Record, Seat, Topic
+from headgate_bus.interface import (
+    DEFAULT_TIMEOUT_S,
+    Bus,
+    Extent,
+    Follower,
+    Mark,
+    Message,
+    Place,
+    Reader,
+    Record,
+    Seat,
+    Topic,
+)
 from headgate_schemas.sources import Source
 
 
@@ -78,6 +90,9 @@ class FailingBus:
 
     def committed(self, group: str, partition: int) -> int | None:
         return self.inner.committed(group, partition)
+
+    def mark(self, group: str, partition: int) -> Mark | None:
+        return self.inner.mark(group, partition)
 
     def append(self, topic: Topic, messages: Sequence[Message], timeout_s: float = DEFAULT_TIMEOUT_S) -> list[Place]:
         if topic is Topic.PROPOSALS:

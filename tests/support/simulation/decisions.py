@@ -46,7 +46,8 @@ def judge_decisions(model: TableModel, number: int, info: dict[str, Any]) -> lis
 def _judge_refusal(model: TableModel, where: str, identity: str, code: str | None) -> None:
     """New data may only be refused when its author was away for as long as orphans and ids are kept."""
     ask = model.asks.by_id.get(identity)
-    if ask is None or not ask.is_new_data or code == "expired":
+    # What was told before the table was there is in its first version.
+    if ask is None or not ask.is_new_data or code in ("expired", "unknown_table"):
         return
     must(
         code == "path_in_use" and any(path in model.purged_ms for path in ask.adds),

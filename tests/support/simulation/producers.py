@@ -77,7 +77,9 @@ class Job:
             self._write_files(note)
             if note.id not in tickets:
                 try:
-                    tickets[note.id] = producer.propose(note.operation, proposal_id=note.id, writer=note.writer)
+                    tickets[note.id] = producer.propose(
+                        note.operation, proposal_id=note.id, writer=note.writer, created=note.created_ms or None
+                    )
                 except NotSent as error:
                     refused = error  # maybe for one before it that was given up, which its ticket tells
                     break
@@ -106,7 +108,9 @@ class Job:
         self.made += 1
         writer = None if self.app is None else Writer(self.app, self.made)
         operation = self._operations.append() if writer is not None else self._operations.draw()
-        note = Note(f"{self.name}-{self.made}", operation, writer)
+        # Some jobs keep nothing but their id.
+        created_ms = 0 if self.drawn.random() < 0.2 else self.world.scheduler.now_ms
+        note = Note(f"{self.name}-{self.made}", operation, writer, created_ms=created_ms)
         is_new_data = self._operations.is_new_data(operation)
         self.world.asks.add(ask_of(note.id, self.table, operation, writer, is_new_data=is_new_data))
         return note

@@ -14,7 +14,15 @@ from support.simulation.model import TableModel
 
 _REGIONS = re.compile(r"\s*region\s*(?:=\s*'(\w+)'|IN\s*\(([^)]*)\))\s*", re.IGNORECASE)
 
-_ANYBODY = frozenset({RejectCode.INVALID, RejectCode.READ_CONFLICT, RejectCode.EXPIRED, RejectCode.OVER_BOUND})
+_ANYBODY = frozenset(
+    {
+        RejectCode.INVALID,
+        RejectCode.READ_CONFLICT,
+        RejectCode.EXPIRED,
+        RejectCode.OVER_BOUND,
+        RejectCode.UNKNOWN_TABLE,
+    }
+)
 _ADDING = frozenset({RejectCode.PATH_IN_USE, RejectCode.PARTITION_MISMATCH})
 _COUNTING = frozenset({RejectCode.SEQ_SKIPPED})
 CODES: Mapping[str, frozenset[RejectCode]] = {

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from headgate_bus.errors import BusError, BusUnavailable
-from headgate_bus.interface import DEFAULT_TIMEOUT_S, Extent, Message, Place, Record, Topic
+from headgate_bus.interface import DEFAULT_TIMEOUT_S, Extent, Mark, Message, Place, Record, Topic
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.sources import Source
 from support.bus.memory import MemoryBus, MemoryCluster, MemoryReader, MemorySeat
@@ -72,6 +72,9 @@ class SimulatedBus:
 
     def committed(self, group: str, partition: int) -> int | None:
         return self.read("committed", group, lambda: self.inner.committed(group, partition))
+
+    def mark(self, group: str, partition: int) -> Mark | None:
+        return self.read("mark", group, lambda: self.inner.mark(group, partition))
 
     def append(self, topic: Topic, messages: Sequence[Message], timeout_s: float = DEFAULT_TIMEOUT_S) -> list[Place]:
         operation, key = "bus.append", topic.value
@@ -209,8 +212,11 @@ class SimulatedSeat:
     def committed(self, partition: int) -> int | None:
         return self._bus.read("seat_committed", str(partition), lambda: self._inner.committed(partition))
 
-    def seek(self, partition: int, offset: int) -> None:
-        self._inner.seek(partition, offset)
+    def mark(self, partition: int) -> Mark | None:
+        return self._bus.read("seat_mark", str(partition), lambda: self._inner.mark(partition))
+
+    def seek(self, partition: int, offset: int, leader_epoch: int | None = None) -> None:
+        self._inner.seek(partition, offset, leader_epoch)
 
     def pause(self, partition: int) -> None:
         self._inner.pause(partition)
@@ -219,14 +225,24 @@ class SimulatedSeat:
         self._inner.resume(partition)
 
     def publish(
-        self, partition: int, events: Sequence[Message], dead_letters: Sequence[Message], next_offset: int | None
+        self,
+        partition: int,
+        events: Sequence[Message],
+        dead_letters: Sequence[Message],
+        next_offset: int | None,
+        mark: Mark | None = None,
     ) -> None:
-        operation, key = "bus.publish", f"{len(events)} events, next {next_offset}"
+        self._publish(
+            f"{len(events)} events, next {next_offset}",
+            lambda: self._inner.publish(partition, events, dead_letters, next_offset, mark),
+        )
+
+    def set_back(self, partition: int, offset: int, mark: Mark | None) -> None:
+        self._publish(f"back to {offset}", lambda: self._inner.set_back(partition, offset, mark))
+
+    def _publish(self, key: str, effect: Callable[[], None]) -> None:
+        operation = "bus.publish"
         fault = self._bus.begin(operation, key, WRITE_FAULTS)
-
-        def effect() -> None:
-            self._inner.publish(partition, events, dead_letters, next_offset)
-
         if self._pending is not None and self._bus.faults.random.random() < 0.5:
             self._settle()
         self._pending = None

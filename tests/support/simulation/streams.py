@@ -43,11 +43,13 @@ class _Target(TableTarget):
         self._world = world
         self._process = process
 
-    def commit(self, operation: Operation, proposal_id: str, writer: Writer | None = None) -> Receipt:
+    def commit(
+        self, operation: Operation, proposal_id: str, writer: Writer | None = None, *, created_ms: int | None = None
+    ) -> Receipt:
         world = self._world
         is_new_data = isinstance(operation, Append)
         world.asks.add(ask_of(proposal_id, self.address, operation, writer, is_new_data=is_new_data))
-        receipt = super().commit(operation, proposal_id, writer)
+        receipt = super().commit(operation, proposal_id, writer, created_ms=created_ms)
         world.receipts.seen(receipt, self.address)
         return receipt
 

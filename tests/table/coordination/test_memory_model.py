@@ -134,7 +134,7 @@ def _judge_repetition(memory: TableMemory, everything: Everything, identity: str
             assert fate.writer is not None
             assert max(everything.seqs[fate.writer.app]) >= fate.writer.seq
         if told is None and fate.created_ms <= now_ms:
-            assert expired or fate.writer is not None or _forgotten_lately(everything, fate)
+            assert expired or fate.writer is not None or _forgotten_lately(everything, fate, now_ms)
         return
     if told is None:
         assert expired, f"{identity}, {fate}, would be decided a second time"
@@ -147,11 +147,10 @@ def _judge_repetition(memory: TableMemory, everything: Everything, identity: str
     assert receipt is None or receipt == Committed(fate.version, identity)
 
 
-def _forgotten_lately(everything: Everything, fate: Fate) -> bool:
+def _forgotten_lately(everything: Everything, fate: Fate, now_ms: int) -> bool:
     """Never where there was room for it: refusals are kept up to their bound, by the clock of versions for a week."""
     since = [each for each in everything.ids.values() if each.code is not None and each.version >= fate.version]
-    newest_ms = max(each.decided_ms for each in everything.ids.values())
-    return len(since) > MAX_IDS or newest_ms - fate.decided_ms >= 6 * DAY_MS
+    return len(since) > MAX_IDS or now_ms - fate.decided_ms >= 6 * DAY_MS
 
 
 def _judge_seqs(memory: TableMemory, everything: Everything) -> None:

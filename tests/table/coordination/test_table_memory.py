@@ -151,6 +151,19 @@ def test_ids_age_by_the_time_of_the_bus_and_leave_the_horizon() -> None:
     assert memory.horizon_ms == START_MS
 
 
+def test_what_an_author_of_the_future_made_moves_no_horizon_when_its_week_is_over() -> None:
+    """Break: a month later than one proposal by a clock that is ahead, everybody's are `expired`."""
+    limits = MemoryLimits(window_ms=HOUR_MS)
+    memory = remembering(
+        by_committer(accepted("ahead"), next_offset=1, made_ms=START_MS + 700 * HOUR_MS),
+        by_committer(accepted("b"), next_offset=2, made_ms=START_MS),
+        by_committer(accepted("c"), next_offset=3, appended_ms=START_MS + 2 * HOUR_MS),
+        limits=limits,
+    )
+    assert memory.horizon_ms == START_MS
+    assert [memory.earlier(each, None) for each in ("ahead", "b")] == [Duplicate(0, "ahead"), None]
+
+
 def test_the_clock_of_a_direct_commit_ages_no_id_of_the_bus() -> None:
     """Break: one machine whose clock is a year ahead expires every proposal that is under way."""
     limits = MemoryLimits(window_ms=HOUR_MS)
@@ -198,9 +211,10 @@ def test_refusals_lose_their_reasons_first() -> None:
 def test_refusals_are_bounded_apart_and_move_no_horizon() -> None:
     """Break: a writer that repeats refused proposals makes everybody's fresh proposals expire."""
     limits = MemoryLimits(max_ids=10)
-    first = by_committer(accepted("mine"), next_offset=1)
+    first = by_committer(accepted("mine"), accepted("and mine"), next_offset=1)
+    second = by_committer(accepted("other"), next_offset=2)
     versions = [by_committer(rejected(f"p{n}", "x" * 480), next_offset=n, appended_ms=START_MS + n) for n in range(40)]
-    memory = remembering(first, *versions, limits=limits)
+    memory = remembering(first, second, *versions, limits=limits)
     assert memory.earlier("mine", None) == Duplicate(0, "mine")
     assert memory.horizon_ms == 0
     assert [memory.receipt_of(f"p{n}") is not None for n in range(40)] == [False] * 30 + [True] * 10

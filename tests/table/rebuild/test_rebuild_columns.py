@@ -66,7 +66,7 @@ def test_types_are_widened_so_that_every_file_still_reads() -> None:
 
 def test_bounds_of_a_narrower_file_still_find_its_rows() -> None:
     store = stored(
-        {"a.parquet": rows(x=pa.array([5, 7], pa.int32())), "b.parquet": rows(x=pa.array([0.5, 1.5], pa.float64()))}
+        {"a.parquet": rows(x=pa.array([5, 7], pa.int32())), "b.parquet": rows(x=pa.array([8.5, 9.5], pa.float64()))}
     )
     rebuilt(store)
     snapshot = table_of(store).snapshot(where="x = 7")

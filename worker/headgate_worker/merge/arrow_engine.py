@@ -15,8 +15,10 @@ from headgate_schemas.actions import AddFile, StoredTexts
 from headgate_schemas.errors import InvalidInput
 from headgate_table.data_file import DataFile
 from headgate_table.errors import StoreError, UnsupportedTable
+from headgate_table.float_statistics import floats, leaf_paths, statistics_option, with_nan
 from headgate_table.indextables.resources import ReadResources
 from headgate_table.indextables.row_shape import RowShape
+from headgate_table.parquet_bounds import STATISTICS_NOTE, WITHOUT_NAN
 from headgate_table.store.interface import Store
 from headgate_worker.merge.columns import OutputColumns, contradiction, output_columns
 from headgate_worker.merge.dictionaries import decoded_bytes, dictionary_columns, encoded, shown_metadata
@@ -80,8 +82,11 @@ class ArrowEngine:
         columns = output_columns([one.columns for one in sources], order.schema_string, order.partition_columns)
         codec = order.codec or next((one.codec for one in sources if one.codec is not None), DEFAULT_CODEC)
         try:
-            with output_file(self._store, order.output, self._limits.scratch_folder) as stream:
-                written = self._write(stream, sources, columns, codec)
+            try:
+                written = self._written(order, sources, columns, codec)
+            except _LateNaN:
+                # Rare, and so read once more: a file has statistics of a column for all of its row groups, or for none.
+                written = self._written(order, sources, columns, codec, floats(columns.schema))
         except BadSource as bad:
             return NotMerged((bad.problem,))
         expected = sum(one.num_rows for one in sources)
@@ -105,8 +110,30 @@ class ArrowEngine:
         except BadSource as bad:
             return bad.problem
 
-    def _write(self, stream: BinaryIO, sources: Sequence[CheckedSource], columns: OutputColumns, codec: str) -> int:
-        """Returns the number of rows. The next row group is read while one is written."""
+    def _written(
+        self,
+        order: MergeOrder,
+        sources: Sequence[CheckedSource],
+        columns: OutputColumns,
+        codec: str,
+        without: frozenset[int] = frozenset(),
+    ) -> int:
+        with output_file(self._store, order.output, self._limits.scratch_folder) as stream:
+            return self._write(stream, sources, columns, codec, without)
+
+    def _write(
+        self,
+        stream: BinaryIO,
+        sources: Sequence[CheckedSource],
+        columns: OutputColumns,
+        codec: str,
+        without: frozenset[int],
+    ) -> int:
+        """Returns the number of rows. The next row group is read while one is written.
+
+        Columns `without` statistics are those, and the ones with NaN in the first row group. Raises `_LateNaN` where
+        others turn out to hold NaN.
+        """
         shape = replace(columns.shape, schema=encoded(columns.shape.schema, columns.repeating))
         groups = _RowGroups(self._batches(sources, shape), shape.schema, self._limits)
         written = 0
@@ -114,6 +141,8 @@ class ArrowEngine:
         with ThreadPoolExecutor(1, thread_name_prefix="headgate-merge") as reader:
             try:
                 group = reader.submit(next, groups, None).result()
+                if group is not None:
+                    without |= with_nan(group)
                 options: dict[str, Any] = {
                     "compression": codec,
                     "use_dictionary": dictionary_columns(
@@ -121,13 +150,17 @@ class ArrowEngine:
                     ),
                     # It would show dictionaries, which are none of the table's types; see below.
                     "store_schema": False,
+                    "write_statistics": statistics_option(leaf_paths(columns.schema), without),
                     "write_page_index": True,
                     "write_page_checksum": True,
                 }
                 with pq.ParquetWriter(stream, encoded(columns.schema, columns.repeating), **options) as writer:
                     writer.add_key_value_metadata(shown_metadata(columns.schema))
+                    writer.add_key_value_metadata({STATISTICS_NOTE: WITHOUT_NAN})
                     while group is not None:
                         self._give_up()
+                        if not with_nan(group) <= without:
+                            raise _LateNaN
                         ahead = reader.submit(next, groups, None)
                         writer.write_table(group, row_group_size=self._limits.row_group_rows)
                         written += group.num_rows
@@ -151,6 +184,10 @@ class ArrowEngine:
             max_text_length=order.max_text_length,
         )
         return replace(file, num_merge_ops=1 + max(source.num_merge_ops or 0 for source in order.sources))
+
+
+class _LateNaN(Exception):
+    """NaN has come in a column of which the file under way already has statistics."""
 
 
 class _RowGroups:

@@ -1,0 +1,141 @@
+"""Knowing a log again: with a committed offset goes a mark of the newest record below it, and here it is looked for.
+
+Equal offsets prove nothing: a log that lost its end, was restored from a copy or made anew grows over every offset again.
+"""
+
+import hashlib
+import json
+import re
+from contextlib import closing
+from dataclasses import dataclass
+from enum import Enum
+
+from headgate_bus.errors import BusUnavailable, OffsetGone
+from headgate_bus.interface import Bus, Extent, Mark, Record, Topic
+from headgate_schemas.cloud_events import subject_of
+from headgate_schemas.sources import Source
+
+READ_WITHIN_S = 10.0
+"""For one record that lies on the bus already."""
+NOTHING_KNOWN = -1
+"""The offset of a mark that says: the log was cut, and nothing of it is settled for certain."""
+_PLAIN_ID = re.compile(r"[!-~]{1,200}")
+
+
+class Proof(Enum):
+    KNOWN = "known"
+    """The marked record lies where it did: everything up to it is as it was."""
+    UNTOLD = "untold"
+    """There is no mark, as older releases leave none, or its record was trimmed."""
+    CUT = "cut"
+    """The log lost its end since, or was restored from a copy; it may have grown again."""
+    REPLACED = "replaced"
+    """The topic was made anew: the offset was said of another log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a committed offset is worth on the log that is there now."""
+
+    proof: Proof
+    start: int
+    """Everything below it that is there now is settled."""
+    reason: str = ""
+    """Why the committed offset doesn't count, where it doesn't."""
+
+
+def mark_of(topic: str, record: Record) -> Mark:
+    """`topic` is the topic's id."""
+    return Mark(topic, record.offset, identity_of(record), record.leader_epoch)
+
+
+def cut_mark(topic: str) -> Mark:
+    return Mark(topic, NOTHING_KNOWN, "")
+
+
+def identity_of(record: Record) -> str:
+    """The proposal's id, as the headers tell it; of other records a digest of the body."""
+    subject = subject_of(record.headers)
+    return subject if _PLAIN_ID.fullmatch(subject) else f"sha256:{hashlib.sha256(record.body).hexdigest()[:32]}"
+
+
+def mark_text(mark: Mark | None) -> str:
+    """As it is kept beside the offset; at most a few hundred characters."""
+    if mark is None:
+        return ""
+    known = {"topic": mark.topic, "offset": mark.offset, "id": mark.identity, "epoch": mark.leader_epoch}
+    return json.dumps({name: value for name, value in known.items() if value is not None}, separators=(",", ":"))
+
+
+def read_mark(text: str | None) -> Mark | None:
+    """None where nobody left one, and where another program wrote something else."""
+    try:
+        found = json.loads(text or "null")
+    except ValueError:
+        return None
+    if not isinstance(found, dict):
+        return None
+    topic, offset, identity, epoch = (found.get(name) for name in ("topic", "offset", "id", "epoch"))
+    if not isinstance(topic, str) or not isinstance(identity, str) or type(offset) is not int:
+        return None
+    return Mark(topic, offset, identity, epoch if type(epoch) is int else None)
+
+
+def known_again(bus: Bus, source: Source, extent: Extent, committed: int | None, mark: Mark | None) -> Known:
+    """Whether the log is the one of which `committed` was said. Raises `BusUnavailable`."""
+    first = extent.first
+    if committed is None:
+        return Known(Proof.UNTOLD, first)
+    if mark is not None and mark.topic != source.topic:
+        reason = f"offset {committed} was settled on topic {mark.topic}; it was made anew, and is {source.topic} now"
+        return Known(Proof.REPLACED, first, reason)
+    if mark is not None and mark.offset == NOTHING_KNOWN:
+        return Known(Proof.CUT, first, "the log was cut, and nothing was settled since")
+    if committed > extent.next_offset:
+        reason = (
+            f"offset {committed} was settled, but the log ends at {extent.next_offset}: it was truncated or restored"
+        )
+        return Known(Proof.CUT, first, f"{reason} from a copy")
+    if mark is None:
+        return Known(Proof.UNTOLD, max(committed, first))
+    if mark.offset < first:
+        return Known(Proof.UNTOLD, first)
+    try:
+        record = record_at(bus, source.partition, mark.offset)
+    except OffsetGone as gone:
+        if mark.offset < gone.first:
+            return Known(Proof.UNTOLD, gone.first)  # trimmed a moment ago
+        record = None
+    if record is not None and _is_marked(record, mark):
+        return Known(Proof.KNOWN, min(committed, mark.offset + 1))
+    reason = (
+        f"offset {committed} was settled, the last with record {mark.identity} at offset {mark.offset}, but the log holds "
+        f"{'nothing' if record is None else 'something else'} there: it was truncated or restored from a copy, and has grown since"
+    )
+    return Known(Proof.CUT, first, reason)
+
+
+def look_again(bus: Bus, group: str, partition: int) -> tuple[Known, Extent]:
+    """What the group's committed offset is worth, for whoever is no member of it."""
+    committed, mark = bus.committed(group, partition), bus.mark(group, partition)
+    source, extent = bus.source(partition), bus.extent(Topic.PROPOSALS, partition)
+    return known_again(bus, source, extent, committed, mark), extent
+
+
+def record_at(bus: Bus, partition: int, offset: int) -> Record | None:
+    """None where no record has this offset. Raises `OffsetGone` outside of the extent, and `BusUnavailable`."""
+    with closing(bus.reader(Topic.PROPOSALS, {partition: offset})) as reader:
+        records = reader.read(READ_WITHIN_S, 1)
+        if records:
+            return records[0] if records[0].offset == offset else None
+        if reader.offsets()[partition] > offset:
+            return None
+    raise BusUnavailable(
+        f"proposal {offset} of partition {partition} of {bus.address} could not be read within {READ_WITHIN_S:g} s; it is "
+        f"tried again"
+    )
+
+
+def _is_marked(record: Record, mark: Mark) -> bool:
+    epochs = record.leader_epoch, mark.leader_epoch
+    return identity_of(record) == mark.identity and (None in epochs or epochs[0] == epochs[1])

@@ -1,0 +1,120 @@
+"""Proposals for a table that isn't there yet: what their authors were told stays true once the table is made."""
+
+from headgate_bus.interface import Topic
+from headgate_committer.committer import Committer
+from headgate_committer.limits import CommitterLimits
+from headgate_schemas.milvus import DeltaLog, Updates
+from headgate_schemas.operations import Append, Create, Milvus, RejectCode, Rejected
+from headgate_schemas.table_schema import schema_string_of
+from support.committing.rig import AtOnce, Rig, Stores
+from support.tables import COLUMNS, add_file
+
+CREATE = Create(schema_string_of(COLUMNS), ())
+
+
+def second_group(rig: Rig, name: str = "second") -> Committer:
+    """Reads the same proposals from their beginning."""
+    tables = Stores(rig.stores, rig.settings)
+    limits = CommitterLimits(linger_ms=0)
+    return Committer(rig.bus.again(), tables, rig.ambient, limits, identity=name, group=name, executor=AtOnce())
+
+
+def made_directly(rig: Rig) -> None:
+    reader = rig.table().reader
+    from headgate_table.indextables.create import create_table
+
+    create_table(reader, rig.ambient, CREATE)
+
+
+def codes(rig: Rig, identity: str) -> list[str]:
+    """What everybody has been told of the proposal, ever."""
+    rig._read[Topic.EVENTS] = 0
+    told = [event.to_receipt() for event in rig.events() if getattr(event, "proposal", None) == identity]
+    return [each.code.value if isinstance(each, Rejected) else type(each).__name__ for each in told]
+
+
+def test_what_was_told_before_the_table_was_made_directly_is_told_by_a_second_group() -> None:
+    rig = Rig(create=False)
+    early = rig.append("early")
+    first = rig.committer()
+    rig.settle(first)
+    made_directly(rig)
+    second = second_group(rig)
+    rig.settle(second)
+    rig.append("late")
+    rig.settle(second)
+    second.close()
+    third = second_group(rig, "third")
+    rig.settle(third)
+    assert set(codes(rig, early)) == {"unknown_table"}
+    assert rig.table().snapshot().paths() == ["late.parquet"]
+
+
+def test_what_was_told_before_a_proposal_made_the_table_is_told_by_a_second_group() -> None:
+    rig = Rig(create=False)
+    early = rig.append("early")
+    rig.propose(CREATE, proposal_id="create")
+    first = rig.committer()
+    rig.settle(first)
+    rig.append("late")
+    rig.settle(first)
+    rig.settle(second_group(rig))
+    assert set(codes(rig, early)) == {"unknown_table"}
+    assert len(codes(rig, early)) == 2
+
+
+def test_the_same_proposal_once_more_after_the_table_was_made_stays_refused() -> None:
+    for make in (made_directly, lambda rig: rig.propose(CREATE)):
+        rig = Rig(create=False)
+        early = rig.proposal(Append((add_file("early"),)))
+        rig.send(early)
+        first = rig.committer()
+        rig.settle(first)
+        make(rig)
+        rig.settle(first)
+        other = rig.append("other")
+        rig.settle(first)
+        first.close()
+        rig.send(early)
+        rig.settle(rig.committer("after"))
+        assert set(codes(rig, early.id)) == {"unknown_table"}
+        assert codes(rig, other) == ["Committed"]
+
+
+def test_a_create_that_was_refused_without_a_table_stays_refused() -> None:
+    rig = Rig(create=False)
+    bad = rig.proposal(Create(schema_string_of(COLUMNS), (), {"indextables.checkpoint.interval": "no number"}))
+    rig.send(bad)
+    first = rig.committer()
+    rig.settle(first)
+    made_directly(rig)
+    rig.settle(second_group(rig))
+    assert set(codes(rig, bad.id)) == {"invalid"}
+
+
+def test_a_milvus_table_remembers_what_was_told_before_it() -> None:
+    rig = Rig(create=False)
+    early = rig.proposal(Append((add_file("early"),)))
+    rig.send(early)
+    first = rig.committer()
+    rig.settle(first)
+    rig.propose(Milvus(Updates(added_delta_logs=(DeltaLog("a.log", 0, 1),))), proposal_id="begins")
+    rig.settle(first)
+    rig.send(early)
+    rig.settle(first)
+    rig.settle(second_group(rig))
+    assert set(codes(rig, early.id)) == {"unknown_table"}
+    assert codes(rig, "begins")[0] == "Committed"
+
+
+def test_a_version_records_what_was_told_before_the_table() -> None:
+    rig = Rig(create=False)
+    early = rig.append("early")
+    first = rig.committer()
+    rig.settle(first)
+    made_directly(rig)
+    rig.append("late")
+    rig.settle(first)
+    decisions = rig.record(1).decisions
+    assert (decisions[0].id, decisions[0].code) == (early, RejectCode.UNKNOWN_TABLE)
+    assert decisions[1].accepted

@@ -1,0 +1,71 @@
+"""A bus on a disk that its own proposals fill, as a program of its own: `python -m support.bus.full_disk FOLDER`.
+
+The disk is a small file system in memory. Where nobody may mount one, the bus is told of a small disk.
+"""
+
+import os
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+from headgate_bus import sqlite_bus
+from headgate_bus.interface import Message, Topic
+from headgate_bus.sqlite_bus import SqliteBus
+from headgate_bus.sqlite_room import Disk, NoRoom
+from headgate_schemas.ambient import SystemAmbient
+from support.torture.small_disk import as_root_of_a_namespace
+
+DISK_BYTES = 48 << 20
+BODY = bytes(200_000)
+
+
+def mount(folder: Path) -> bool:
+    command = ("mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "headgate-small", str(folder))
+    return os.geteuid() == 0 and subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def told_of_a_small_disk(folder: Path) -> None:
+    def disk_of(path: str) -> Disk:
+        return Disk(DISK_BYTES - sum(each.stat().st_size for each in folder.iterdir()), DISK_BYTES)
+
+    sqlite_bus.disk_of = disk_of  # type: ignore[attr-defined]  # imported there for its own use
+
+
+def main(folder: Path) -> None:
+    folder.mkdir()
+    is_mounted = mount(folder)
+    if not is_mounted:
+        told_of_a_small_disk(folder)
+    try:
+        for _ in range(3):
+            play(folder)
+    finally:
+        if is_mounted:
+            subprocess.run(("umount", "--lazy", str(folder)), check=True)
+
+
+def play(folder: Path) -> None:
+    with closing(SqliteBus(str(folder / "bus.db"), SystemAmbient())) as bus:
+        bus.prepare()
+        begin = bus.extent(Topic.PROPOSALS, 0).next_offset
+        while True:
+            try:
+                bus.append(Topic.PROPOSALS, [Message("lake/events", {}, BODY)])
+            except NoRoom as refused:
+                sys.stdout.write(f"refused: {refused}\n")
+                break
+        end = bus.extent(Topic.PROPOSALS, 0).next_offset
+        seat = bus.seat("committer")
+        while not seat.held():
+            seat.poll(1.0)
+        for settled in range(begin + 1, end + 1):
+            seat.publish(0, [Message("lake/events", {}, bytes(1_000))] * 2, [], settled)
+        bus.append(Topic.PROPOSALS, [Message("lake/events", {}, BODY)])
+        seat.publish(0, [], [], end + 1)
+        sys.stdout.write(f"took {end - begin} and went on\n")
+
+
+if __name__ == "__main__":
+    as_root_of_a_namespace("support.bus.full_disk", sys.argv[1:])
+    main(Path(sys.argv[1]))

@@ -1,0 +1,60 @@
+"""Mutants of what is kept free for a committer, and of what is swept while others still need it."""
+
+from support.mutants.mutant import NONE, Mutant, Rule
+
+_ROOM = "bus/headgate_bus/sqlite_room.py"
+_BUS = "bus/headgate_bus/sqlite_bus.py"
+_ROOM_TESTS = "tests/bus/test_sqlite_room.py"
+
+MUTANTS = (
+    Mutant(
+        "proposals-take-all-room",
+        Rule.OUTAGES,
+        "Proposals may fill a bus file to the last page, so that nothing can be settled or announced.",
+        _ROOM,
+        "    if file.used + adding > max_file_bytes:\n",
+        "    if file.used + adding > max_file_bytes * 9:\n",
+        (_ROOM_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "no-headroom-for-seats",
+        Rule.OUTAGES,
+        "The file of a bus ends at its bound for committers as well.",
+        _ROOM,
+        "    return max(max_file_bytes // page_bytes, pages) + headroom // page_bytes\n",
+        "    return max(max_file_bytes // page_bytes, pages)\n",
+        (_ROOM_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "full-bus-keeps-what-is-settled",
+        Rule.OUTAGES,
+        "A full bus goes on keeping settled proposals, and takes nothing more.",
+        _BUS,
+        "            self._trim(partition, lambda settled: settled - 1)\n",
+        "            self._trim(partition, lambda settled: 0)\n",
+        (_ROOM_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "full-bus-drops-what-waits",
+        Rule.SOURCES,
+        "A full bus makes room by letting go of proposals that a group has not settled.",
+        _BUS,
+        "log.first = max(log.first, before(settled_by_all(transaction.connection, partition)))",
+        "log.first = max(log.first, before(max(log.next_offset, settled_by_all(transaction.connection, partition))))",
+        (_ROOM_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "disk-filled-to-the-end",
+        Rule.OUTAGES,
+        "Proposals take the disk's last bytes, which the committer needs.",
+        _ROOM,
+        "    if disk.free - growth < kept:\n",
+        "    if disk.free - growth < 0:\n",
+        (_ROOM_TESTS,),
+        NONE,
+    ),
+)

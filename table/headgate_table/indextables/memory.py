@@ -16,8 +16,8 @@ from headgate_table.indextables.commit_info import MAX_AHEAD_MS, CommitRecord, S
 from headgate_table.indextables.remembered_ids import NO_REASON, Clocks, IdsOfVersion, Refused, RememberedIds
 
 HASH_BYTES = 12
-LATE_MS = 600_000
-"""A proposal that reaches the bus so long after it was made is most likely a repetition: producers send no longer than that."""
+LATE_MS = 30_000
+"""A first delivery reaches the bus within this time after the proposal was made. One that comes later may be a repetition."""
 RECENT_SEQS = 8
 """Of each app, so many of its last commits are known by their version."""
 MAX_REMOVED = 200_000
@@ -191,14 +191,18 @@ class TableMemory:
         """Whether a proposal that isn't remembered may be one of those that were forgotten: the horizon that it was made before.
 
         A proposal with a writer is known by its seq, so only decisions that were lost count. Forgotten refusals count only for
-        one that came late: a first delivery comes soon after the proposal is made. A time of 0 is not known: then the proposal
-        is new for sure only where nothing was forgotten.
+        one that came late, or whose author's clock is ahead: a first delivery comes soon after the proposal is made, and
+        refusals are remembered for longer than that. A time of 0 is not known: then the proposal is new for sure only where
+        nothing was forgotten.
         """
         horizon_ms = self.lost_ms if writer is not None else max(self.horizon_ms, self.lost_ms)
         if writer is None and not created_ms:
             horizon_ms = max(horizon_ms, self.ids.direct_horizon_ms)
+        refused_ms = self.ids.refused_horizon_ms
+        if refused_ms and created_ms > max(appended_ms, self.newest_ms) + skew_ms:
+            return refused_ms  # by a clock that is ahead: its time tells nothing
         if appended_ms - created_ms >= LATE_MS and (created_ms or writer is None):
-            horizon_ms = max(horizon_ms, self.ids.refused_horizon_ms)
+            horizon_ms = max(horizon_ms, refused_ms)
         return horizon_ms if horizon_ms and created_ms < horizon_ms + skew_ms else None
 
     def may_have_committed(self, created_ms: int, skew_ms: int) -> int | None:

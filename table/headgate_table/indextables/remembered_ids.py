@@ -14,6 +14,10 @@ from headgate_schemas.operations import RejectCode
 
 REASON_CHARS_PER_ID = 4
 """Reasons of refusals are kept up to so many characters for each id that may be remembered. The oldest go first."""
+REFUSED_KEPT_MS = 60_000
+"""Refusals of the last minute are kept beyond `max_ids`, so that whoever repeats one at once gets the same answer."""
+MAX_REFUSED = 400_000
+"""Refusals that are remembered at any time, however young they are."""
 NO_REASON = "no reason was given"
 FORGOTTEN_REASON = "it was refused before; the table remembers the code, but not the reason any more"
 
@@ -176,7 +180,9 @@ class RememberedIds:
         newest = self.refused[next(reversed(self.refused))].version
         while True:
             identity, known = next(iter(self.refused.items()))
-            is_due = len(self.refused) > clocks.max_ids or clocks.is_old(known.decided_ms, is_direct=False)
+            count = len(self.refused)
+            is_young = known.decided_ms >= clocks.bus_ms - REFUSED_KEPT_MS and count <= MAX_REFUSED
+            is_due = (count > clocks.max_ids and not is_young) or clocks.is_old(known.decided_ms, is_direct=False)
             if not is_due or known.version == newest:
                 return
             del self.refused[identity]

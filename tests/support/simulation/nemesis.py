@@ -18,6 +18,7 @@ SLOWED = "process: slow"
 RETIRED = "process: told to stop"
 EXPELLED = "group: takes a member for dead"
 CLOCK_SET = "clock: set to another time"
+BUS_CLOCK_SET = "clock: the bus tells another time"
 STORE_OUTAGE = "store: answers nobody"
 BUS_OUTAGE = "bus: answers nobody"
 EVENTS_LOST = "bus: events are lost"
@@ -29,6 +30,7 @@ KINDS = (
     RETIRED,
     EXPELLED,
     CLOCK_SET,
+    BUS_CLOCK_SET,
     STORE_OUTAGE,
     BUS_OUTAGE,
     EVENTS_LOST,
@@ -36,6 +38,8 @@ KINDS = (
 """The names that strikes are counted by."""
 COMMITTER_CLOCKS_MS = (-3_600_000, -5_000, 0, 60_000, 3_600_000)
 """No committer's clock decides anything, so it may say what it likes."""
+BUS_CLOCKS_MS = (0, 0, -3_600_000, 3_600_000, 200 * 3_600_000, 720 * 3_600_000)
+"""A broker's clock, or that of a client that stamps its messages by itself."""
 WORKER_CLOCKS_MS = (-60_000, 0, 20_000)
 """Workers propose, and whoever does may be ahead of the bus by half a minute at most (`CommitterLimits.clock_skew_ms`)."""
 
@@ -85,6 +89,7 @@ class Nemesis:
                 partial(self._retire, seats),
                 partial(self._set_clock, seats, clocks_ms),
                 self._lose_events,
+                self._set_bus_clock,
             )
         )
         strike()
@@ -190,3 +195,17 @@ class Nemesis:
             self._world.ambient(seat.process).skew_ms = seat.skew_ms
             self._count(CLOCK_SET)
             self._world.scheduler.note("nemesis", f"the clock of {seat.name} is wrong by {seat.skew_ms / 1000:g} s")
+
+    def _set_bus_clock(self) -> None:
+        """Forward or back, for a while: then it is right again."""
+        world = self._world
+        if not world.has_wrong_clocks:
+            return
+        world.bus_clock.skew_ms = self._random.choice(BUS_CLOCKS_MS)
+        self._count(BUS_CLOCK_SET)
+        world.scheduler.note("nemesis", f"the bus's clock is wrong by {world.bus_clock.skew_ms / 1000:g} s")
+
+        def right() -> None:
+            world.bus_clock.skew_ms = 0
+
+        world.scheduler.at(world.scheduler.now_ms + round(20_000 * self._random.random()), right)

@@ -7,8 +7,9 @@ from headgate_bus.errors import BusError
 from headgate_bus.interface import Message, Topic
 from headgate_schemas.cloud_events import PROPOSAL, attributes
 from headgate_schemas.errors import HeadgateError
-from headgate_schemas.operations import Committed, Duplicate, Receipt, Restore
+from headgate_schemas.operations import Committed, Delete, Duplicate, Receipt, Restore
 from support.simulation import foreign
+from support.simulation.asked import ask_of
 from support.simulation.data_files import RECORDS
 from support.simulation.operations import REGIONS, Operations
 from support.simulation.real_time import judge_real_time
@@ -19,8 +20,12 @@ from support.simulation.world import World
 FOREIGN_COMMIT = "table: a foreign writer commits"
 FOREIGN_STATE = "table: a foreign writer makes a state"
 RUBBISH = "bus: a message that nobody can decide"
-KINDS = (FOREIGN_COMMIT, FOREIGN_STATE, RUBBISH)
+NOISE = "bus: a noisy neighbour proposes what is refused"
+KINDS = (FOREIGN_COMMIT, FOREIGN_STATE, RUBBISH, NOISE)
 """What others do, by the names that it is counted by."""
+NOISE_MESSAGES = 180
+"""In one burst: six of them are more than the fewest ids that a table may be set to remember."""
+FEWEST_IDS = 1_000
 
 
 def direct_writer(world: World, process: Process, *, table: str, count: int) -> None:
@@ -87,6 +92,28 @@ def foreign_writer(world: World, process: Process, *, table: str, count: int) ->
                 foreign.write_state(store, number, version.live, metadata, ambient.new_id(), ambient.now_ms())
         except HeadgateError as error:
             world.scheduler.note(process.name, f"{type(error).__name__}: {error}")
+
+
+def noisy_writer(world: World, process: Process, *, table: str, count: int) -> None:
+    """Proposes without pause what the table must refuse, far more of it than there are ids to remember."""
+    drawn = random.Random(f"noise/{world.seed}/{process.name}")
+    bus = world.bus(process)
+    now_ms = world.ambient(process).now_ms
+    for number in range(count):
+        process.sleep(drawn.random() * 3)
+        notes = [
+            Note(
+                f"{process.name}-{number}-{turn}", Delete(("region=north/nowhere.parquet",)), None, created_ms=now_ms()
+            )
+            for turn in range(NOISE_MESSAGES)
+        ]
+        for note in notes:
+            world.asks.add(ask_of(note.id, table, note.operation))
+        try:
+            world.faults.injected[NOISE] += 1
+            bus.append(Topic.PROPOSALS, [message_of(note, table, process.name) for note in notes])
+        except BusError as error:
+            world.scheduler.note(process.name, str(error))
 
 
 def rubbish_writer(world: World, process: Process, *, table: str, count: int) -> None:

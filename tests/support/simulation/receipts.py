@@ -51,6 +51,8 @@ class Receipts:
     records: dict[int, Record] = field(default_factory=dict)
     """By offset, what was put on the bus, which may have let go of it since."""
     expired: set[str] = field(default_factory=set)
+    may_expire: bool = True
+    """Whether anything in this run could have a table forget an accepted id, or lose what it remembers."""
     count: int = 0
     events: list[Receipt] = field(default_factory=list)
     """All receipts on the bus, in their order."""
@@ -122,6 +124,10 @@ class Receipts:
                 self._check_duplicate(model, identity, version)
             case Rejected(code):
                 if code is RejectCode.EXPIRED:
+                    must(
+                        self.may_expire,
+                        f"{identity} was told to be expired, though no clock is wrong and nothing was forgotten (rule 5)",
+                    )
                     self.expired.add(identity)
                     return
                 if code is RejectCode.SUPERSEDED:

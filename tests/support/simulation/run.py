@@ -17,7 +17,7 @@ from support.simulation.maintenance import Maintenance, check_reads
 from support.simulation.nemesis import Nemesis
 from support.simulation.operators import clean_in_a_hurry, compactor
 from support.simulation.outcome import Failure, Outcome, outcome_of
-from support.simulation.outsiders import direct_writer, foreign_writer, rubbish_writer
+from support.simulation.outsiders import FEWEST_IDS, direct_writer, foreign_writer, noisy_writer, rubbish_writer
 from support.simulation.producers import Job
 from support.simulation.readers import reader
 from support.simulation.seats import Seat
@@ -29,6 +29,10 @@ from support.simulation.workloads import Author, Note, message_of
 from support.simulation.world import COLUMNS, PARTITION_BY, World
 
 FIRST, SECOND, NOWHERE = "memory://lake/first", "memory://lake/second", "memory://lake/empty"
+WRONG_CLOCKS = 0.4
+"""Of a run to have machines whose clocks are wrong by up to a month."""
+NOISY = 0.2
+"""Of a run to have a neighbour who proposes nothing but what is refused."""
 BANKS = 0.3
 """Of a run to have one."""
 
@@ -92,6 +96,7 @@ class _Run:
 
     def _prepare(self, drawn: random.Random) -> None:
         world = self.world
+        world.has_wrong_clocks = drawn.random() < WRONG_CLOCKS
         lakes = [FIRST] if drawn.random() < 0.7 else [FIRST, SECOND]
         world.new_table(FIRST)
         world.add_store(NOWHERE)
@@ -103,6 +108,9 @@ class _Run:
             found_bank(world)
             self.uris.append(BANK)
         settings = {**SETTINGS, "checkpoint.interval": drawn.choice(("1", "2", "4", "4", "10"))}
+        noisy = drawn.random() < NOISY
+        if noisy:
+            settings["coordinator.dedupe.maxIds"] = str(FEWEST_IDS)
         limits = drawn.choice(LIMITS)
         self.committers = [
             CommitterSeat(
@@ -118,6 +126,11 @@ class _Run:
                 self._add_jobs(drawn, uri)
             self._add_upkeep(drawn, uri)
         self._add_streams(drawn, lakes)
+        if noisy:
+            noise = partial(noisy_writer, world, table=drawn.choice(lakes), count=6)
+            self.crew.maybe(drawn, 1.0, "noise", noise)
+        foreign = any(work.name.startswith("foreign") for work in self.crew.work)
+        world.receipts.may_expire = world.has_wrong_clocks or foreign or bool(self.maintenance.pauses)
 
     def _create_by_proposal(self, uri: str) -> None:
         """Two rivals create the same table; one is told that it exists."""

@@ -79,6 +79,7 @@ class Author:
     def __post_init__(self) -> None:
         self.drawn = random.Random(f"author/{self.world.seed}/{self.name}")
         self._operations = Operations(self.drawn, self.world, self.table, self.bent)
+        self._now_ms = self.world.clock.now_ms
 
     @property
     def is_done(self) -> bool:
@@ -86,6 +87,7 @@ class Author:
 
     def live(self, process: Process) -> None:
         """One life."""
+        self._now_ms = self.world.ambient(process).now_ms
         bus = self.world.bus(process)
         while not self.is_done:
             if not self.notes:
@@ -118,7 +120,7 @@ class Author:
             writer,
             based_on=max(0, newest - self.drawn.choice((0, 0, 2))) if serializable else None,
             isolation=Isolation.SERIALIZABLE if serializable else Isolation.SNAPSHOT,
-            created_ms=self.world.scheduler.now_ms,
+            created_ms=self._now_ms(),
         )
         is_new_data = not serializable and self._operations.is_new_data(operation)
         self.world.asks.add(ask_of(note.id, self.table, operation, writer, is_new_data=is_new_data))
@@ -141,7 +143,7 @@ class Author:
             f"{self.name}-{self.made}-again",
             self._operations.append(),
             writer,
-            created_ms=self.world.scheduler.now_ms,
+            created_ms=self._now_ms(),
         )
         self.world.asks.add(ask_of(again.id, self.table, again.operation, again.writer))
         return again

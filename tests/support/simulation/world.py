@@ -36,6 +36,21 @@ from support.stores.memory import MemoryStore
 
 START_MS = 1_780_000_000_000
 GROUP = "headgate-committer"
+_HOUR_MS = 3_600_000
+WRONG_CLOCKS_MS = (
+    0,
+    0,
+    0,
+    -5_000,
+    20_000,
+    -_HOUR_MS,
+    _HOUR_MS,
+    -200 * _HOUR_MS,
+    200 * _HOUR_MS,
+    -720 * _HOUR_MS,
+    720 * _HOUR_MS,
+)
+"""How wrong the clock of a machine may be: seconds, an hour, longer than anything is remembered, a month."""
 COLUMNS = "id BIGINT, text STRING, region STRING"
 PARTITION_BY = ("region",)
 
@@ -43,14 +58,15 @@ T = TypeVar("T")
 
 
 class _WorldClock:
-    """The clock of the store and of the bus, which are nobody's process."""
+    """The clock of the store, or of the bus, which are nobody's process. It may be wrong by `skew_ms`."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self._drawn = 0
+        self.skew_ms = 0
 
     def now_ms(self) -> int:
-        return self._scheduler.now_ms
+        return self._scheduler.now_ms + self.skew_ms
 
     def monotonic_s(self) -> float:
         return self._scheduler.now_ms / 1000
@@ -139,6 +155,10 @@ class World:
         self.scheduler = Scheduler(seed, START_MS, self.trace)
         self.faults = Faults(random.Random(f"faults/{seed}"))
         self.clock = _WorldClock(self.scheduler)
+        """Of the stores, and of those who judge: always right."""
+        self.bus_clock = _WorldClock(self.scheduler)
+        self.has_wrong_clocks = False
+        """Whether processes that have no seat begin with a wrong clock, each by its name."""
         self.news = Signal()
         self.cluster = self._new_cluster()
         self.stores: dict[str, WitnessedStore] = {}
@@ -225,7 +245,7 @@ class World:
         self._checked_offset = 0
 
     def _new_cluster(self) -> WitnessedCluster:
-        cluster = WitnessedCluster(self.clock, 1, lambda: self.scheduler.send(self.news))
+        cluster = WitnessedCluster(self.bus_clock, 1, lambda: self.scheduler.send(self.news))
         cluster.prepare()
         return cluster
 
@@ -237,11 +257,19 @@ class World:
         self._lives[name] = life
         return self.scheduler.process(name if life == 1 else f"{name}.{life}")
 
-    def ambient(self, process: Process, skew_ms: int = 0) -> SimulatedAmbient:
+    def ambient(self, process: Process, skew_ms: int | None = None) -> SimulatedAmbient:
         """One for each process: its ids must never repeat."""
         if process.name not in self._ambients:
+            skew_ms = self._skew_of(process.name) if skew_ms is None else skew_ms
             self._ambients[process.name] = SimulatedAmbient(process, f"{self.seed}/{process.name}", skew_ms)
         return self._ambients[process.name]
+
+    def _skew_of(self, name: str) -> int:
+        """A machine's clock stays wrong by the same over all lives of a process."""
+        if not self.has_wrong_clocks:
+            return 0
+        machine = name.partition(".")[0]
+        return random.Random(f"clock/{self.seed}/{machine}").choice(WRONG_CLOCKS_MS)
 
     def store(self, process: Process, uri: str) -> SimulatedStore:
         return SimulatedStore(self.stores[uri], process, self.faults)

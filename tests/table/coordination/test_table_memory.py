@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from headgate_schemas.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
 from headgate_table.indextables import memory as memory_module
 from headgate_table.indextables.commit_info import Term
@@ -213,12 +215,50 @@ def test_refusals_are_bounded_apart_and_move_no_horizon() -> None:
     limits = MemoryLimits(max_ids=10)
     first = by_committer(accepted("mine"), accepted("and mine"), next_offset=1)
     second = by_committer(accepted("other"), next_offset=2)
-    versions = [by_committer(rejected(f"p{n}", "x" * 480), next_offset=n, appended_ms=START_MS + n) for n in range(40)]
+    minute = 60_000
+    versions = [
+        by_committer(
+            rejected(f"p{n}", "x" * 480),
+            next_offset=n,
+            time_ms=START_MS + n * minute,
+            appended_ms=START_MS + n * minute,
+        )
+        for n in range(40)
+    ]
     memory = remembering(first, second, *versions, limits=limits)
     assert memory.earlier("mine", None) == Duplicate(0, "mine")
     assert memory.horizon_ms == 0
     assert [memory.receipt_of(f"p{n}") is not None for n in range(40)] == [False] * 30 + [True] * 10
-    assert memory.ids.refused_horizon_ms == START_MS + 29
+    assert memory.ids.refused_horizon_ms == START_MS + 29 * minute
+
+
+def test_refusals_of_the_last_minute_are_kept_beyond_the_bound() -> None:
+    """Break: a refusal is forgotten at once among many others, and its proposal, sent again, is decided anew."""
+    limits = MemoryLimits(max_ids=10)
+    versions = [by_committer(rejected(f"p{n}"), next_offset=n, appended_ms=START_MS + n) for n in range(40)]
+    memory = remembering(*versions, limits=limits)
+    assert all(memory.receipt_of(f"p{n}") is not None for n in range(40))
+    assert memory.ids.refused_horizon_ms == 0
+
+
+@pytest.mark.parametrize(
+    ("created_ms", "appended_ms", "is_doubtful"),
+    [
+        (-1_000, 100, False),  # a first delivery
+        (-29_000, 0, False),
+        (-31_000, 0, True),  # too late for a first delivery, and made before what was forgotten
+        (70_000, 100_500, False),  # late, but made after it
+        (200_000, 100, True),  # by a clock that is ahead
+        (20_000, 100, False),  # by a little
+    ],
+)
+def test_what_may_be_a_forgotten_refusal_is_doubtful_and_first_deliveries_are_not(
+    created_ms: int, appended_ms: int, is_doubtful: bool
+) -> None:
+    memory = TableMemory()
+    memory.ids.refused_horizon_ms = START_MS + 10_000
+    found = memory.may_have_decided(START_MS + created_ms, START_MS + appended_ms, None, 30_000)
+    assert (found is not None) is is_doubtful
 
 
 def test_a_memory_with_refusals_of_every_age_is_written_and_read_as_it_is() -> None:

@@ -50,8 +50,8 @@ MUTANTS = (
         Rule.REWRITES,
         "A rewrite may hold another number of records than its sources.",
         _DECIDE,
-        "        if old != new:\n",
-        "        if old < 0 > new:\n",
+        "    if (old > new and None not in after) or (new > old and None not in before):\n",
+        "    if old < 0 > new:\n",
         (_DECIDE_TESTS,),
     ),
     Mutant(

@@ -32,7 +32,7 @@ from headgate_table.indextables.pointer import Pointer
 from headgate_table.indextables.protocol_support import check_writable
 from headgate_table.indextables.resolve import Base, BaseKind
 from headgate_table.indextables.version_body import Decided, VersionBody, version_body
-from headgate_table.indextables.version_file import encode_actions
+from headgate_table.indextables.version_file import encode_version
 from headgate_table.indextables.version_writer import NumberTaken, PredecessorGone, write_version
 from headgate_table.store.backoff import trying_again
 
@@ -169,7 +169,7 @@ class DirectCommitter:
         return Committed(body.version, identity)
 
     def _write(self, body: VersionBody, options: TableOptions, *, after_file: bool) -> None:
-        data = encode_actions(body.actions, compressed=options.transaction_compression)
+        data = encode_version(body.version, body.actions, compressed=options.transaction_compression)
         try:
             write_version(self._reader, body, data, after_file=after_file)
         except (PredecessorGone, OutcomeUnknown):

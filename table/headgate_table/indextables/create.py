@@ -11,7 +11,8 @@ from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.option_conflicts import check_configuration
 from headgate_table.indextables.options import TableOptions, reserved_key, table_options
 from headgate_table.indextables.version_body import Summary, VersionBody
-from headgate_table.indextables.version_file import encode_actions
+from headgate_table.indextables.version_file import encode_version
+from headgate_table.indextables.version_seal import SEALED
 from headgate_table.indextables.version_writer import NumberTaken, write_version
 
 
@@ -24,9 +25,10 @@ def create_table(reader: LogReader, ambient: Ambient, operation: Create) -> Meta
     if not reader.full_listing().is_empty:
         raise TableExists(f"there is a table at {store.uri} already; open it, or choose another place")
     nonce = ambient.new_id()
-    info = CommitInfo({"timestamp": now_ms, "operation": "Create", "engine": f"headgate/{__version__}", "nonce": nonce})
+    engine = f"headgate/{__version__}"
+    info = CommitInfo({"timestamp": now_ms, "operation": "Create", "engine": engine, "nonce": nonce, SEALED: True})
     body = VersionBody(0, nonce, [Protocol(), metadata, info], Summary("Create", 0, 0, 0, 0), ())
-    data = encode_actions(body.actions, compressed=options.transaction_compression)
+    data = encode_version(body.version, body.actions, compressed=options.transaction_compression)
     try:
         write_version(reader, body, data, after_file=False)
     except NumberTaken:

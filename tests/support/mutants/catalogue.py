@@ -1,10 +1,11 @@
 """All mutants, by what they break."""
 
-from support.mutants import commits, decisions, maintaining, manifests, producing, remembering
+from support.mutants import commits, damaging, decisions, maintaining, manifests, producing, remembering
 from support.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     *commits.MUTANTS,
+    *damaging.MUTANTS,
     *remembering.MUTANTS,
     *decisions.MUTANTS,
     *maintaining.MUTANTS,

@@ -27,6 +27,7 @@ class Rule(Enum):
     STREAMS = "each batch of a stream is committed once"
     ANSWERS = "whatever is proposed is answered, and stops no table"
     CLAIMS = "what lies behind a claim is what was proposed"
+    DAMAGE = "damage is named, and nothing is made of it"
     MANIFESTS = "the same promises on Milvus manifests"
 
 

@@ -1,12 +1,15 @@
 """Every way to damage one object of a table, as values that can be told in a word and made again from it."""
 
 import gzip
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from support.damage.objects import Objects
 
-WAYS = ("flip", "cut", "empty", "double", "swap", "copy", "remove", "blank", "lines")
+WAYS = ("flip", "cut", "empty", "double", "swap", "copy", "remove", "blank", "lines", "name")
+_NAMES = re.compile(rb'(?:"name": ?|[{,\n])"(?P<name>[A-Za-z]{3,40})"')
+"""Of JSON, as plain text has it and the schema of an Avro file."""
 _SMALL = 4096
 """Objects up to this size are cut at every byte."""
 
@@ -33,7 +36,7 @@ def changes(objects: Objects, damage: Damage) -> Mapping[str, bytes | None]:
     """What the damage puts in place of which objects."""
     key, data = damage.key, objects.data(damage.key)
     match damage.way:
-        case "flip":
+        case "flip" | "name":
             flipped = bytearray(data)
             flipped[damage.place >> 3] ^= 1 << (damage.place & 7)
             return {key: bytes(flipped)}
@@ -79,6 +82,9 @@ def damages(objects: Objects) -> Iterator[Damage]:
         if is_text(data):
             for line in range(len(data.splitlines())):
                 yield Damage("lines", key, line)
+        for name in _NAMES.finditer(data):
+            for bit in range(8 * name.start("name"), 8 * name.end("name")):
+                yield Damage("name", key, bit)  # a flip like any other, but of those that count most
         for bit in range(8 * len(data)):
             yield Damage("flip", key, bit)
 

@@ -72,6 +72,10 @@ mutants: $(READY) ## deliberate bugs, one by one, and which test or random run n
 	@$(PY) tests/tooling/mutants.py $(addprefix --only=,$(ONLY)) $(addprefix --by=,$(BY)) $(addprefix --seeds=,$(SEEDS)) \
 	  $(addprefix --jobs=,$(JOBS))
 
+.PHONY: damage
+damage: $(READY) ## damage to small tables of every kind: right answers or named errors (MINUTES=n, CASES=n of each kind, SEED=n)
+	@$(PY) tests/tooling/damage.py $(addprefix --minutes=,$(MINUTES)) $(addprefix --cases=,$(CASES)) $(addprefix --seed=,$(SEED))
+
 .PHONY: fuzz
 fuzz: $(READY) ## mutated Milvus manifests, or messages (KIND=messages): read or refused cleanly, in bounded time and memory (FILES=n, SEED=n)
 	@$(PY) tests/tooling/fuzz.py $(addprefix --kind=,$(KIND)) $(addprefix --files=,$(FILES)) $(addprefix --seed=,$(SEED))

@@ -17,7 +17,7 @@ from headgate_table.indextables.create import metadata_of
 from headgate_table.indextables.decide import Effect
 from headgate_table.indextables.options import TableOptions
 from headgate_table.indextables.version_body import Author, Decided, VersionBody, version_body
-from headgate_table.indextables.version_file import encode_actions
+from headgate_table.indextables.version_file import encode_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,5 +95,5 @@ def _first_version(
         protocol=Protocol(),
     )
     answer = Answer(item.offset, Committed(0, item.proposal.id))
-    data = encode_actions(body.actions, compressed=options.transaction_compression)
+    data = encode_version(body.version, body.actions, compressed=options.transaction_compression)
     return FirstVersion(body, decided, answer, data)

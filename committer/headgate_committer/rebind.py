@@ -21,7 +21,7 @@ from headgate_table.indextables.memory_text import memory_limits
 from headgate_table.indextables.options import TableOptions
 from headgate_table.indextables.protocol_support import check_writable
 from headgate_table.indextables.version_body import Author, version_body
-from headgate_table.indextables.version_file import encode_actions
+from headgate_table.indextables.version_file import encode_version
 from headgate_table.indextables.version_writer import NumberTaken, write_version
 
 _ATTEMPTS = 20
@@ -97,6 +97,6 @@ def _bound(
         author=Author(found.term(ambient), found.settled, rebound=True),
         before=before,
     )
-    data = encode_actions(body.actions, compressed=options.transaction_compression)
+    data = encode_version(body.version, body.actions, compressed=options.transaction_compression)
     write_version(reader, body, data, after_file=log.newest_version_file >= log.version, before=before)
     return found.done(body.version)

@@ -33,7 +33,7 @@ from headgate_table.indextables.predecessor import Predecessor
 from headgate_table.indextables.protocol_support import check_writable
 from headgate_table.indextables.state_manifest import StateManifest
 from headgate_table.indextables.version_body import Author, Decided, VersionBody, version_body
-from headgate_table.indextables.version_file import encode_actions
+from headgate_table.indextables.version_file import encode_version
 from headgate_table.indextables.version_writer import write_version
 from headgate_table.store.interface import Store
 
@@ -206,7 +206,7 @@ class VersionLog:
             any(effect.re_adds or effect.swap is not None for effect in effects)
             or not after_file  # only states tell of the newest version
         )
-        data = encode_actions(body.actions, compressed=held.options.transaction_compression)
+        data = encode_version(body.version, body.actions, compressed=held.options.transaction_compression)
         return _VersionDraft(self, body, data, plan.answers, decided, after_file, before, at_once)
 
     @property

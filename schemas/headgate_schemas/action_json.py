@@ -22,6 +22,7 @@ from headgate_schemas.actions import (
     UnknownAction,
 )
 from headgate_schemas.errors import InvalidInput, MalformedAction
+from headgate_schemas.near_names import damaged_name
 from headgate_schemas.tolerant_json import INT32, INT64, MAX_JSON_DEPTH, MAX_LINE_BYTES, JsonObject
 
 
@@ -32,6 +33,7 @@ def parse_action(line: str | bytes) -> Action:
         body = read.optional_object(envelope, key)
         if body is not None:
             return action_of(body)
+    _refuse_damaged(envelope, _ACTION_KEYS)
     return UnknownAction(key=next(iter(envelope), ""))
 
 
@@ -60,7 +62,17 @@ def format_action(action: Action) -> str:
 # ---- reading actions
 
 
+def _refuse_damaged(body: JsonObject, known: frozenset[str]) -> None:
+    """Unknown names are ignored, but one that is a damaged known one would lose what it names."""
+    if body.keys() <= known:
+        return
+    found = damaged_name(body.keys(), known)
+    if found is not None:
+        raise MalformedAction(f"the name {found[0]!r} stands where {found[1]!r} belongs, so the line is damaged")
+
+
 def _protocol(body: JsonObject) -> Protocol:
+    _refuse_damaged(body, _PROTOCOL_NAMES)
     # A version that isn't given is 1: so do known readers take a log without any protocol action.
     reader, writer = read.integer(body, "minReaderVersion"), read.integer(body, "minWriterVersion")
     return Protocol(
@@ -72,10 +84,12 @@ def _protocol(body: JsonObject) -> Protocol:
 
 
 def _metadata(body: JsonObject) -> Metadata:
+    _refuse_damaged(body, _METADATA_NAMES)
     identity = read.text(body, "id")
     if identity is None:
         raise MalformedAction("field id is missing; it is needed in every action of this kind")
     format_body = read.optional_object(body, "format") or {}
+    _refuse_damaged(format_body, _FORMAT_NAMES)
     configuration = read.text_map(body, "configuration") or {}
     return Metadata(
         id=identity,
@@ -92,6 +106,7 @@ def _metadata(body: JsonObject) -> Metadata:
 
 
 def _add(body: JsonObject) -> AddFile:
+    _refuse_damaged(body, _ADD_NAMES)
     data_change = read.boolean(body, "dataChange")
     return AddFile(
         path=read.path(body),
@@ -124,6 +139,7 @@ def _add(body: JsonObject) -> AddFile:
 
 
 def _remove(body: JsonObject) -> RemoveFile:
+    _refuse_damaged(body, _REMOVE_NAMES)
     data_change = read.boolean(body, "dataChange")
     return RemoveFile(
         path=read.path(body),
@@ -137,6 +153,7 @@ def _remove(body: JsonObject) -> RemoveFile:
 
 
 def _skip(body: JsonObject) -> SkipFile:
+    _refuse_damaged(body, _SKIP_NAMES)
     count = read.integer(body, "skipCount", INT32)
     return SkipFile(
         path=read.path(body),
@@ -160,6 +177,8 @@ _READERS: dict[str, Callable[[JsonObject], Action]] = {
     "skip": _skip,
 }
 """In the order in which the first known key of a line wins."""
+
+_ACTION_KEYS = frozenset((*_READERS, "seal"))
 
 
 # ---- writing
@@ -262,6 +281,16 @@ _SKIP_FIELDS: _Written = (
     ("retryAfter", "retry_after", _check_long, False),
     ("skipCount", "skip_count", _check_int, True),
 )
+
+
+_ADD_NAMES = frozenset(field[0] for field in _ADD_FIELDS)
+_REMOVE_NAMES = frozenset(field[0] for field in _REMOVE_FIELDS)
+_SKIP_NAMES = frozenset(field[0] for field in _SKIP_FIELDS)
+_PROTOCOL_NAMES = frozenset(("minReaderVersion", "minWriterVersion", "readerFeatures", "writerFeatures"))
+_METADATA_NAMES = frozenset(
+    ("id", "name", "description", "format", "schemaString", "partitionColumns", "configuration", "createdTime")
+)
+_FORMAT_NAMES = frozenset(("provider", "options"))
 
 
 def _written(action: AddFile | RemoveFile | SkipFile, path: str, fields: _Written) -> JsonObject:

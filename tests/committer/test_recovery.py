@@ -15,6 +15,7 @@ from headgate_schemas.operations import Append, Committed, Delete, Duplicate, Op
 from headgate_table.errors import StoreError
 from headgate_table.indextables.commit_info import Term
 from headgate_table.indextables.names import version_key
+from headgate_table.indextables.version_file import decode_actions, encode_version
 from headgate_table.store.interface import ObjectInfo
 from support.committing.rig import TABLE, Rig
 from support.stores.faulty import Fault, FaultyStore, Plan, Step, at, on
@@ -69,7 +70,8 @@ def test_a_version_that_came_too_late_is_not_announced_by_the_successor() -> Non
     proposal = rig.append("a")
     _dies_before_publishing(rig)
     assert rig.table().version == 1
-    rig.stores[TABLE].put(version_key(0), rig.stores[TABLE].get(version_key(1)))
+    late = decode_actions(rig.stores[TABLE].get(version_key(1)), version_key(1))
+    rig.stores[TABLE].put(version_key(0), encode_version(0, late))
     rig.settle(rig.committer("second"))
     told = {
         event.to_receipt() for event in rig.events() if isinstance(event, ReceiptEvent) and event.proposal == proposal

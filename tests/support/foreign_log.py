@@ -32,6 +32,11 @@ def build_on(store: Store, build: Build, *partition_columns: str) -> Store:
     return store
 
 
+def as_anothers(data: bytes) -> bytes:
+    """An Avro file of ours as another writer would have made it: without the header keys that seal it."""
+    return data.replace(b"headgate.name", b"someones.note").replace(b"headgate.sha256", b"someones.number")
+
+
 def copy_to(store: Store, root: Path) -> None:
     for path in sorted(root.rglob("*")):
         if path.is_file():

@@ -1,6 +1,7 @@
 """What lies on a store, decoded by fastavro and the standard library only: for tests of what we write."""
 
 import gzip
+import hashlib
 import io
 import json
 from collections.abc import Mapping
@@ -36,8 +37,14 @@ def read_avro(data: bytes) -> AvroFile:
 
 
 def read_lines(data: bytes) -> list[dict[str, Any]]:
-    """The actions of a version file, in order, whether it is compressed or plain."""
+    """The actions of a version file, in order, whether it is compressed or plain. A seal must fit what follows it."""
     text = gzip.decompress(data[2:]) if data[:2] == b"\x01\x01" else data
+    if text.startswith(b'{"seal":'):
+        line, _, text = text.partition(b"\n")
+        seal = json.loads(line)["seal"]
+        found = (seal["lines"], seal["sha256"])
+        if found != (text.count(b"\n"), hashlib.sha256(text).hexdigest()):
+            raise ValueError(f"the seal {seal} doesn't fit its file")
     return [json.loads(line) for line in text.decode("utf-8").splitlines()]
 
 

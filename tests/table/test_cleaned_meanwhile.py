@@ -11,6 +11,7 @@ from headgate_table.indextables.names import resolve_manifest, state_key, versio
 from headgate_table.indextables.snapshot import Snapshot
 from headgate_table.indextables.state_manifest import decode_state, encode_state
 from support.cleaning import World
+from support.foreign_log import as_anothers
 from support.stores.faulty import Fault, FaultyStore, Plan, Step
 from support.tables import fresh_resources, new_table
 
@@ -163,7 +164,8 @@ def test_a_snapshot_never_reads_as_another_state_that_took_its_number() -> None:
     ours = decode_state(world.store.get(state_key(4)), "ours")
     first, *others = ours.manifests
     again = replace(first, path="manifests/manifest-0123456789abcdef.avro")
-    world.store.put(MANIFESTS + "manifest-0123456789abcdef.avro", world.store.get(resolve_manifest(first.path, 4, "")))
+    copy = as_anothers(world.store.get(resolve_manifest(first.path, 4, "")))
+    world.store.put(MANIFESTS + "manifest-0123456789abcdef.avro", copy)
     world.store.delete([resolve_manifest(info.path, 4, "") for info in ours.manifests])
     theirs = replace(ours, created_at=ours.created_at + 1, manifests=(again,), num_files=first.num_entries)
     world.store.put(state_key(4), encode_state(theirs, bytes(16)))

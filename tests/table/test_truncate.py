@@ -115,7 +115,7 @@ def test_manifests_that_only_deleted_states_refer_to_go_with_them(world: World) 
 
 def test_old_checkpoints_in_json_and_their_parts_go() -> None:
     store = MemoryStore(FakeAmbient())
-    build_on(store, lambda made: made.version(1))
+    build_on(store, lambda made: made.version(1, {"txn": {}}))
     store.put("_transaction_log/00000000000000000001.checkpoint.json", store.get(version_key(0)))
     store.put("_transaction_log/00000000000000000001.checkpoint.0123456789ab.00001.json", store.get(version_key(0)))
     for number in (2, 3):

@@ -16,6 +16,7 @@ from typing import Any
 import cramjam
 import zstandard
 
+from headgate_table.avro.seal import check_seal
 from headgate_table.errors import CorruptTable
 
 MAGIC = b"Obj\x01"
@@ -97,6 +98,7 @@ def parse_container(data: bytes, name: str) -> Container:
             f"{name} is not an Avro file: {found}. Run `headgate table verify` to see what else is damaged"
         )
     header, position = _read_header(data, name)
+    check_seal(header, data, name)
     schema_text = header.get("avro.schema")
     if schema_text is None:
         raise CorruptTable(f"{name}: the Avro header has no schema")

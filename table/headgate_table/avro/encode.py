@@ -4,7 +4,7 @@ Each field turns into one or more binary columns (length, content, terminator); 
 records. That is about ten times as fast as a record writer and lets compaction keep its data in Arrow.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from headgate_schemas.entry_fields import EntryField, Kind
 from headgate_table.avro.container import block_bytes, header_bytes
+from headgate_table.avro.seal import seal_keys, sealed
 
 DEFAULT_BLOCK_BYTES = 64_000
 """The size at which the Java writer ends a block; small blocks are also what lets a reader skip most of a manifest."""
@@ -38,6 +39,7 @@ class EntryEncoder:
         codec: str = "zstandard",
         level: int = 3,
         block_size: int = DEFAULT_BLOCK_BYTES,
+        more: Mapping[str, bytes] | None = None,
     ) -> None:
         self._sink = sink
         self._fields = fields
@@ -51,7 +53,7 @@ class EntryEncoder:
         self._written = 0
         self._plain_written = 0
         self.num_entries = 0
-        self._emit(header_bytes(schema_text, codec, sync))
+        self._emit(header_bytes(schema_text, codec, sync, more))
         self._header_size = self._written
 
     def append(self, entries: pa.Table) -> None:
@@ -114,15 +116,18 @@ def encode_manifest(
     schema_text: bytes,
     sync: bytes,
     *,
+    name: str = "",
     codec: str = "zstandard",
     level: int = 3,
 ) -> bytes:
-    """One whole manifest in memory."""
+    """One whole manifest in memory; sealed, where its name is given."""
     pieces: list[bytes] = []
-    encoder = EntryEncoder(pieces.append, fields, schema_text, sync, codec=codec, level=level)
+    keys = seal_keys(name) if name else None
+    encoder = EntryEncoder(pieces.append, fields, schema_text, sync, codec=codec, level=level, more=keys)
     encoder.append(entries)
     encoder.finish()
-    return b"".join(pieces)
+    data = b"".join(pieces)
+    return sealed(data) if name else data
 
 
 def encode_records(entries: pa.Table, fields: Sequence[EntryField]) -> pa.BinaryArray:

@@ -68,7 +68,6 @@ class CheckpointWriter:
             planned,
             checkpoint_id=checkpoint_id,
             created_time=created_time,
-            compressed=self._options.transaction_compression,
             actions_per_part=limit,
         )
         for part in files[:-1]:

@@ -29,6 +29,7 @@ from headgate_table.indextables.log_inventory import LogInventory, take_inventor
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.log_survey import survey_log
 from headgate_table.indextables.named_files import UNTOLD, NamedFiles
+from headgate_table.indextables.open_damage import open_damage
 from headgate_table.indextables.options import TableOptions
 from headgate_table.indextables.orphans import OrphanSearch
 from headgate_table.indextables.quarantine import expired_in_quarantine, fits_into_quarantine
@@ -124,6 +125,9 @@ class Cleaner:
         run = self._begun(hours)
         survey = survey_log(self._reader, self._protected)
         plan = plan_cleaning(survey.inventory, survey.roots, limits_of(self._options, log_retention_hours), run.now_ms)
+        damage = open_damage(self._reader, survey)
+        if damage is not None:
+            return self._refused(run, damage, dry_run, began_s)
         run.notes.extend(plan.notes)
         run.deleted.problems.extend(plan.problems)
         if dry_run:
@@ -146,6 +150,13 @@ class Cleaner:
             states=report.expired_states_deleted,
         )
         return report
+
+    def _refused(self, run: _Run, damage: str, dry_run: bool, began_s: float) -> PurgeReport:
+        """Nothing goes from a damaged table: what can't be read may need anything, and a repair all that is left."""
+        run.deleted.problems.append(f"nothing was deleted, because the log is damaged: {damage}")
+        run.is_complete = False
+        _log.warning("table_not_purged", table=self._store.uri, reason=damage)
+        return self._report(run, CleaningPlan(()), (), (), dry_run, began_s)
 
     def _begun(self, hours: int) -> _Run:
         now_ms = self._ambient.now_ms()

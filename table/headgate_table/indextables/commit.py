@@ -44,7 +44,7 @@ from headgate_table.indextables.predecessor import Predecessor
 from headgate_table.indextables.protocol_support import check_writable
 from headgate_table.indextables.resolve import Base, BaseKind
 from headgate_table.indextables.version_body import Decided, VersionBody, version_body
-from headgate_table.indextables.version_file import encode_actions
+from headgate_table.indextables.version_file import encode_version
 from headgate_table.indextables.version_writer import NumberTaken, PredecessorGone, write_version
 from headgate_table.store.backoff import trying_again
 
@@ -207,7 +207,7 @@ class DirectCommitter:
         return Committed(body.version, identity)
 
     def _write(self, body: VersionBody, options: TableOptions, before: Predecessor | None, *, after_file: bool) -> None:
-        data = encode_actions(body.actions, compressed=options.transaction_compression)
+        data = encode_version(body.version, body.actions, compressed=options.transaction_compression)
         try:
             seen_etag = write_version(self._reader, body, data, after_file=after_file, before=before)
         except (PredecessorGone, OutcomeUnknown):

@@ -13,7 +13,8 @@ from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.option_conflicts import check_configuration
 from headgate_table.indextables.options import TableOptions, reserved_key, table_options
 from headgate_table.indextables.version_body import Summary, VersionBody
-from headgate_table.indextables.version_file import encode_actions
+from headgate_table.indextables.version_file import encode_version
+from headgate_table.indextables.version_seal import SEALED
 from headgate_table.indextables.version_writer import NumberTaken, write_version
 
 
@@ -28,9 +29,10 @@ def create_table(reader: LogReader, ambient: Ambient, operation: Create) -> Meta
     now_ms = commit_time_ms(store, ambient)  # the listing has told the store's
     metadata = metadata_of(operation, new_id, now_ms)
     nonce = ambient.new_id()
-    info = CommitInfo({"timestamp": now_ms, "operation": "Create", "engine": f"headgate/{__version__}", "nonce": nonce})
+    engine = f"headgate/{__version__}"
+    info = CommitInfo({"timestamp": now_ms, "operation": "Create", "engine": engine, "nonce": nonce, SEALED: True})
     body = VersionBody(0, nonce, [Protocol(), metadata, info], Summary("Create", 0, 0, 0, 0), ())
-    data = encode_actions(body.actions, compressed=options.transaction_compression)
+    data = encode_version(body.version, body.actions, compressed=options.transaction_compression)
     try:
         write_version(reader, body, data, after_file=False)
     except NumberTaken:

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from headgate_schemas.actions import NULL_PARTITION
 from headgate_schemas.entry_fields import ENTRY_FIELDS, FIELD_BY_COLUMN, FIELD_BY_NAME, EntryField, Kind
+from headgate_schemas.near_names import damaged_name
 from headgate_table.avro.container import Container
 from headgate_table.avro.decode import KeepBlock, decode_columns, decode_together
 from headgate_table.avro.records import checked_schema
@@ -123,7 +124,19 @@ def _writers_names(container: Container, columns: Sequence[str]) -> dict[str, st
         names[column] = known.name if known.name in present else renamed.get(known.field_id)
         if names[column] is None and column in _REQUIRED:
             raise CorruptTable(f"{container.name}: its entries have no field {known.name}; the manifest can't be read")
+    if None in names.values():
+        _refuse_damaged(present, renamed, container.name)
     return {column: names[column] for column in columns}
+
+
+def _refuse_damaged(present: set[str], renamed: Mapping[int, str], name: str) -> None:
+    """A field whose name was damaged must not count as absent. One that is known by its id has its name on purpose."""
+    by_id = {field.name for field in ENTRY_FIELDS if field.field_id in renamed}
+    found = damaged_name(present, FIELD_BY_NAME.keys() - by_id)
+    if found is not None:
+        raise CorruptTable(
+            f"{name} is damaged: its schema has the field {found[0]!r} where {found[1]!r} belongs; the manifest can't be read"
+        )
 
 
 def _conform(column: pa.ChunkedArray, field: EntryField, name: str) -> pa.ChunkedArray:

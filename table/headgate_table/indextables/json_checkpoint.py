@@ -1,12 +1,19 @@
 """JSON checkpoints, single and in parts (docs/format.md, section 1.4)."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from headgate_schemas.actions import Action
+from headgate_schemas.actions import Action, Metadata
 from headgate_table.errors import CorruptTable
-from headgate_table.indextables.names import LOG, checkpoint_key, checkpoint_part_key, parse_checkpoint_part_name
+from headgate_table.indextables.names import (
+    LOG,
+    checkpoint_key,
+    checkpoint_part_key,
+    parse_checkpoint_name,
+    parse_checkpoint_part_name,
+)
 from headgate_table.indextables.version_file import decode_actions, encode_actions, unpack
 
 ACTIONS_PER_PART = 100_000
@@ -34,7 +41,9 @@ def read_checkpoint_files(version: int, get: Callable[[str], bytes]) -> list[tup
     data = get(key)
     parts = _part_names(data, key)
     if parts is None:
-        return [(key, decode_actions(data, key))]
+        actions = decode_actions(data, key)
+        _check_metadata(actions, key)
+        return [(key, actions)]
     found: list[tuple[str, list[Action]]] = []
     left = MAX_ACTIONS
     for name in parts:
@@ -44,7 +53,17 @@ def read_checkpoint_files(version: int, get: Callable[[str], bytes]) -> list[tup
         if left < 0:
             raise CorruptTable(f"{key}: its parts hold more than {MAX_ACTIONS} actions; refused as damaged or hostile")
         found.append((part_key, actions))
+    _check_metadata([action for _, actions in found for action in actions], key)
     return found
+
+
+def _check_metadata(actions: Sequence[Action], key: str) -> None:
+    """Every checkpoint begins with the table's metadata; without, it was cut off, or isn't one."""
+    if not any(isinstance(action, Metadata) for action in actions):
+        raise CorruptTable(
+            f"{key} holds no metadata, so it is damaged. Restore it; or delete it, if version files from 0 on are left. "
+            f"`headgate table verify` shows what is affected"
+        )
 
 
 def write_checkpoint(
@@ -53,18 +72,19 @@ def write_checkpoint(
     *,
     checkpoint_id: str,
     created_time: int,
-    compressed: bool = True,
     actions_per_part: int = ACTIONS_PER_PART,
 ) -> tuple[list[CheckpointFile], int | None]:
-    """The files to write, the one that makes the checkpoint valid last, and the number of parts (None for a single file)."""
+    """The files to write, the one that makes the checkpoint valid last, and the number of parts (None for a single file).
+
+    They are compressed whatever the settings say: gzip has a checksum and holds the file's name, and known readers leave no
+    other place for either.
+    """
     if len(actions) <= actions_per_part:
-        return [CheckpointFile(checkpoint_key(version), encode_actions(actions, compressed=compressed))], None
+        return [_actions_file(checkpoint_key(version), actions)], None
     files: list[CheckpointFile] = []
     for start in range(0, len(actions), actions_per_part):
         key = checkpoint_part_key(version, checkpoint_id, len(files) + 1)
-        files.append(
-            CheckpointFile(key, encode_actions(actions[start : start + actions_per_part], compressed=compressed))
-        )
+        files.append(_actions_file(key, actions[start : start + actions_per_part]))
     body = {
         "version": version,
         "checkpointId": checkpoint_id,
@@ -75,6 +95,10 @@ def write_checkpoint(
     count = len(files)
     files.append(CheckpointFile(checkpoint_key(version), json.dumps(body, separators=(",", ":")).encode("utf-8")))
     return files, count
+
+
+def _actions_file(key: str, actions: Sequence[Action]) -> CheckpointFile:
+    return CheckpointFile(key, encode_actions(actions, name=key.rpartition("/")[2]))
 
 
 def checkpoint_id_of(part_key: str) -> str | None:
@@ -104,7 +128,23 @@ def _part_names(data: bytes, key: str) -> list[str] | None:
         raise CorruptTable(f"{key}: its list of parts is damaged")
     if len(set(parts)) < len(parts):
         raise CorruptTable(f"{key}: it lists a part twice")
+    _check_list(body, parts, key)
     return parts
+
+
+def _check_list(body: Mapping[str, Any], parts: Sequence[str], key: str) -> None:
+    """The names of the parts say which checkpoint they are of, and how many come before each."""
+    version = parse_checkpoint_name(key.rpartition("/")[2])
+    if body.get("version", version) != version:
+        raise CorruptTable(f"{key}: it says that it is the checkpoint of version {str(body['version'])[:40]}")
+    ids = {name.split(".")[2] for name in parts}
+    if isinstance(body.get("checkpointId"), str):
+        ids.add(body["checkpointId"])
+    if len(ids) > 1:
+        raise CorruptTable(f"{key}: its list of parts names several checkpoints: {', '.join(sorted(ids)[:3])}")
+    numbers = [(parse_checkpoint_part_name(name), int(name.split(".")[3])) for name in parts]
+    if numbers != [(version, number) for number in range(1, len(parts) + 1)]:
+        raise CorruptTable(f"{key}: its list of parts lacks one, or names one of another checkpoint")
 
 
 def _is_part_name(name: object) -> bool:

@@ -33,7 +33,13 @@ from headgate_table.indextables.resolve import (
     states_in_history,
 )
 from headgate_table.indextables.resources import ReadResources
-from headgate_table.indextables.state_manifest import MAX_STATE_BYTES, StateManifest, decode_legacy_state, decode_state
+from headgate_table.indextables.state_manifest import (
+    MAX_STATE_BYTES,
+    StateManifest,
+    decode_legacy_state,
+    decode_state,
+    of_version,
+)
 from headgate_table.indextables.version_file import MAX_VERSION_FILE_BYTES, decode_actions
 from headgate_table.store.interface import ObjectInfo, Store
 
@@ -151,14 +157,14 @@ class LogReader:
     def _fetched_state(self, version: int, key: str) -> tuple[StateManifest, int]:
         try:
             data = self.store.get(key, max_bytes=MAX_STATE_BYTES)
-            return decode_state(data, key), len(data)
+            return of_version(decode_state(data, key), version, key), len(data)
         except ObjectMissing as missing:
             legacy = state_key(version, LEGACY_STATE_MANIFEST)
             try:
                 data = self.store.get(legacy, max_bytes=MAX_STATE_BYTES)
             except ObjectMissing:
                 raise missing from None
-            return decode_legacy_state(data, legacy), len(data)
+            return of_version(decode_legacy_state(data, legacy), version, legacy), len(data)
 
     def actions(self, version: int) -> list[Action]:
         """The actions of one version file."""

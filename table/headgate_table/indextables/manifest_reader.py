@@ -11,6 +11,7 @@ import pyarrow as pa
 from headgate_schemas.metrics import STATE_READ_FILES, STATE_READ_MANIFESTS, STATE_READ_SECONDS
 from headgate_table.avro.container import Container, parse_container
 from headgate_table.avro.decode import KeepBlock
+from headgate_table.avro.seal import check_place
 from headgate_table.errors import CorruptTable, ManifestMissing, ObjectMissing
 from headgate_table.indextables.entries import decode_entries, decode_entries_together, ordered
 from headgate_table.indextables.names import resolve_manifest
@@ -172,6 +173,7 @@ def fetch_manifest(store: Store, key: str, num_entries: int | None) -> tuple[int
             f"`headgate table verify` shows which versions still read"
         ) from error
     container = parse_container(data, key)
+    check_place(container.header, key)
     if num_entries is not None and container.num_records != num_entries:
         raise CorruptTable(
             f"{key} holds {container.num_records} entries but its state says {num_entries}; it is truncated or was replaced. "

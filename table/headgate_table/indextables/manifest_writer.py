@@ -55,6 +55,7 @@ def encode_named(
         fields,
         schema_text(schema),
         name.sync,
+        name=name.path,
         codec=options.codec,
         level=options.state_compression_level,
     )

@@ -1,7 +1,7 @@
 """Which data files the retained log names: live, tombstoned, or removed in a version that is still there."""
 
 import posixpath
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 from urllib.parse import unquote
 
 from headgate_schemas.actions import Action, AddFile, CommitInfo, RemoveFile
@@ -14,6 +14,7 @@ from headgate_table.indextables.manifest_reader import read_manifest
 from headgate_table.indextables.names import (
     LEGACY_STATE_MANIFEST,
     STATE_MANIFEST,
+    checkpoint_key,
     log_key,
     resolve_manifest,
     state_key,
@@ -59,12 +60,64 @@ def swapped_manifests(actions: Iterable[Action]) -> Iterable[str]:
                 yield log_key(path)
 
 
+def named_paths(reader: LogReader, inventory: LogInventory, without: Container[str] = ()) -> Iterator[Iterable[str]]:
+    """The paths of all data files that the log names, object by object, but for objects of these keys.
+
+    Every version, checkpoint, state and manifest is read, each manifest once. Raises what `UNTOLD` lists.
+    """
+    seen: set[str] = set()
+    for version, folder in inventory.states.items():
+        if folder.manifest is not None and folder.manifest.key not in without:
+            yield from _of_state(reader, version, seen)
+    for version, info in inventory.checkpoints.items():
+        if info.key not in without:
+            yield _of_checkpoint(reader, version)
+    for version, info in inventory.versions.items():
+        if info.key not in without:
+            yield _of_actions(reader.actions_or_none(version) or ())  # another cleaner may have been faster
+
+
+def _of_actions(actions: Iterable[Action]) -> list[str]:
+    return [action.path for action in actions if isinstance(action, AddFile | RemoveFile)]
+
+
+def _of_checkpoint(reader: LogReader, version: int) -> list[str]:
+    try:
+        return _of_actions(
+            read_checkpoint(version, lambda key: reader.store.get(key, max_bytes=MAX_VERSION_FILE_BYTES))
+        )
+    except ObjectMissing as error:
+        if reader.store.head(checkpoint_key(version)) is None:
+            return []
+        raise CorruptTable(f"{error}, but checkpoint {version} lists it") from error
+
+
+def _of_state(reader: LogReader, version: int, seen: set[str]) -> Iterator[Iterable[str]]:
+    state = reader.state_or_none(version)
+    if state is None:
+        return
+    store = reader.store
+    yield state.tombstones
+    for info in state.manifests:
+        key = resolve_manifest(info.path, version, store.uri)
+        if key in seen:
+            continue
+        try:
+            table = read_manifest(store, reader.resources, key, info.num_entries, ("path",)).table
+        except CorruptTable:
+            if any(store.head(state_key(version, name)) for name in (STATE_MANIFEST, LEGACY_STATE_MANIFEST)):
+                raise
+            return  # the whole state was cleaned up meanwhile
+        for chunk in table.column("path").chunks:
+            yield chunk.to_pylist()
+        seen.add(key)
+
+
 class NamedFiles:
-    """Collects the keys of all data files that some part of the log names. Reads each manifest once."""
+    """Collects the keys of all data files that some part of the log names."""
 
     def __init__(self, reader: LogReader) -> None:
         self._reader = reader
-        self._manifests: set[str] = set()
         self.keys: set[str] = set()
         self.unescaped: set[str] = set()
         """What the paths would name if they were escaped once more than they should be."""
@@ -79,57 +132,8 @@ class NamedFiles:
         if "%" in path:
             self.unescaped |= file_keys(path, self._reader.store.uri) - self.keys
 
-    def _add_actions(self, actions: Iterable[Action]) -> None:
-        for action in actions:
-            if isinstance(action, AddFile | RemoveFile):
-                self.add_path(action.path)
-
     def add_log(self, inventory: LogInventory, without: Container[str] = ()) -> None:
         """All that the log retains, but for objects of these keys. Raises what `UNTOLD` lists."""
-        for version, folder in inventory.states.items():
-            if folder.manifest is not None and folder.manifest.key not in without:
-                self._add_state(version)
-        for version, info in inventory.checkpoints.items():
-            if info.key not in without:
-                self._add_checkpoint(version)
-        for version, info in inventory.versions.items():
-            if info.key not in without:
-                self._add_version(version)
-
-    def _add_version(self, version: int) -> None:
-        try:
-            actions = self._reader.actions(version)
-        except ObjectMissing:
-            return  # another cleaner was faster: no reader can come here any more
-        self._add_actions(actions)
-
-    def _add_checkpoint(self, version: int) -> None:
-        store = self._reader.store
-        try:
-            actions = read_checkpoint(version, lambda key: store.get(key, max_bytes=MAX_VERSION_FILE_BYTES))
-        except ObjectMissing:
-            return
-        self._add_actions(actions)
-
-    def _add_state(self, version: int) -> None:
-        store = self._reader.store
-        try:
-            state = self._reader.state(version)
-        except ObjectMissing:
-            return
-        for path in state.tombstones:
-            self.add_path(path)
-        for info in state.manifests:
-            key = resolve_manifest(info.path, version, store.uri)
-            if key in self._manifests:
-                continue
-            try:
-                table = read_manifest(store, self._reader.resources, key, info.num_entries, ("path",)).table
-            except CorruptTable:
-                if any(store.head(state_key(version, name)) for name in (STATE_MANIFEST, LEGACY_STATE_MANIFEST)):
-                    raise
-                return  # the whole state was cleaned up meanwhile
-            for chunk in table.column("path").chunks:
-                for entry in chunk.to_pylist():
-                    self.add_path(entry)
-            self._manifests.add(key)
+        for paths in named_paths(self._reader, inventory, without):
+            for path in paths:
+                self.add_path(path)

@@ -67,6 +67,11 @@ def parse_checkpoint_part_name(name: str) -> int | None:
     return _number(_CHECKPOINT_PART, name)
 
 
+def is_log_name(name: str) -> bool:
+    """Whether a file of action lines, or of a checkpoint's parts, has such a name."""
+    return any(pattern.fullmatch(name) for pattern in (_VERSION_FILE, _CHECKPOINT, _CHECKPOINT_PART))
+
+
 def is_manifest_name(name: str) -> bool:
     return _MANIFEST.fullmatch(name) is not None
 

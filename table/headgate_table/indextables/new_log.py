@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from headgate_schemas.actions import Action, Metadata, Protocol
 from headgate_table.errors import OutcomeUnknown, TableExists
 from headgate_table.indextables.names import LOG, version_key
-from headgate_table.indextables.version_file import encode_actions
+from headgate_table.indextables.version_file import encode_version
 from headgate_table.store.interface import AlreadyExists, Created, Store, Unknown
 
 ADDS_PER_VERSION = 100_000
@@ -41,7 +41,7 @@ def write_new_log(target: Store, first: bytes, versions: Iterable[bytes]) -> int
 
 def first_version(metadata: Metadata, *more: Action, compressed: bool) -> bytes:
     """What version 0 holds."""
-    return encode_actions([Protocol(), metadata, *more], compressed=compressed)
+    return encode_version(0, [Protocol(), metadata, *more], compressed=compressed)
 
 
 def _is_there(target: Store, key: str, data: bytes) -> bool:

@@ -36,7 +36,12 @@ SETTINGS: tuple[Setting, ...] = (
         whole(1),
         "Actions in one part of a JSON checkpoint",
     ),
-    Setting("transaction.compression.enabled", "transaction_compression", flag, "Compress version files"),
+    Setting(
+        "transaction.compression.enabled",
+        "transaction_compression",
+        flag,
+        "Compress version files; JSON checkpoints always are",
+    ),
     Setting(
         "transaction.retry.maxAttempts",
         "transaction_max_attempts",

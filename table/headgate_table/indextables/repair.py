@@ -20,7 +20,7 @@ from headgate_table.indextables.options import table_options
 from headgate_table.indextables.resources import ReadResources, process_resources
 from headgate_table.indextables.salvage import Salvaged, readable_piece, salvage
 from headgate_table.indextables.statistics import truncate_statistics
-from headgate_table.indextables.version_file import encode_actions
+from headgate_table.indextables.version_file import encode_version
 from headgate_table.store.interface import Store
 from headgate_table.store.open import StoreSettings, open_store
 
@@ -156,7 +156,10 @@ def _write(target: Store, metadata: Metadata, adds: list[AddFile]) -> None:
         for add in adds
     ]
     starts = range(0, len(short), ADDS_PER_VERSION) or range(1)
-    versions = (encode_actions(short[start : start + ADDS_PER_VERSION], compressed=False) for start in starts)
+    versions = (
+        encode_version(number, short[start : start + ADDS_PER_VERSION], compressed=False)
+        for number, start in enumerate(starts, start=1)
+    )
     write_new_log(target, first_version(metadata, compressed=False), versions)
 
 

@@ -170,6 +170,11 @@ class _Salvage:
                 )
             else:
                 tables.append(table)
+                if table.num_rows != info.num_entries:
+                    attempt.lost.append(
+                        f"manifest {info.path} holds {table.num_rows} files, but state {state.version} says {info.num_entries}; "
+                        f"it is truncated or was replaced"
+                    )
         if tables:
             entries = pa.concat_tables(tables)
             dead = pc.is_in(entries.column("path"), value_set=pa.array(state.tombstones, pa.string()))

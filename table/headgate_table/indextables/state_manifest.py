@@ -12,15 +12,29 @@ from headgate_schemas.action_json import format_action, parse_action
 from headgate_schemas.actions import MAX_PROTOCOL_VERSION, Metadata
 from headgate_schemas.avro_schemas import schema_text
 from headgate_schemas.errors import MalformedAction
+from headgate_schemas.near_names import damaged_name
 from headgate_schemas.tolerant_json import INT64
 from headgate_table.avro.container import block_bytes, header_bytes, parse_container
-from headgate_table.avro.records import read_record
+from headgate_table.avro.records import checked_schema, read_record
+from headgate_table.avro.seal import seal_keys, sealed
 from headgate_table.errors import CorruptTable, UnsupportedTable
 from headgate_table.indextables.bounds import Bounds
+from headgate_table.indextables.names import STATE_MANIFEST, state_folder
 
 FORMAT_VERSION = 1
 MAX_STATE_BYTES = 256 << 20
 MAX_JSON_BYTES = 256 << 20
+
+
+_NAMES = frozenset(
+    (
+        *("formatVersion", "stateVersion", "createdAt", "numFiles", "totalBytes", "manifests", "tombstones"),
+        *("schemaRegistry", "protocolVersion", "metadata", "coordinator"),
+        *("path", "numEntries", "minAddedAtVersion", "maxAddedAtVersion", "partitionBounds", "tombstoneCount"),
+        *("liveEntryCount", "min", "max"),
+    )
+)
+"""Of the fields of a state and of the records in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +74,8 @@ class StateManifest:
 def decode_state(data: bytes, name: str) -> StateManifest:
     """Read `_manifest.avro` of any known writer; unknown fields are left alone, missing ones get their defaults."""
     container = parse_container(data, name)
+    schema = checked_schema(container)
+    _check_names(schema, name)
     record = read_record(container)
     try:
         return _from_record(record, name)
@@ -100,8 +116,18 @@ def decode_legacy_state(data: bytes, name: str) -> StateManifest:
         raise CorruptTable(f"{name} is not a state of any known form: {type(error).__name__} {error}") from error
 
 
+def of_version(state: StateManifest, version: int, name: str) -> StateManifest:
+    """The state, which must be that of this version: its folder has the number, too."""
+    if state.version != version:
+        raise CorruptTable(
+            f"{name} says that it is the state of version {state.version}: it was damaged, or put into another version's folder. "
+            f"Restore it, or save what is readable with `headgate table repair`"
+        )
+    return state
+
+
 def encode_state(state: StateManifest, sync: bytes, *, codec: str = "zstandard", level: int = 3) -> bytes:
-    """The bytes of `_manifest.avro`: one record, one block."""
+    """The bytes of `_manifest.avro`: one record, one block, sealed."""
     schema = schema_text("state_manifest")
     record = {
         "formatVersion": state.format_version,
@@ -129,7 +155,28 @@ def encode_state(state: StateManifest, sync: bytes, *, codec: str = "zstandard",
     }
     plain = BytesIO()
     fastavro.schemaless_writer(plain, fastavro.parse_schema(json.loads(schema)), record)
-    return header_bytes(schema, codec, sync) + block_bytes(1, plain.getvalue(), codec, sync, level)
+    keys = seal_keys(f"{state_folder(state.version)}/{STATE_MANIFEST}")
+    return sealed(header_bytes(schema, codec, sync, keys) + block_bytes(1, plain.getvalue(), codec, sync, level))
+
+
+def _check_names(schema: Any, name: str) -> None:
+    """A field whose name was damaged would be left alone, and the one that it was get its default."""
+    match schema:
+        case {"type": "record", "fields": list() as fields}:
+            found = damaged_name({field["name"] for field in fields}, _NAMES)
+            if found is not None:
+                raise CorruptTable(
+                    f"{name} is damaged: its schema has the field {found[0]!r} where {found[1]!r} belongs. Restore it from a "
+                    f"copy of the table; `headgate table verify` shows what else is damaged"
+                )
+            for field in fields:
+                _check_names(field["type"], name)
+        case list():
+            for branch in schema:
+                _check_names(branch, name)
+        case dict():
+            for part in ("type", "items", "values"):
+                _check_names(schema.get(part), name)
 
 
 def _from_record(record: dict[str, Any], name: str) -> StateManifest:

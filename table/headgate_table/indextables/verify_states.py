@@ -86,6 +86,7 @@ class ContentVerifier:
         self._states: dict[int, StateManifest] = {}
         self._mappings: set[str] = set()
         self._lost: list[_Lost] = []
+        self._first_metadata: int | None = None
         self.history: list[int] = []
 
     @property
@@ -108,6 +109,25 @@ class ContentVerifier:
                 self._checkpoint(number, replay)
         for lost in self._lost:
             self._report_lost(lost)
+        self._without_metadata()
+
+    def _without_metadata(self) -> None:
+        """Versions below the first that holds the metadata: a state needs none of its own where an earlier one has it."""
+        readable = {*self.history, *self._inventory.checkpoints}
+        if 0 in self._inventory.versions:
+            readable.add(0)
+        first = self._first_metadata
+        lost = sorted(number for number in readable if first is None or number < first)
+        if lost:
+            self._findings.warning(
+                f"version {lost[0]}",
+                "nothing at or before it holds the table's metadata, so readers refuse it"
+                + (f", as they do {len(lost) - 1} other states and checkpoints" if len(lost) > 1 else ""),
+                "restore version file 0, or save the newest version with `headgate table repair`",
+            )
+
+    def _learn_metadata(self, number: int) -> None:
+        self._first_metadata = number if self._first_metadata is None else min(number, self._first_metadata)
 
     def anchors(self) -> set[int]:
         """What readers can start from: states that are history, and checkpoints."""
@@ -134,6 +154,7 @@ class ContentVerifier:
             self._states[number] = state
             self._mappings |= {bare_hash(key) for key in state.schema_registry}
             if state.metadata is not None:
+                self._learn_metadata(number)
                 self._mappings |= set(split_registry(state.metadata.configuration)[0])
         self.history = states_in_history(self._states)
         for number in sorted(set(self._states) - set(self.history)):
@@ -158,14 +179,15 @@ class ContentVerifier:
             return
         if number == 0 and not any(isinstance(action, Metadata) for action in actions):
             self._findings.warning(info.key, "the first version has no metadata", "other implementations may refuse it")
-        self._learn(actions)
+        self._learn(number, actions)
         replay.apply(number, actions)
         if self._lost:
             self._note_again(number, {action.path for action in actions if isinstance(action, AddFile)})
 
-    def _learn(self, actions: Iterable[Action]) -> None:
+    def _learn(self, number: int, actions: Iterable[Action]) -> None:
         for action in actions:
             if isinstance(action, Metadata):
+                self._learn_metadata(number)
                 self._mappings |= set(split_registry(action.configuration)[0])
 
     def _state(self, number: int, replay: _Replay) -> None:
@@ -188,7 +210,7 @@ class ContentVerifier:
         if actions is None:
             replay.start_from(number, replay.live)
             return
-        self._learn(actions)
+        self._learn(number, actions)
         live = {action.path for action in actions if isinstance(action, AddFile)}
         if replay.live is not None:
             self._findings.replayed += 1

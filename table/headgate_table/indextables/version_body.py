@@ -15,6 +15,7 @@ from headgate_table.indextables.doc_mappings import deduplicate
 from headgate_table.indextables.options import TableOptions
 from headgate_table.indextables.predecessor import Predecessor
 from headgate_table.indextables.statistics import limit_columns, truncate_statistics
+from headgate_table.indextables.version_seal import SEALED
 from headgate_table.totals import as_total
 
 
@@ -95,6 +96,7 @@ def version_body(
         "operation": summary.operation,
         "engine": f"headgate/{__version__}",
         "nonce": nonce,
+        SEALED: True,
         "summary": {
             "added": summary.added,
             "removed": summary.removed,

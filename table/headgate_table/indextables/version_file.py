@@ -1,6 +1,6 @@
 """Version files and other files of action lines: compressed or plain text, read tolerantly, written strictly.
 
-How one line looks is `action_json`'s subject (docs/format.md, sections 1.1 and 3).
+How one line looks is `action_json`'s subject (docs/format.md, sections 1.1 and 3), how a file is sealed `version_seal`'s.
 """
 
 import gzip
@@ -9,9 +9,11 @@ import zlib
 from collections.abc import Iterable, Iterator
 
 from headgate_schemas.action_json import format_action, parse_action
-from headgate_schemas.actions import Action
+from headgate_schemas.actions import Action, CommitInfo
 from headgate_schemas.errors import MalformedAction
 from headgate_table.errors import CorruptTable
+from headgate_table.indextables.names import is_log_name
+from headgate_table.indextables.version_seal import SEALED, sealed, unsealed
 
 MAX_VERSION_FILE_BYTES = 512 << 20
 """Of one file as it lies on the store: a text without compression."""
@@ -30,12 +32,31 @@ _STEP_BYTES = 16 << 10
 _GZIP = b"\x1f\x8b"
 _PREFIX = b"\x01\x01"
 """Magic and codec bytes of the form that every known reader takes."""
+_GZIP_HEAD = 10
+_GZIP_FLAGS = 3
+_FNAME, _FEXTRA = 8, 4
+"""Flags of a gzip header: the name of the file follows it, other things come before that."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def decode_actions(data: bytes, name: str) -> list[Action]:
-    """All actions of a file, in order. Damage raises `CorruptTable` with the file's name and the line."""
-    return list(iterate_actions(unpack(data, name), name))
+    """All actions of a file, in order. Damage raises `CorruptTable` with the file's name and the line.
+
+    A file without any line is damaged: no known writer makes one. Of our own, the seal says that there is nothing to say.
+    """
+    text, has_seal = unsealed(unpack(data, name), name)
+    actions = list(iterate_actions(text, name))
+    if not actions and not has_seal:
+        raise CorruptTable(
+            f"{name} is empty: it was cut off, or its writer was interrupted. Restore it from a copy of the table; "
+            f"`headgate table verify` shows what is affected"
+        )
+    if not has_seal and any(isinstance(action, CommitInfo) and action.body.get(SEALED) is True for action in actions):
+        raise CorruptTable(
+            f"{name} has lost its first line, which seals it. Restore it from a copy of the table; `headgate table verify` "
+            f"shows what is affected"
+        )
+    return actions
 
 
 def iterate_actions(text: bytes, name: str) -> Iterator[Action]:
@@ -53,14 +74,30 @@ def iterate_actions(text: bytes, name: str) -> Iterator[Action]:
             ) from error
 
 
-def encode_actions(actions: Iterable[Action], *, compressed: bool = True) -> bytes:
-    """The bytes of a version file: one line per action, in the compression that every known reader takes."""
-    text = "".join(format_action(action) + "\n" for action in actions).encode("utf-8")
+def encode_version(version: int, actions: Iterable[Action], *, compressed: bool = True) -> bytes:
+    """The bytes of a version file: its seal and one line per action, in the compression that every known reader takes."""
+    text = sealed(version, format_lines(actions))
     return pack(text) if compressed else text
 
 
-def pack(text: bytes) -> bytes:
-    return _PREFIX + gzip.compress(text, compresslevel=6, mtime=0)
+def encode_actions(actions: Iterable[Action], *, compressed: bool = True, name: str = "") -> bytes:
+    """The same without a seal, for JSON checkpoints: their oldest reader fails on a line that it doesn't know."""
+    text = format_lines(actions)
+    return pack(text, name) if compressed else text
+
+
+def format_lines(actions: Iterable[Action]) -> bytes:
+    return "".join(format_action(action) + "\n" for action in actions).encode("utf-8")
+
+
+def pack(text: bytes, name: str = "") -> bytes:
+    """Compressed. With a name, the gzip header says that this is the file's own: what is put elsewhere is noticed."""
+    packed = gzip.compress(text, compresslevel=6, mtime=0)
+    if name:
+        head = bytearray(packed[:_GZIP_HEAD])
+        head[_GZIP_FLAGS] |= _FNAME
+        packed = bytes(head) + name.encode("ascii") + b"\x00" + packed[_GZIP_HEAD:]
+    return _PREFIX + packed
 
 
 def unpack(data: bytes, name: str) -> bytes:
@@ -83,6 +120,7 @@ def unpack(data: bytes, name: str) -> bytes:
 
 def _gunzip(data: bytes, name: str) -> bytes:
     """All members of a gzip stream. What follows the last one is ignored, as other readers do."""
+    _check_own_name(data, name)
     pieces = []
     total = 0
     view = memoryview(data)
@@ -115,3 +153,16 @@ def _gunzip(data: bytes, name: str) -> bytes:
                 )
         position -= len(member.unused_data)
     return b"".join(pieces).removeprefix(_BYTE_ORDER_MARK)
+
+
+def _check_own_name(data: bytes, name: str) -> None:
+    """A gzip header may tell the file's name. Where that is of a log, the file must have it."""
+    if len(data) <= _GZIP_HEAD or not data[_GZIP_FLAGS] & _FNAME or data[_GZIP_FLAGS] & _FEXTRA:
+        return
+    told = data[_GZIP_HEAD : _GZIP_HEAD + 256].partition(b"\x00")[0].decode("latin-1")
+    own = name.rpartition("/")[2]
+    if is_log_name(own) and is_log_name(told) and told != own:
+        raise CorruptTable(
+            f"{name} holds what was written as {told}: files were mixed up. Restore it from a copy of the table; "
+            f"`headgate table verify` shows what is affected"
+        )

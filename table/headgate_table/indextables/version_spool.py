@@ -9,7 +9,8 @@ from headgate_schemas.ambient import Ambient
 from headgate_schemas.version import __version__
 from headgate_table.errors import StoreError
 from headgate_table.indextables import new_log
-from headgate_table.indextables.version_file import encode_actions, pack
+from headgate_table.indextables.version_file import format_lines, pack
+from headgate_table.indextables.version_seal import SEALED, sealed
 
 VERSION_TEXT_BYTES = 64 << 20
 """A version ends when its lines reach this size, or `ADDS_PER_VERSION`."""
@@ -47,11 +48,12 @@ class Spool:
                 "operation": _OPERATION,
                 "engine": f"headgate/{__version__}",
                 "nonce": ambient.new_id(),
+                SEALED: True,
             }
         )
 
     def add(self, file: AddFile) -> None:
-        line = encode_actions([file], compressed=False)
+        line = format_lines([file])
         self._lines.append(line)
         self._size += len(line)
         self.count += 1
@@ -59,7 +61,8 @@ class Spool:
             self._end_version()
 
     def _end_version(self) -> None:
-        data = pack(b"".join([*self._lines, encode_actions([self.info], compressed=False)]))
+        version = len(self._lengths) + 1
+        data = pack(sealed(version, b"".join([*self._lines, format_lines([self.info])])))
         try:
             self._file.write(data)
         except OSError as error:

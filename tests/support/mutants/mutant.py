@@ -29,6 +29,7 @@ class Rule(Enum):
     CLAIMS = "what lies behind a claim is what was proposed"
     VALUES = "a value is what was written, to every reader and every predicate"
     FITTING = "what is added fits the table's columns"
+    DAMAGE = "damage is named, and nothing is made of it"
     MANIFESTS = "the same promises on Milvus manifests"
 
 

@@ -60,11 +60,10 @@ for _name, _data in {
     "only a newline": b"\n",
 }.items():
 
-    @CASES.readable(f"version file: {_name}", "3")
-    def _(root: Path, data: bytes = _data) -> Expected:
-        hand = _table(root, data)
-        hand.version(2, add(C))
-        return hand.expected(2, [C], per_version={0: (), 1: (), 2: (C["path"],)})
+    @CASES.fatal(f"version file: {_name} is refused, naming the file", "3")
+    def _(root: Path, data: bytes = _data) -> Fatal:
+        _table(root, data).version(2, add(C))
+        return Fatal(naming(ONE, "empty"))
 
 
 _GZIP = rust_gzip(ADDS)

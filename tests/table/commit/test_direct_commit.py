@@ -20,7 +20,7 @@ from headgate_table.indextables.names import MAX_VERSION, POINTER, log_key, stat
 from headgate_table.indextables.state_manifest import decode_state, encode_state
 from headgate_table.indextables.version_file import decode_actions, encode_actions
 from headgate_table.store.interface import Folder, Store
-from support.foreign_log import build_on, one_state
+from support.foreign_log import as_anothers, build_on, one_state
 from support.stores.faulty import Fault, FaultyStore, Plan, Step, on
 from support.stores.memory import MemoryStore
 from support.tables import SteadyAmbient, add_file, fresh_resources, new_table, opened
@@ -493,7 +493,8 @@ def test_a_log_without_a_number_left_takes_no_commit() -> None:
     table = new_table(store)
     table.append([add_file("a")])
     table.checkpoint()
-    store.create(state_key(MAX_VERSION), store.get(state_key(1)))
+    last = replace(decode_state(store.get(state_key(1)), "state"), version=MAX_VERSION)
+    store.create(state_key(MAX_VERSION), encode_state(last, bytes(16)))
     with pytest.raises(CorruptTable, match="no number left"):
         opened(store).append([add_file("b")])
     assert version_key(MAX_VERSION + 1) not in {info.key for info in store.list()}
@@ -511,7 +512,7 @@ def test_a_foreign_state_over_our_version_stops_readers_and_writers_alike(has_me
     other.checkpoint()
     theirs = decode_state(stranger.get(state_key(1)), "state")
     short = "manifests/manifest-0a1b2c3d.avro"
-    store.create(log_key(short), stranger.get(log_key(theirs.manifests[0].path)))
+    store.create(log_key(short), as_anothers(stranger.get(log_key(theirs.manifests[0].path))))
     state = replace(
         theirs,
         manifests=(replace(theirs.manifests[0], path=short),),

@@ -92,7 +92,7 @@ def re_added(made: HandMade) -> None:
     """A state that lists `back`, and two versions that remove it and add it again, larger."""
     made.state(1, [made.manifest([file("back", 1), *(file(f"f{n}") for n in range(30))])])
     made.pointer(1)
-    made.version(1)
+    made.version(1, {"txn": {}})
     made.version(2, remove("back.parquet"))
     made.version(3, add(file("back", 2)))
 

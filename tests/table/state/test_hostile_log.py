@@ -52,7 +52,7 @@ def test_every_prefix_of_a_plain_version_file_is_refused_or_ends_with_a_line() -
     """Break: `iterate_actions` passes over lines that it can't read."""
     whole = decode_actions(TEXT, NAME)
     refusals: list[str] = []
-    for length in range(len(TEXT)):
+    for length in range(1, len(TEXT)):
         prefix = TEXT[:length]
         try:
             found = decode_actions(prefix, NAME)

@@ -1,0 +1,31 @@
+"""Whether a log is damaged anywhere, for those who delete: what can't be read may need what they are about to delete."""
+
+from headgate_table.errors import ObjectMissing, TableNotFound, UnsupportedTable
+from headgate_table.indextables.entry_reader import read_entries
+from headgate_table.indextables.log_reader import LogReader
+from headgate_table.indextables.log_survey import LogSurvey
+from headgate_table.indextables.named_files import UNTOLD, named_paths
+from headgate_table.indextables.names import POINTER
+from headgate_table.indextables.pointer import BrokenPointer
+
+
+def open_damage(reader: LogReader, survey: LogSurvey) -> str | None:
+    """What is wrong with the log; None where its newest version and every object of it can be read.
+
+    Reads the whole log, through the cache: who cleans reads most of it anyway, to know which files it names.
+    """
+    inventory, roots = survey.inventory, survey.roots
+    pointer = reader.pointer()
+    if isinstance(pointer, BrokenPointer):
+        return f"{POINTER} can't be used: {pointer.reason}"
+    if roots.pointer is not None and roots.pointer not in {*roots.states, *inventory.checkpoints}:
+        return f"{POINTER} names version {roots.pointer}, which has neither a state nor a checkpoint"
+    try:
+        read_entries(reader.store, reader.resources, reader.latest(), ("path",))
+        for _ in named_paths(reader, inventory):
+            pass
+    except UnsupportedTable:
+        return None  # sound to a newer release; what it may name is kept by whoever can't read it
+    except (*UNTOLD, TableNotFound, ObjectMissing) as error:
+        return str(error)
+    return None

@@ -1,0 +1,44 @@
+"""A fixed slice of the damage generator; `tests/tooling/damage.py` runs as much of it as there is time for."""
+
+from itertools import islice
+
+import pytest
+
+from support.damage.damages import damages, parse_damage
+from support.damage.excuses import excuse
+from support.damage.judge import truth_of
+from support.damage.kinds import KINDS, objects_named
+from support.damage.run import ALL_KINDS, Tally, drawn, judged, run
+
+CASES = 12
+
+
+@pytest.mark.parametrize("kind", ALL_KINDS)
+def test_damage_is_answered_rightly_or_named(kind: str) -> None:
+    tally = Tally()
+    run(kind, list(islice(drawn(kind, seed=1), CASES)), tally)
+    assert tally.problems == []
+    assert tally.cases == CASES
+
+
+@pytest.mark.parametrize("kind", [kind.name for kind in KINDS if kind.is_ours])
+def test_every_way_to_damage_a_whole_object_of_ours_is_answered_rightly_or_named(kind: str) -> None:
+    """Nothing is excused there but a newest version that is gone without a trace."""
+    whole = [damage for damage in damages(objects_named(kind)) if damage.way in ("empty", "remove")]
+    verdicts = [judged(kind, damage) for damage in whole]
+    assert [problem for verdict in verdicts for problem in verdict.problems] == []
+    excused = {verdict.outcome for verdict in verdicts if verdict.outcome.startswith("excused")}
+    assert excused <= {"excused: the newest version is gone without a trace"}
+
+
+def test_a_case_can_be_told_in_a_word_and_made_again() -> None:
+    objects = objects_named("ours-states")
+    for damage in islice(damages(objects), 0, 100_000, 997):
+        assert parse_damage(str(damage)) == damage
+
+
+def test_what_carries_a_checksum_is_never_excused() -> None:
+    objects = truth_of("ours-states-plain").objects
+    for damage in islice(damages(objects), 0, None, 1009):
+        if damage.way != "remove" and not damage.key.endswith("_last_checkpoint"):
+            assert excuse(objects, damage, objects) is None, str(damage)

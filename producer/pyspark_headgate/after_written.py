@@ -23,7 +23,7 @@ from headgate_schemas.operations import (
     Rejected,
     Writer,
 )
-from headgate_schemas.proposal_ids import first_made
+from headgate_schemas.proposal_ids import first_made, timed_id
 from headgate_table.data_file import DataFile
 from headgate_table.errors import TableExists
 from headgate_table.file_schema import told_columns
@@ -61,9 +61,9 @@ def put_into_table(
     made_ms = first_made(proposal_id, target.ambient.now_ms())
     created_ms = max([made_ms, *(file.modification_time for file in files)]) or None
     if change.is_new:
-        _make_table(target, change, proposal_id, created_ms)
+        _make_table(target, change)
     if change.is_new or change.widens:
-        _widen_table(target, change, proposal_id, created_ms)
+        _widen_table(target, change)
     operation = _operation(target, change, files)
     if operation is None:
         return None
@@ -121,10 +121,11 @@ def _operation(target: TableTarget, change: Change, files: Sequence[AddFile]) ->
             assert_never(change.replaces)
 
 
-def _make_table(target: TableTarget, change: Change, proposal_id: str, created_ms: int | None) -> None:
+def _make_table(target: TableTarget, change: Change) -> None:
+    """A repetition meets the table that is there, so it needs no id by which it is known again."""
     fit = fit_new_table(change.rows, change.partition_columns)
     create = Create(fit.schema_string, change.partition_columns)
-    receipt = target.commit(create, f"{proposal_id}-create", created_ms=created_ms)
+    receipt = target.commit(create, _fresh_id(target))
     if not isinstance(receipt, Rejected):
         return
     if receipt.code is not RejectCode.ALREADY_EXISTS:
@@ -133,9 +134,12 @@ def _make_table(target: TableTarget, change: Change, proposal_id: str, created_m
         raise TableExists(f"somebody else has just made a table at {target.address}: nothing was written to it")
 
 
-def _widen_table(target: TableTarget, change: Change, proposal_id: str, created_ms: int | None) -> None:
-    """Until the rows fit. Raises `InvalidInput` where they can't."""
-    for attempt in range(SCHEMA_TRIES):
+def _widen_table(target: TableTarget, change: Change) -> None:
+    """Until the rows fit. Raises `InvalidInput` where they can't.
+
+    A repetition meets the columns that are there, so it needs no id by which it is known again.
+    """
+    for _ in range(SCHEMA_TRIES):
         look = target.look()
         if look is None:
             raise WriteRefused(f"the table at {target.address} is gone since it was made: nothing was written")
@@ -148,13 +152,17 @@ def _widen_table(target: TableTarget, change: Change, proposal_id: str, created_
         if not fit.new_columns:
             return
         alter = Alter(look.version, schema_string=fit.schema_string)
-        receipt = target.commit(alter, f"{proposal_id}-schema-{attempt}", created_ms=created_ms)
+        receipt = target.commit(alter, _fresh_id(target))
         if isinstance(receipt, Rejected) and receipt.code is not RejectCode.METADATA_CHANGED:
             raise _refused(target, receipt, f"the columns {', '.join(fit.new_columns)} were not added")
     raise WriteRefused(
         f"the schema of {target.address} was changed by others {SCHEMA_TRIES} times while columns were to be added (SCHEMA_TRIES): "
         f"nothing was written; write again when they are done"
     )
+
+
+def _fresh_id(target: TableTarget) -> str:
+    return timed_id(target.ambient.new_id(), target.ambient.now_ms())
 
 
 def _refused(target: TableTarget, receipt: Rejected, result: str) -> WriteRefused:

@@ -17,7 +17,14 @@ from support.simulation.maintenance import Maintenance, check_reads
 from support.simulation.nemesis import Nemesis
 from support.simulation.operators import clean_in_a_hurry, compactor
 from support.simulation.outcome import Failure, Outcome, outcome_of
-from support.simulation.outsiders import FEWEST_IDS, direct_writer, foreign_writer, noisy_writer, rubbish_writer
+from support.simulation.outsiders import (
+    FEWEST_IDS,
+    NOISE_MESSAGES,
+    direct_writer,
+    foreign_writer,
+    noisy_writer,
+    rubbish_writer,
+)
 from support.simulation.producers import Job
 from support.simulation.readers import reader
 from support.simulation.seats import Seat
@@ -108,10 +115,11 @@ class _Run:
             found_bank(world)
             self.uris.append(BANK)
         settings = {**SETTINGS, "checkpoint.interval": drawn.choice(("1", "2", "4", "4", "10"))}
-        noisy = drawn.random() < NOISY
+        limits = drawn.choice(LIMITS)
+        # A committer that takes few proposals at a time would write hundreds of versions of noise.
+        noisy = drawn.random() < NOISY and limits.group_proposals > NOISE_MESSAGES
         if noisy:
             settings["coordinator.dedupe.maxIds"] = str(FEWEST_IDS)
-        limits = drawn.choice(LIMITS)
         self.committers = [
             CommitterSeat(
                 world, f"committer-{number}", limits=limits, settings=settings, skew_ms=drawn.choice(SKEWS_MS)

@@ -5,7 +5,7 @@ of other names until the checkpoint says that it was committed.
 """
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from headgate_bus.interface import Bus
 from headgate_producer.errors import WriteRefused
@@ -140,7 +140,7 @@ class Stream:
         region = REGIONS[(number + part) % len(REGIONS)]
         path = world.file_name(region, f"-{self.attempts}")
         world.rows_given[path] = (f"{STREAMED}{self.query}/{number}/{part}",)
-        file = added_file(path, region)
+        file = replace(added_file(path, region), modification_time=world.scheduler.now_ms)
         world.put_file(self.table, path, file.size)
         return file
 

@@ -237,6 +237,7 @@ def _table_in(data: bytes) -> bytes:
 def _read_proposal(data: bytes, headers: list[tuple[bytes, bytes | None]], key: bytes | None) -> str:
     raw = SimpleNamespace(
         offset=7,
+        leader_epoch=3,
         timestamp=1,
         key=key,
         value=data,

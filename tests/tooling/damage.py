@@ -28,6 +28,7 @@ def main() -> int:
     parser.add_argument(
         "--kind", choices=ALL_KINDS, action="append", help="of the table; may be repeated (default: all)"
     )
+    parser.add_argument("--until-failure", action="store_true", help="no more cases after the first that fails")
     parser.add_argument("--all", action="store_true", help="every case there is of these kinds, once and in order")
     parser.add_argument("--replay", nargs=2, metavar=("KIND", "DAMAGE"), help="try one case again")
     asked = parser.parse_args()
@@ -43,7 +44,7 @@ def main() -> int:
             run(kind, all_damages(kind), tallies[kind])
             _print(kind, tallies[kind])
     else:
-        _draw(kinds, tallies, asked.seed, asked.minutes, asked.cases)
+        _draw(kinds, tallies, asked)
         for kind in kinds:
             _print(kind, tallies[kind])
     problems = [problem for tally in tallies.values() for problem in tally.problems]
@@ -54,16 +55,18 @@ def main() -> int:
     return 1 if problems else 0
 
 
-def _draw(kinds: list[str], tallies: dict[str, Tally], seed: int, minutes: float | None, cases: int) -> None:
-    end = None if minutes is None else CLOCK.monotonic_s() + 60 * minutes
-    sources = {kind: drawn(kind, seed) for kind in kinds}
+def _draw(kinds: list[str], tallies: dict[str, Tally], asked: argparse.Namespace) -> None:
+    end = None if asked.minutes is None else CLOCK.monotonic_s() + 60 * asked.minutes
+    sources = {kind: drawn(kind, asked.seed) for kind in kinds}
     for _ in count():
         for kind in kinds:
-            if (end is not None and CLOCK.monotonic_s() > end) or (end is None and tallies[kind].cases >= cases):
+            if end is not None and CLOCK.monotonic_s() > end:
                 return
-            step = _STEP if end is not None else min(_STEP, cases - tallies[kind].cases)
+            step = _STEP if end is not None else min(_STEP, asked.cases - tallies[kind].cases)
             run(kind, list(islice(sources[kind], step)), tallies[kind])
-        if end is None and all(tally.cases >= cases for tally in tallies.values()):
+            if asked.until_failure and tallies[kind].problems:
+                return
+        if end is None and all(tally.cases >= asked.cases for tally in tallies.values()):
             return
 
 

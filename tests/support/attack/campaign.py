@@ -18,7 +18,7 @@ MAX_SLICE_S = 1_800.0
 """A slice that takes longer hangs: that is a failure, too."""
 MAX_SHOWN = 12_000
 """Characters of a failed slice's output that are kept, from its end."""
-_REPLAY = re.compile(r"^replay: (.+)$", re.MULTILINE)
+_REPLAY = re.compile(r"^ *replay: (.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

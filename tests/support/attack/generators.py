@@ -37,6 +37,8 @@ class Generator:
 
 _SIMULATE = "tests/tooling/simulate.py"
 _FUZZ = "tests/tooling/fuzz.py"
+_ORACLE = "tests/tooling/oracle.py"
+_DAMAGE = "tests/tooling/damage.py"
 
 GENERATORS = (
     Generator(
@@ -52,6 +54,24 @@ GENERATORS = (
         (_SIMULATE, "--jobs=1", "--kind=milvus"),
         60,
         target="simulate KIND=milvus",
+    ),
+    Generator(
+        "oracle",
+        "histories of real tables with odd values, against a model of their rows",
+        (_ORACLE, "--jobs=1"),
+        60,
+        target="oracle",
+    ),
+    Generator(
+        "damage",
+        "damage to each kind of small table, so many of each kind",
+        (_DAMAGE,),
+        10,
+        first="--seed",
+        count="--cases",
+        target="damage",
+        make_first="SEED",
+        make_count="CASES",
     ),
     Generator(
         "messages",

@@ -38,11 +38,14 @@ class Seeds:
     """Random runs that are tried after the scripted tests, up to so many."""
 
     kind: str
+    """The generator: `log` and `milvus` are simulated histories, `oracle` histories of rows, `damage` damage of each kind."""
     bound: int
 
 
 LOG = Seeds("log", 150)
 MILVUS = Seeds("milvus", 200)
+ROWS = Seeds("oracle", 300)
+DAMAGE = Seeds("damage", 40)
 NONE = Seeds("log", 0)
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -21,8 +22,7 @@ COPIED = (*ROOMS, "tests", "pyproject.toml")
 MAX_TEST_S = 900.0
 """For one run of tests or seeds: on a busy machine they may take some minutes, and a bug may make them go on for ever."""
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
-_SEED = re.compile(r"^replay: (make simulate .*)$", re.MULTILINE)
-_KILLER = re.compile(r"make simulate KIND=(\w+) SEEDS=1 FIRST=(\d+)")
+_REPLAY = re.compile(r"^ *replay: (.*)$", re.MULTILINE)
 _NO_TESTS = (2, 3, 4, 5)
 """What pytest exits with where it could not run the tests, as it does when they can't be collected."""
 
@@ -87,26 +87,46 @@ def killed_by_seeds(root: Path, seeds: Seeds) -> str:
     """The command that plays the first seed that fails in that tree; empty where none does."""
     if not seeds.bound:
         return ""
-    program = "tests/tooling/simulate.py"
-    given = [f"--kind={seeds.kind}", f"--seeds={seeds.bound}", "--jobs=1", "--until-failure"]
-    done = _run(root, [program, *given])
-    found = _SEED.search(done.stdout)
+    done = _run(root, _generator(seeds))
+    found = _REPLAY.search(done.stdout)
     if done.returncode == 0:
         return ""
     if found is None:
-        raise TrialBroken(f"the simulation could not run:\n{done.stdout[-3_000:]}{done.stderr[-3_000:]}")
+        raise TrialBroken(f"the generator could not run:\n{done.stdout[-3_000:]}{done.stderr[-3_000:]}")
     return found[1]
 
 
+def _generator(seeds: Seeds) -> list[str]:
+    """The program, which ends at the first failure."""
+    match seeds.kind:
+        case "oracle":
+            return ["tests/tooling/oracle.py", f"--seeds={seeds.bound}", "--jobs=1", "--no-shrink", "--until-failure"]
+        case "damage":
+            return ["tests/tooling/damage.py", f"--cases={seeds.bound}", "--until-failure"]
+        case kind:
+            given = [f"--kind={kind}", f"--seeds={seeds.bound}", "--jobs=1", "--until-failure"]
+            return ["tests/tooling/simulate.py", *given]
+
+
 def failing_seeds(root: Path, killers: Sequence[str]) -> str:
-    """The first of the killers that is a seed and fails in that tree as well; empty where none does."""
+    """The first of the killers that is a replay and fails in that tree as well; empty where none does."""
     for killer in killers:
-        seed = _KILLER.fullmatch(killer)
-        if seed is not None:
-            given = [f"--kind={seed[1]}", "--seeds=1", f"--first={seed[2]}"]
-            if _run(root, ["tests/tooling/simulate.py", *given]).returncode != 0:
-                return killer
+        arguments = replayed(killer)
+        if arguments and _run(root, arguments).returncode != 0:
+            return killer
     return ""
+
+
+def replayed(killer: str) -> list[str]:
+    """The program and arguments of a command that replays a failure; none for the name of a test."""
+    match shlex.split(killer):
+        case ["make", target, *variables]:
+            given = (variable.partition("=") for variable in variables)
+            return [f"tests/tooling/{target}.py", *(f"--{name.lower()}={text}" for name, _, text in given)]
+        case ["python", program, *rest]:
+            return [program, *rest]
+        case _:
+            return []
 
 
 def _run(root: Path, arguments: Sequence[str]) -> "subprocess.CompletedProcess[str]":

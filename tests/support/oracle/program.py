@@ -26,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes side by side")
     parser.add_argument("--steps", help="of each history these steps only, as in 0,3,4")
     parser.add_argument("--spark", action="store_true", help="written and read by Spark, too, one after the other")
+    parser.add_argument("--until-failure", action="store_true", help="no more histories after the first that fails")
     parser.add_argument("--no-shrink", action="store_true", help="tell of a failure as it was found, with all steps")
     given = parser.parse_args(arguments)
     most = given.seeds if given.seeds is not None else None if given.minutes is not None else 200
@@ -48,6 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.print(f"\nseed {played.seed} fails: {least.kind}", style="bold red", highlight=False)
         console.print(least.failure, markup=False, highlight=False)
         console.print(f"replay: {least.replay}{' SPARK=1' if given.spark else ''}", markup=False, highlight=False)
+        if given.until_failure:
+            break
     table = Table("tried", "times", title=f"{histories} histories in {time.monotonic() - began:.0f} s")
     for name, times in sorted(tried.items(), key=lambda item: -item[1]):
         table.add_row(name, str(times))

@@ -54,7 +54,15 @@ def draw_partition(random: Random, world: World) -> dict[str, Cell]:
     }
 
 
-def draw_file(random: Random, world: World, name: str, partition: Mapping[str, Cell], *, misfits: bool = True) -> Made:
+def draw_file(
+    random: Random,
+    world: World,
+    name: str,
+    partition: Mapping[str, Cell],
+    *,
+    misfits: bool = True,
+    in_folders: bool = False,
+) -> Made:
     """A file of random rows in a partition."""
     columns = [column for column in world.model.columns if column.name not in world.model.partition]
     count = random.choice((0, 1, 1, 2, 2, 3, 4, 6))
@@ -67,7 +75,7 @@ def draw_file(random: Random, world: World, name: str, partition: Mapping[str, C
         misfit = _spoil(random, columns, arrays, count)
     elif random.random() < 0.3:
         _vary(random, columns, arrays)
-    return lay(random, world, name, arrays, partition, misfit, misfits=misfits)
+    return lay(random, world, name, arrays, partition, misfit, misfits=misfits, in_folders=in_folders)
 
 
 def lay(
@@ -79,6 +87,7 @@ def lay(
     misfit: str = "",
     *,
     misfits: bool = False,
+    in_folders: bool = False,
 ) -> Made:
     """Write a file with these columns, and look at it as a user would."""
     engine = "pyarrow" if misfit else draw_engine(random)
@@ -93,7 +102,8 @@ def lay(
         if bad is not None:
             texts[column.name], misfit, hopeless = bad, f"{column.ddl} in partition {bad!r}", True
     folders = _folders(random, texts)
-    in_folders = bool(texts) and random.random() < 0.5 and max(map(len, folders.split("/"))) < _MOST_FOLDER
+    fits = max(map(len, folders.split("/"))) < _MOST_FOLDER
+    in_folders = bool(texts) and fits and (in_folders or random.random() < 0.5)
     path = (folders if in_folders else random.choice(("", "", "deep/folder/"))) + f"{name}-{engine}.parquet"
     place = world.root / path
     write(random, engine, place, arrays)

@@ -253,13 +253,40 @@ _FAMILIES: Sequence[tuple[_IsType, _IsType]] = (
 """From and to, as the table room reads them: a text never becomes a number."""
 
 
+def _misfit(source: Any, target: Any) -> str | None:
+    """Why no value of one type is read as the other. Casts find single values that don't fit, but round floating point numbers."""
+    if types.is_dictionary(source):
+        return _misfit(source.value_type, target)
+    if not any(is_from(source) and is_to(target) for is_from, is_to in _FAMILIES):
+        return "the types don't go together"
+    if types.is_floating(source) and types.is_floating(target) and source.bit_width > target.bit_width:
+        return f"a {target} has fewer digits and a smaller range than a {source}"
+    for inner, wanted in _inner(source, target):
+        problem = _misfit(inner, wanted)
+        if problem is not None:
+            return f"{problem} ({inner} and {wanted})"
+    return None
+
+
+def _inner(source: Any, target: Any) -> Iterator[tuple[Any, Any]]:
+    """The types inside, side by side."""
+    if types.is_struct(source) and types.is_struct(target):
+        for field in target:
+            if source.get_all_field_indices(field.name):
+                yield source.field(field.name).type, field.type
+    elif types.is_map(source) and types.is_map(target):
+        yield source.key_type, target.key_type
+        yield source.item_type, target.item_type
+    elif _is_list(source) and _is_list(target):
+        yield source.value_type, target.value_type
+
+
 def _cast(array: pa.Array, wanted: "pa.Field[Any]", name: str) -> pa.Array:
     if array.type == wanted.type:
         return array
     source = array.type.value_type if types.is_dictionary(array.type) else array.type
-    misspelt = respelled(source, wanted.type)
-    problem = misspelt or "the types don't go together"
-    if misspelt is None and any(is_from(source) and is_to(wanted.type) for is_from, is_to in _FAMILIES):
+    problem = respelled(source, wanted.type) or _misfit(source, wanted.type)
+    if problem is None:
         try:
             return array.cast(wanted.type)
         except pa.ArrowException as error:

@@ -151,3 +151,11 @@ def test_java_vouches_for_its_statistics_of_numbers(spark: "SparkSession", tmp_p
     headgate.spark.write(rows, str(tmp_path), native=True)
     (file,) = headgate.Table.open(str(tmp_path)).snapshot().files(("min_values", "max_values")).to_pylist()
     assert (dict(file["min_values"])["x"], dict(file["max_values"])["x"]) == ("1.5", "3.0")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_doubles_in_a_column_of_floats_are_no_rounded_rows(spark: "SparkSession", tmp_path: Path, way: str) -> None:
+    made = table_of(tmp_path / "t", "id BIGINT, f FLOAT")
+    made.append([written(made, "a.parquet", {"id": [1], "f": [1e39]})])
+    with pytest.raises(Exception, match=r"(?i)double"):
+        frame(spark, made, way).collect()

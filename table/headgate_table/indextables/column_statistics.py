@@ -4,10 +4,13 @@ Never says no for a file that does: what is unclear (unknown texts, units, cut-o
 predicate says about a table's entries is in `entry_filter`.
 """
 
+import struct
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from typing import assert_never
+
+import numpy as np
 
 from headgate_schemas.column_kinds import (
     ColumnKind,
@@ -46,6 +49,8 @@ _DAYS_OF_FILES = range(-(2**31), 2**31)
 MICROS_PER_DAY = 86_400_000_000
 MICROS = (_DAYS[0] * MICROS_PER_DAY, (_DAYS[1] + 1) * MICROS_PER_DAY)
 MICROS_BY_UNIT = (1, 1_000, 1_000_000)
+_NARROW_DIGITS = 9
+"""A number that takes no more characters is written alike in 32 and in 64 bits."""
 UNCLEAR_ENDS = "?\ufffd"
 """What a writer that cuts a string inside of a surrogate pair leaves of the pair."""
 
@@ -146,7 +151,7 @@ def _intervals(kind: ColumnKind, low: str, high: str) -> list[Interval]:
         case ColumnKind.FLOATING | ColumnKind.DECIMAL:
             first, last = parse_floating(low), parse_floating(high)
             is_number = first is not None and last is not None and not first[0] and not last[0]
-            found = [(first[1], last[1])] if is_number and first is not None and last is not None else []
+            found = [_widened(first[1], last[1])] if is_number and first is not None and last is not None else []
         case ColumnKind.DATE:
             found = _date_intervals(low, high)
         case ColumnKind.TIMESTAMP:
@@ -156,6 +161,21 @@ def _intervals(kind: ColumnKind, low: str, high: str) -> list[Interval]:
         case _:
             assert_never(kind)
     return [] if any(sign(*interval) > 0 for interval in found) else found
+
+
+def _widened(low: float, high: float) -> Interval:
+    """A number of 32 bits means the digits that people write for it (0.1), and some writers write more (0.10000000149011612)."""
+    return min(low, _as_written(low)), max(high, _as_written(high))
+
+
+def _as_written(number: float) -> float:
+    if len(repr(number)) <= _NARROW_DIGITS:
+        return number
+    try:
+        (narrow,) = struct.unpack("f", struct.pack("f", number))
+    except OverflowError:
+        return number
+    return float(str(np.float32(number))) if narrow == number else number
 
 
 def _interval(low: Value | None, high: Value | None) -> list[Interval]:

@@ -185,6 +185,8 @@ def nearest(value: Value, type_: pa.DataType) -> tuple[pa.Scalar, int]:
             return pa.scalar(scaled, type_), sign(Decimal(value), scaled)
     if pa.types.is_floating(type_):
         assert isinstance(value, tuple)
+        if is_nan(value):
+            return pa.scalar(float("nan"), type_), 0
         if pa.types.is_float64(type_):
             return pa.scalar(value[1], type_), 0
         # A 32-bit float means the digits that people write for it, as everywhere in a table: 0.1 is 0.1.

@@ -1,6 +1,7 @@
 """What a data file's columns become: the table's types, defaults or nulls for columns that came later, partition values as columns."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -117,13 +118,40 @@ class RowShape:
         return pa.repeat(default, rows)
 
 
+def _misfit(source: Any, target: Any) -> str | None:
+    """Why no value of one type is read as the other. Casts find single values that don't fit, but round floating point numbers."""
+    if types.is_dictionary(source):
+        return _misfit(source.value_type, target)
+    if not any(is_from(source) and is_to(target) for is_from, is_to in _CONVERSIONS):
+        return "the types don't go together"
+    if types.is_floating(source) and types.is_floating(target) and source.bit_width > target.bit_width:
+        return f"a {target} has fewer digits and a smaller range than a {source}"
+    for inner, wanted in _inner(source, target):
+        problem = _misfit(inner, wanted)
+        if problem is not None:
+            return f"{problem} ({inner} and {wanted})"
+    return None
+
+
+def _inner(source: Any, target: Any) -> Iterator[tuple[Any, Any]]:
+    """The types inside, side by side."""
+    if types.is_struct(source) and types.is_struct(target):
+        for field in target:
+            if source.get_all_field_indices(field.name):
+                yield source.field(field.name).type, field.type
+    elif types.is_map(source) and types.is_map(target):
+        yield source.key_type, target.key_type
+        yield source.item_type, target.item_type
+    elif _is_list(source) and _is_list(target):
+        yield source.value_type, target.value_type
+
+
 def _cast(array: pa.Array, field: "pa.Field[Any]", name: str) -> pa.Array:
     if array.type == field.type:
         return array
     source = array.type.value_type if types.is_dictionary(array.type) else array.type
-    respelled = _respelled(source, field.type)
-    problem = respelled or "the types don't go together"
-    if respelled is None and any(is_from(source) and is_to(field.type) for is_from, is_to in _CONVERSIONS):
+    problem = _respelled(source, field.type) or _misfit(source, field.type)
+    if problem is None:
         try:
             return array.cast(field.type)
         except pa.ArrowException as error:
@@ -167,10 +195,17 @@ def _partition_scalar(stored: str | None, field: "pa.Field[Any]", kind: ColumnKi
             pass
     if value is not None:
         try:
-            return pa.scalar(value, field.type)
+            scalar = pa.scalar(value, field.type)
         except (pa.ArrowException, ValueError, OverflowError):
-            pass  # told below, with the text as it is stored
+            scalar = None  # told below, with the text as it is stored
+        if scalar is not None and not (types.is_floating(field.type) and _is_beyond(scalar, stored)):
+            return scalar
     raise CorruptTable(
         f"{name} has the partition value {stored[:200]!r} for {field.name!r}, which is no {field.type}. "
         f"Remove the file from the table and add it with a value that fits"
     )
+
+
+def _is_beyond(scalar: pa.Scalar, stored: str) -> bool:
+    """Whether a text of digits has become infinite."""
+    return math.isinf(scalar.as_py()) and any(character.isdigit() for character in stored)

@@ -9,6 +9,7 @@ _TEXTS = "tests/committer/test_odd_partition_texts.py"
 _ROW_CONDITIONS = "front/headgate/spark/row_conditions.py"
 _ON_SPARK = "tests/spark/test_spark_read_odd_values.py"
 _FLOATS = "tests/table/test_float_statistics.py"
+_NARROWING = ("tests/table/test_narrowing.py",)
 
 MUTANTS = (
     Mutant(
@@ -129,6 +130,26 @@ MUTANTS = (
         "    may_hide_nan = not _tells_of_nan(footer)\n",
         "    may_hide_nan = False\n",
         ("tests/table/test_data_file.py",),
+        NONE,
+    ),
+    Mutant(
+        "doubles-rounded-to-floats",
+        Rule.VALUES,
+        "A double in a column of floats is rounded, or becomes infinite, where it is read.",
+        "table/headgate_table/indextables/row_shape.py",
+        "source.bit_width > target.bit_width:\n",
+        "False:\n",
+        _NARROWING,
+        NONE,
+    ),
+    Mutant(
+        "infinite-partition-values",
+        Rule.VALUES,
+        "A partition value beyond its type is read as infinity.",
+        "table/headgate_table/indextables/row_shape.py",
+        "not (types.is_floating(field.type) and _is_beyond(scalar, stored))",
+        "True",
+        _NARROWING,
         NONE,
     ),
 )

@@ -38,6 +38,7 @@ from headgate_schemas.operations import (
 from headgate_schemas.proposals import Claim
 from headgate_schemas.table_schema import HasJson, check_partition_columns, schema_string_of
 from headgate_schemas.version import __version__
+from headgate_table.file_schema import told_columns
 from headgate_table.indextables.options import table_options
 from headgate_table.store.addresses import table_address
 from headgate_table.store.interface import Store
@@ -132,11 +133,13 @@ class Producer:
 
     def append(self, files: Sequence[AddFile], **terms: Unpack[Terms]) -> Ticket:
         """Add files."""
-        return self.propose(Append(_values("files", files, AddFile)), **terms)
+        given = _values("files", files, AddFile)
+        return self.propose(Append(given, told_columns(given)), **terms)
 
     def overwrite(self, files: Sequence[AddFile], where: str | None = None, **terms: Unpack[Terms]) -> Ticket:
         """Replace the files that match `where` when it is decided (all, without it) by `files`."""
-        return self.propose(Overwrite(_values("files", files, AddFile), where), **terms)
+        given = _values("files", files, AddFile)
+        return self.propose(Overwrite(given, where, told_columns(given)), **terms)
 
     def delete(self, where: str | None = None, paths: Sequence[str] | None = None, **terms: Unpack[Terms]) -> Ticket:
         """Remove the named files, or those that match a predicate on partition columns."""
@@ -146,7 +149,8 @@ class Producer:
 
     def rewrite(self, removes: Sequence[str], adds: Sequence[AddFile], **terms: Unpack[Terms]) -> Ticket:
         """Replace files by files that hold the same rows."""
-        return self.propose(Rewrite(_values("removes", removes, str), _values("adds", adds, AddFile)), **terms)
+        given = _values("adds", adds, AddFile)
+        return self.propose(Rewrite(_values("removes", removes, str), given, told_columns(given)), **terms)
 
     def restore(self, version: int, **terms: Unpack[Terms]) -> Ticket:
         """Make the files of an earlier version live again."""

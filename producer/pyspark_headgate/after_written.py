@@ -25,6 +25,7 @@ from headgate_schemas.operations import (
 )
 from headgate_table.data_file import DataFile
 from headgate_table.errors import TableExists
+from headgate_table.file_schema import told_columns
 from headgate_table.parquet_bounds import column_bounds
 from headgate_table.parquet_footer import MAX_FOOTER_BYTES, read_footer
 from pyspark_headgate.parquet_parts import WrittenFile
@@ -87,30 +88,31 @@ def _data_file(file: WrittenFile, partition_columns: Sequence[str]) -> DataFile:
     footer_file = inflater.decompress(file.footer, MAX_FOOTER_BYTES)
     footer = read_footer(file.path, len(footer_file), lambda start, length: footer_file[start : start + length])
     lower, upper = column_bounds(footer)
-    return DataFile(
+    return DataFile.of_footer(
+        footer,
         path=file.path,
         size=file.size,
         modification_time=file.modified_ms,
         partition_values=dict(zip(partition_columns, file.partition, strict=True)),
         min_values=lower or None,
         max_values=upper or None,
-        num_records=footer.num_rows,
     )
 
 
 def _operation(target: TableTarget, change: Change, files: Sequence[AddFile]) -> Operation | None:
+    columns = told_columns(files)
     match change.replaces:
         case Replaces.NOTHING:
-            return Append(tuple(files)) if files else None
+            return Append(tuple(files), columns) if files else None
         case Replaces.EVERYTHING:
-            return Overwrite(tuple(files))
+            return Overwrite(tuple(files), columns=columns)
         case Replaces.MATCHING:
-            return Overwrite(tuple(files), change.where)
+            return Overwrite(tuple(files), change.where, columns)
         case Replaces.PARTITIONS:
             if not files:
                 return None
             where = where_of(change.partition_columns, [file.partition_values for file in files], target.address)
-            return Overwrite(tuple(files), where)
+            return Overwrite(tuple(files), where, columns)
         case _:
             assert_never(change.replaces)
 

@@ -15,7 +15,7 @@ from pyarrow import types
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from pyspark_headgate.arrow_store import StorePlace
-from pyspark_headgate.stored_names import respelled, stored_names
+from pyspark_headgate.stored_names import respelled, stored_names, stored_type
 
 BATCH_ROWS = 32_768
 """Of one Arrow batch on its way to Spark: large enough for its overhead not to show, a few megabytes of usual rows."""
@@ -284,6 +284,9 @@ def _inner(source: Any, target: Any) -> Iterator[tuple[Any, Any]]:
 def _cast(array: pa.Array, wanted: "pa.Field[Any]", name: str) -> pa.Array:
     if array.type == wanted.type:
         return array
+    as_stored = stored_type(array.type)
+    if as_stored != array.type:
+        array = array.cast(as_stored)
     source = array.type.value_type if types.is_dictionary(array.type) else array.type
     problem = respelled(source, wanted.type) or _misfit(source, wanted.type)
     if problem is None:

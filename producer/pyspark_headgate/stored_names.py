@@ -1,7 +1,11 @@
-"""Which column of a file is a table's column, on executors: as `headgate_schemas.column_names` says it, and without Headgate."""
+"""Which column of a file is a table's column, and what Parquet knows of its type: on executors, so without Headgate.
+
+The same as `headgate_schemas.column_names` and `row_shape` say it.
+"""
 
 import unicodedata
 from collections.abc import Collection
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import types
@@ -38,6 +42,24 @@ def respelled(source: pa.DataType, target: pa.DataType) -> str | None:
     else:
         return None
     return next((found for pair in pairs if (found := respelled(*pair)) is not None), None)
+
+
+def stored_type(type_: Any) -> pa.DataType:
+    """What Parquet knows of a type: a duration of Arrow's is a whole number to everybody else."""
+    if types.is_duration(type_):
+        return pa.int64()
+    if types.is_struct(type_):
+        return pa.struct([item.with_type(stored_type(item.type)) for item in type_])
+    if types.is_list(type_):
+        return pa.list_(type_.value_field.with_type(stored_type(type_.value_type)))
+    if types.is_large_list(type_):
+        return pa.large_list(type_.value_field.with_type(stored_type(type_.value_type)))
+    if types.is_fixed_size_list(type_):
+        return pa.list_(type_.value_field.with_type(stored_type(type_.value_type)), type_.list_size)
+    if types.is_map(type_):
+        key, item = type_.key_field, type_.item_field
+        return pa.map_(key.with_type(stored_type(key.type)), item.with_type(stored_type(item.type)))
+    return type_
 
 
 def _is_list(type_: pa.DataType) -> bool:

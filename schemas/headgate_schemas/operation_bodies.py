@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, assert_never
 from pydantic import Field, StringConstraints
 
 from headgate_schemas.actions import NULL_PARTITION, AddFile, SkipFile
+from headgate_schemas.file_columns import MAX_COLUMNS_CHARS, FileColumns
 from headgate_schemas.message_shape import (
     EACH_UP_TO_THE_FIRST_PROBLEM,
     KEYS,
@@ -112,6 +113,20 @@ class ManifestBody(AskedMessage):
     partition_bounds: Annotated[dict[Name, tuple[str | None, str | None]], KEYS] | None = None
 
 
+class FileColumnsBody(AskedMessage):
+    """The columns that some of the files have, as their author has read them."""
+
+    path: Path
+    """One of these files."""
+    types: Annotated[str, StringConstraints(max_length=MAX_COLUMNS_CHARS)]
+    """JSON: an array of pairs of a name and a type, as in a `schemaString`; null for a type that no table holds."""
+    nulls: Annotated[tuple[Name, ...], EACH_UP_TO_THE_FIRST_PROBLEM] = ()
+    """The columns that hold a null in some of these files."""
+
+
+FilesColumns = Annotated[tuple[FileColumnsBody, ...], EACH_UP_TO_THE_FIRST_PROBLEM]
+
+
 class CreateBody(AskedMessage):
     type: Literal["create"]
     schema_string: Text
@@ -125,12 +140,14 @@ class CreateBody(AskedMessage):
 class AppendBody(AskedMessage):
     type: Literal["append"]
     files: Annotated[tuple[FileBody, ...], EACH_UP_TO_THE_FIRST_PROBLEM]
+    columns: FilesColumns = ()
 
 
 class OverwriteBody(AskedMessage):
     type: Literal["overwrite"]
     files: Annotated[tuple[FileBody, ...], EACH_UP_TO_THE_FIRST_PROBLEM]
     where: Where | None = None
+    columns: FilesColumns = ()
 
 
 class DeleteBody(AskedMessage):
@@ -148,6 +165,7 @@ class RewriteBody(AskedMessage):
     type: Literal["rewrite"]
     removes: Paths
     adds: Annotated[tuple[FileBody, ...], EACH_UP_TO_THE_FIRST_PROBLEM]
+    columns: FilesColumns = ()
 
 
 class SkipBody(AskedMessage):
@@ -198,13 +216,13 @@ def operation_of(body: OperationBody) -> Operation:
     """The operation that a body asks for."""
     match body:
         case AppendBody():
-            return Append(_files(body.files))
+            return Append(_files(body.files), _columns(body.columns))
         case OverwriteBody():
-            return Overwrite(_files(body.files), body.where)
+            return Overwrite(_files(body.files), body.where, _columns(body.columns))
         case DeleteBody():
             return Delete(body.paths, body.where)
         case RewriteBody():
-            return Rewrite(body.removes, _files(body.adds))
+            return Rewrite(body.removes, _files(body.adds), _columns(body.columns))
         case CompactStateBody():
             adds = tuple(NewManifest(**manifest.__dict__) for manifest in body.adds)
             return CompactState(body.base, body.removes, adds, body.tombstones, body.mappings)
@@ -234,14 +252,14 @@ def operation_of(body: OperationBody) -> Operation:
 def body_of(operation: Operation) -> OperationBody:
     """How an operation travels. Raises pydantic's `ValidationError` for what no message may hold."""
     match operation:
-        case Append(files):
-            return AppendBody(type="append", files=_bodies(files))
-        case Overwrite(files, where):
-            return OverwriteBody(type="overwrite", files=_bodies(files), where=where)
+        case Append(files, columns):
+            return AppendBody(type="append", files=_bodies(files), columns=_column_bodies(columns))
+        case Overwrite(files, where, columns):
+            return OverwriteBody(type="overwrite", files=_bodies(files), where=where, columns=_column_bodies(columns))
         case Delete(paths, where):
             return DeleteBody(type="delete", paths=paths, where=where)
-        case Rewrite(removes, adds):
-            return RewriteBody(type="rewrite", removes=removes, adds=_bodies(adds))
+        case Rewrite(removes, adds, columns):
+            return RewriteBody(type="rewrite", removes=removes, adds=_bodies(adds), columns=_column_bodies(columns))
         case CompactState():
             manifests = tuple(
                 ManifestBody(
@@ -299,6 +317,14 @@ def _files(bodies: tuple[FileBody, ...]) -> tuple[AddFile, ...]:
 
 def _bodies(files: tuple[AddFile, ...]) -> tuple[FileBody, ...]:
     return tuple(FileBody(**_attributes(file, FileBody)) for file in files)
+
+
+def _columns(bodies: tuple[FileColumnsBody, ...]) -> tuple[FileColumns, ...]:
+    return tuple(FileColumns(body.path, body.types, body.nulls) for body in bodies)
+
+
+def _column_bodies(columns: tuple[FileColumns, ...]) -> tuple[FileColumnsBody, ...]:
+    return tuple(FileColumnsBody(path=each.path, types=each.types, nulls=each.nulls) for each in columns)
 
 
 def _attributes(value: object, model: type[AskedMessage]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from headgate_schemas.actions import AddFile, SkipFile
+from headgate_schemas.file_columns import FileColumns
 from headgate_schemas.milvus import Resolver, Updates
 
 
@@ -33,6 +34,8 @@ class Create:
 @dataclass(frozen=True, slots=True)
 class Append:
     files: tuple[AddFile, ...]
+    columns: tuple[FileColumns, ...] = ()
+    """What the author has read of the files' columns, which may be nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ class Overwrite:
 
     files: tuple[AddFile, ...]
     where: str | None = None
+    columns: tuple[FileColumns, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,7 @@ class Rewrite:
 
     removes: tuple[str, ...]
     adds: tuple[AddFile, ...]
+    columns: tuple[FileColumns, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +158,7 @@ class RejectCode(Enum):
     ALREADY_EXISTS = "already_exists"
     PATH_IN_USE = "path_in_use"
     PARTITION_MISMATCH = "partition_mismatch"
+    SCHEMA_MISMATCH = "schema_mismatch"
     OUTSIDE_WHERE = "outside_where"
     NOT_A_PARTITION = "not_a_partition"
     NOT_LIVE = "not_live"

@@ -6,17 +6,23 @@ What a table does with it is decided elsewhere; `AddFile` is the same value with
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from headgate_schemas.actions import NULL_PARTITION, AddFile, StoredTexts
 from headgate_schemas.errors import InvalidInput
+from headgate_schemas.file_columns import FileColumns, columns_misfit
 from headgate_schemas.partition_text import stored_text, unescape_partition_text
+from headgate_schemas.table_schema import HasJson, schema_string_of
 from headgate_table.errors import ObjectMissing, StoreError
+from headgate_table.file_schema import described_columns
 from headgate_table.indextables.statistics import INDEXED_COLUMNS, MAX_TEXT_LENGTH
-from headgate_table.parquet_footer import read_footer
+from headgate_table.parquet_footer import Footer, read_footer
 from headgate_table.store.interface import Store
 from headgate_table.store.paths import check_key
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MAX_MAP_ENTRIES = 10_000
 """Keys of one map of a file: as many as a table may have columns."""
@@ -37,7 +43,10 @@ class DataFile(AddFile):
     are taken as they are where they are given to another file.
     """
 
-    __slots__ = ()
+    __slots__ = ("columns",)
+
+    columns: FileColumns | None
+    """What its footer says of its columns, where it was read. Proposals carry it; the log doesn't."""
 
     def __init__(
         self,
@@ -70,6 +79,7 @@ class DataFile(AddFile):
         hotcache_length: int | None = None,
     ) -> None:
         check = _Checks(_checked_path(path))
+        object.__setattr__(self, "columns", None)
         AddFile.__init__(
             self,
             path=path,
@@ -121,14 +131,17 @@ class DataFile(AddFile):
         tags: Mapping[str, str] | None = None,
         indexed_columns: int = INDEXED_COLUMNS,
         max_text_length: int = MAX_TEXT_LENGTH,
+        schema: "pa.Schema | str | HasJson | None" = None,
+        partition_columns: Sequence[str] | None = None,
     ) -> "DataFile":
         """A Parquet file that lies in its place: size, time, row count and column bounds are read from its footer.
 
         `path` is relative to the table, which is `store`, or the local folder `root` (else the current one). Partition
         values come from `key=value` folders in the path unless given, plain as for any `DataFile`. Bounds are of the
-        first `indexed_columns` columns, texts of at most `max_text_length` characters.
+        first `indexed_columns` columns, texts of at most `max_text_length` characters. With the table's `schema`, the file's
+        columns are compared with it at once; else by whoever decides. Partition columns are those of the values, unless given.
 
-        Raises `InvalidInput` for what is no readable Parquet file, `ObjectMissing` when nothing is there.
+        Raises `InvalidInput` for what is no readable Parquet file, or none of the table's columns, `ObjectMissing` when nothing is there.
         """
         # Keeps numpy away from those who only name files.
         from headgate_table.parquet_bounds import column_bounds
@@ -147,7 +160,18 @@ class DataFile(AddFile):
         lower, upper = column_bounds(
             footer, without=values, indexed_columns=indexed_columns, max_length=max_text_length
         )
-        return cls(
+        columns = described_columns(path, footer)
+        if schema is not None:
+            named = tuple(values if partition_columns is None else partition_columns)
+            # A table's own text is taken as it is, whatever another program has put into it.
+            is_own = isinstance(schema, str) and schema.lstrip().startswith("{")
+            text = schema if isinstance(schema, str) and is_own else schema_string_of(schema)
+            problem = columns_misfit(columns.types, columns.nulls, text, named)
+            if problem is not None:
+                raise InvalidInput(f"{source.name} can't be added: {problem}")
+        return cls._of_footer(
+            footer,
+            columns,
             path=path,
             size=source.size,
             modification_time=source.modified_ms if modification_time is None else modification_time,
@@ -155,9 +179,19 @@ class DataFile(AddFile):
             data_change=data_change,
             min_values=lower or None,
             max_values=upper or None,
-            num_records=footer.num_rows,
             tags=tags,
         )
+
+    @classmethod
+    def of_footer(cls, footer: Footer, *, path: str, **fields: Any) -> "DataFile":
+        """A file whose footer somebody has read: its row count and columns are the footer's, the other fields as given."""
+        return cls._of_footer(footer, described_columns(path, footer), path=path, **fields)
+
+    @classmethod
+    def _of_footer(cls, footer: Footer, columns: FileColumns, **fields: Any) -> "DataFile":
+        file = cls(num_records=footer.num_rows, **fields)
+        object.__setattr__(file, "columns", columns)
+        return file
 
 
 def partition_values_in(path: str) -> dict[str, str | None]:
@@ -242,7 +276,7 @@ def _checked_path(path: str) -> str:
     if not isinstance(path, str):
         raise InvalidInput(f"the path of a file is {str(path)[:100]!r}; it must be a text relative to the table")
     check_key(path)
-    if path == _LOG_FOLDER or path.startswith(f"{_LOG_FOLDER}/"):
+    if path.partition("/")[0].casefold() == _LOG_FOLDER:
         raise InvalidInput(f"path {path!r} can't be used: that folder holds the table's log")
     return path
 

@@ -21,6 +21,7 @@ from headgate_schemas.operations import (
 from headgate_schemas.predicates import Predicate
 from headgate_schemas.table_schema import HasJson, schema_string_of
 from headgate_table.errors import CorruptTable, TableNotFound, UnsupportedTable
+from headgate_table.file_schema import told_columns
 from headgate_table.indextables.changes import Changes, added_after, changes, changes_by_version
 from headgate_table.indextables.cleaner import Cleaner, PurgeReport
 from headgate_table.indextables.cleaning import Protected
@@ -213,11 +214,11 @@ class Table:
         return describe(self._reader, self._options_for, self._ambient.now_ms() if skips else None)
 
     def append(self, files: Sequence[AddFile]) -> Receipt:
-        return self._commit(Append(tuple(files)))
+        return self._commit(Append(tuple(files), told_columns(files)))
 
     def overwrite(self, files: Sequence[AddFile], where: str | None = None) -> Receipt:
         """Replace the files that match `where` (all, without it) by `files`, in one version."""
-        return self._commit(Overwrite(tuple(files), where))
+        return self._commit(Overwrite(tuple(files), where, told_columns(files)))
 
     def delete(self, where: str | None = None, paths: Sequence[str] | None = None) -> Receipt:
         """Remove the named files, or those that match a predicate on partition columns."""
@@ -227,7 +228,7 @@ class Table:
 
     def rewrite(self, removes: Sequence[str], adds: Sequence[AddFile]) -> Receipt:
         """Replace files by files that hold the same rows."""
-        return self._commit(Rewrite(_listed(removes), tuple(adds)))
+        return self._commit(Rewrite(_listed(removes), tuple(adds), told_columns(adds)))
 
     def restore(self, version: int) -> Receipt:
         """Make the files of an earlier version live again."""

@@ -75,6 +75,23 @@ def test_a_table_that_somebody_else_has_just_made_otherwise_is_not(uri: str) -> 
     assert race.rows() == []
 
 
+@pytest.mark.parametrize("exists", [False, True], ids=["it made the table", "it added the column"])
+def test_a_column_that_somebody_else_has_just_added_in_another_spelling_is_not_written_as_null(
+    uri: str, exists: bool
+) -> None:
+    """Break: the files hold `k` and the table has `K`, and nobody compares them any more."""
+    if exists:
+        Table.create(uri, "id BIGINT")
+    race = Race(uri, mergeSchema="true")
+    if exists:
+        Table.open(uri).alter(schema="id BIGINT, K STRING")
+    else:
+        Table.create(uri, "id BIGINT, K STRING")
+    with pytest.raises(WriteRefused, match="spells the table's column 'K' as 'k'"):
+        race.finish()
+    assert race.rows() == []
+
+
 def test_files_that_the_table_refuses_are_not_told_as_written(uri: str) -> None:
     race = Race(uri, partitionBy="k")
     files = race.files()

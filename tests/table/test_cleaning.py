@@ -276,6 +276,33 @@ class TestOrphans:
         found = looked(search, *(at(name) for name in ("a", "b", "c")))
         assert (found, search.is_complete) == (["a", "b"], False)
 
+    @pytest.mark.parametrize(
+        "log",
+        [
+            "_delta_log/00000000000000000000.json",
+            ".hoodie/hoodie.properties",
+            ".hoodie/timeline/20240101.commit",
+            "metadata/00000-0b7c9ad1.metadata.json",
+            "metadata/v1.metadata.json",
+            "metadata/00001-0b7c9ad1.metadata.json.gz",
+            "metadata/version-hint.text",
+            "_metadata/manifest-1.avro",
+            "_versions/1.manifest",
+        ],
+    )
+    def test_files_of_other_formats_tables_inside_are_left_alone(self, log: str) -> None:
+        """Break: only logs of our own format and of Delta Lake tell of a table."""
+        names = ("data/a.parquet", "part=1/b.parquet", "metadata/snap-1.avro", "z.parquet")
+        inside = [at(f"deep/inner/{name}") for name in names]
+        listed = sorted([*inside, at(f"deep/inner/{log}"), at("deep/x"), at("y")], key=lambda info: info.key)
+        assert self.found(set(), *listed) == ["deep/x", "y"]
+
+    def test_a_folder_that_is_only_called_metadata_is_none_of_a_table(self) -> None:
+        assert self.found(set(), at("metadata/v1.metadata.json"), at("a/metadata/b.parquet")) == [
+            "metadata/v1.metadata.json",
+            "a/metadata/b.parquet",
+        ]
+
     def test_files_of_a_table_inside_take_no_room_from_orphans(self) -> None:
         """Break: `found` doesn't look again; the files of the inner table are there before its log."""
         inner = at("inner/_transaction_log/00000000000000000000.json")

@@ -66,6 +66,7 @@ def test_partition_values_may_be_left_out() -> None:
         ({"path": ""}, "empty"),
         ({"path": 5}, "must be a text"),
         ({"path": "_transaction_log/a"}, "holds the table's log"),
+        ({"path": "_Transaction_Log/a"}, "holds the table's log"),
         ({"size": -1}, "size of file 'a.parquet' is -1; it must be from 0"),
         ({"size": 1.0}, "must be a whole number"),
         ({"size": True}, "must be a whole number"),

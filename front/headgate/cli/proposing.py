@@ -181,6 +181,8 @@ def _writer(text: str) -> Writer:
 
 
 def _operation(session: Session, uri: str, kind: Kind, asked: Asked, based_on: int | None) -> Operation:
+    from headgate_table.file_schema import told_columns
+
     match kind:
         case Kind.CREATE:
             return Create(
@@ -191,13 +193,16 @@ def _operation(session: Session, uri: str, kind: Kind, asked: Asked, based_on: i
                 asked.description,
             )
         case Kind.APPEND:
-            return Append(_files(session, uri, asked.files))
+            files = _files(session, uri, asked.files)
+            return Append(files, told_columns(files))
         case Kind.OVERWRITE:
-            return Overwrite(_files(session, uri, asked.files), asked.where)
+            files = _files(session, uri, asked.files)
+            return Overwrite(files, asked.where, told_columns(files))
         case Kind.DELETE:
             return Delete(asked.paths, asked.where)
         case Kind.REWRITE:
-            return Rewrite(asked.paths, _files(session, uri, asked.files))
+            files = _files(session, uri, asked.files)
+            return Rewrite(asked.paths, files, told_columns(files))
         case Kind.RESTORE:
             return Restore(asked.version or 0)
         case Kind.SKIP:
@@ -235,13 +240,17 @@ def _files(session: Session, uri: str, paths: Sequence[str]) -> "tuple[AddFile, 
     from headgate_table.data_file import DataFile
 
     store = session.open_store(uri)
-    options = session.open(uri).options
+    table = session.open(uri)
+    options, metadata = table.options, table.metadata
+    is_told = metadata.format_provider == "parquet" and bool(metadata.schema_string)
     return tuple(
         DataFile.of_parquet(
             _relative(path, (uri.rstrip("/"), store.uri)),
             store=store,
             indexed_columns=options.data_skipping_columns,
             max_text_length=options.stats_max_length,
+            schema=metadata.schema_string if is_told else None,
+            partition_columns=metadata.partition_columns,
         )
         for path in paths
     )

@@ -12,6 +12,7 @@ from typing import assert_never
 from headgate_schemas.actions import NULL_PARTITION, AddFile, Metadata, RemoveFile, SkipFile
 from headgate_schemas.column_kinds import ColumnKind, kinds_of
 from headgate_schemas.errors import InvalidInput
+from headgate_schemas.file_columns import FileColumns, columns_misfit
 from headgate_schemas.operations import (
     Alter,
     Append,
@@ -33,10 +34,12 @@ from headgate_schemas.partition_values import misfit, partition_types
 from headgate_schemas.predicates import Predicate, columns
 from headgate_schemas.table_schema import additive_evolution, column_kinds
 from headgate_table.indextables.memory import MAX_PURGED
-from headgate_table.indextables.names import MANIFESTS, is_manifest_name, manifest_path
+from headgate_table.indextables.names import LOG, MANIFESTS, is_manifest_name, manifest_path
 from headgate_table.indextables.option_conflicts import new_problem
 from headgate_table.indextables.options import reserved_key, table_options
 from headgate_table.store.paths import check_key
+
+_OWN_FOLDERS = frozenset((LOG, "_headgate", "_metadata"))
 
 
 class Blocked(Enum):
@@ -159,6 +162,7 @@ def decide(operation: Operation, metadata: Metadata, evidence: Evidence, now_ms:
             case Append(files):
                 _check_adds(files, metadata, evidence)
                 _check_partition_values(files, metadata)
+                _check_columns(operation.columns, metadata)
                 return Effect(adds=files)
             case Overwrite():
                 return _overwrite(operation, metadata, evidence, now_ms)
@@ -199,6 +203,7 @@ def _overwrite(operation: Overwrite, metadata: Metadata, evidence: Evidence, now
                 )
     _check_adds(operation.files, metadata, evidence)
     _check_partition_values(operation.files, metadata)
+    _check_columns(operation.columns, metadata)
     return Effect(removes=_removes(evidence.matched, now_ms, data_change=True), adds=operation.files)
 
 
@@ -225,6 +230,7 @@ def _rewrite(operation: Rewrite, metadata: Metadata, evidence: Evidence, now_ms:
                 RejectCode.PARTITION_MISMATCH,
                 f"{add.path} has partition {dict(add.partition_values)}, which none of the rewritten files has",
             )
+    _check_columns(operation.columns, metadata)
     before = [source.num_records for source in sources]
     after = [add.num_records for add in operation.adds]
     if None not in before and None not in after:
@@ -314,7 +320,8 @@ def _check_adds(files: Sequence[AddFile], metadata: Metadata, evidence: Evidence
     expected = set(metadata.partition_columns)
     for file in files:
         check_key(file.path)
-        if file.path.startswith(("_transaction_log/", "_headgate/", "_metadata/")):
+        # File systems that ignore case take other spellings for the same folder.
+        if file.path.partition("/")[0].casefold() in _OWN_FOLDERS and "/" in file.path:
             raise _Refused(RejectCode.INVALID, f"{file.path} lies in a folder that is not for data files")
         if file.path in seen:
             raise _Refused(RejectCode.PATH_IN_USE, f"{file.path} is added twice")
@@ -342,6 +349,19 @@ def _check_partition_values(files: Sequence[AddFile], metadata: Metadata) -> Non
                     RejectCode.PARTITION_MISMATCH,
                     f"{file.path}: {problem}, so that nobody could read the file; give a value that fits",
                 )
+
+
+def _check_columns(columns: Iterable[FileColumns], metadata: Metadata) -> None:
+    """Whether readers can read the files as the table's columns, as far as the author has told what is in them."""
+    if metadata.format_provider != "parquet":
+        return
+    partition_columns = tuple(metadata.partition_columns)
+    for each in columns:
+        problem = columns_misfit(each.types, each.nulls, metadata.schema_string, partition_columns)
+        if problem is not None:
+            raise _Refused(
+                RejectCode.SCHEMA_MISMATCH, f"{each.path}: {problem}; write the file in the table's columns and types"
+            )
 
 
 def _partition_predicate(where: str, metadata: Metadata) -> Predicate:

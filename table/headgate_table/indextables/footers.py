@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from headgate_schemas.errors import InvalidInput
 from headgate_table.data_file import partition_folders
 from headgate_table.errors import ObjectMissing
+from headgate_table.file_schema import columns_with_nulls
 from headgate_table.indextables.found_files import Found
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.parquet_bounds import column_bounds
@@ -35,6 +36,8 @@ class ReadFile:
     num_records: int
     lower: Mapping[str, str]
     upper: Mapping[str, str]
+    nulls: tuple[str, ...]
+    """The columns that hold a null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ class Footers:
             return UnreadableFile(info.key, "it was deleted while the files were read")
         finally:
             reading.close()
-        return ReadFile(info, columns, footer.num_rows, lower, upper)
+        return ReadFile(info, columns, footer.num_rows, lower, upper, columns_with_nulls(footer))
 
     def _columns(self, footer: Footer) -> tuple[StoredColumn, ...]:
         """Nearly all files have the schema of the one before. Other threads may replace what is remembered, as a whole."""

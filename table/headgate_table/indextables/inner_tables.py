@@ -4,7 +4,13 @@ from headgate_table.indextables.names import LOG
 
 FOREIGN_LOG = "_delta_log"
 
-_LOGS = (LOG, FOREIGN_LOG)
+_LOGS = frozenset((LOG, FOREIGN_LOG, ".hoodie", "_metadata", "_versions"))
+"""Folders in which tables keep their logs: ours and its relatives, Delta Lake, Hudi, Milvus, Lance."""
+
+_ICEBERG_FOLDER = "metadata"
+_ICEBERG_HINT = "version-hint.text"
+_ICEBERG_SUFFIX = ".metadata.json"
+"""Iceberg's folder has a common name, so that only what lies in it tells."""
 
 
 class InnerTables:
@@ -20,6 +26,8 @@ class InnerTables:
             if parts[place] in _LOGS:
                 self._folders.add("/".join(parts[:place]))
                 return
+        if len(parts) > 2 and parts[-2] == _ICEBERG_FOLDER and _is_iceberg(parts[-1]):
+            self._folders.add("/".join(parts[:-2]))
 
     def __contains__(self, key: str) -> bool:
         """Whether the object belongs to one of them."""
@@ -31,3 +39,7 @@ class InnerTables:
     @property
     def folders(self) -> tuple[str, ...]:
         return tuple(sorted(self._folders))
+
+
+def _is_iceberg(name: str) -> bool:
+    return name == _ICEBERG_HINT or name.endswith((_ICEBERG_SUFFIX, f"{_ICEBERG_SUFFIX}.gz"))

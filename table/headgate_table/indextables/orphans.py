@@ -35,9 +35,10 @@ class OrphanSearch:
 
     def see(self, info: ObjectInfo) -> None:
         """An object of the listing; all of them are to be seen, for any may tell of an inner table."""
+        self._inner.note(info.key)
         if not is_data_key(info.key):
-            self._inner.note(info.key)
-        elif info.modified_ms < self._youngest_ms and info.key not in self._named and info.key not in self._inner:
+            return
+        if info.modified_ms < self._youngest_ms and info.key not in self._named and info.key not in self._inner:
             if self._must_stay(info.key):
                 if len(self._left) < self._limit:
                     self._left.append(info.key)

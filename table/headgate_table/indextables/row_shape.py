@@ -149,6 +149,9 @@ def _inner(source: Any, target: Any) -> Iterator[tuple[Any, Any]]:
 def _cast(array: pa.Array, field: "pa.Field[Any]", name: str) -> pa.Array:
     if array.type == field.type:
         return array
+    as_stored = _stored_type(array.type)
+    if as_stored != array.type:
+        array = array.cast(as_stored)
     source = array.type.value_type if types.is_dictionary(array.type) else array.type
     problem = _respelled(source, field.type) or _misfit(source, field.type)
     if problem is None:
@@ -160,6 +163,24 @@ def _cast(array: pa.Array, field: "pa.Field[Any]", name: str) -> pa.Array:
         f"{name} holds {field.name!r} as {array.type}, which can't be read as the table's {field.type}: {problem}. "
         f"Write the file again in the table's types, or read it by itself"
     )
+
+
+def _stored_type(type_: Any) -> pa.DataType:
+    """What Parquet knows of a type: a duration of Arrow's is a whole number to everybody else, footers included."""
+    if types.is_duration(type_):
+        return pa.int64()
+    if types.is_struct(type_):
+        return pa.struct([item.with_type(_stored_type(item.type)) for item in type_])
+    if types.is_list(type_):
+        return pa.list_(type_.value_field.with_type(_stored_type(type_.value_type)))
+    if types.is_large_list(type_):
+        return pa.large_list(type_.value_field.with_type(_stored_type(type_.value_type)))
+    if types.is_fixed_size_list(type_):
+        return pa.list_(type_.value_field.with_type(_stored_type(type_.value_type)), type_.list_size)
+    if types.is_map(type_):
+        key, item = type_.key_field, type_.item_field
+        return pa.map_(key.with_type(_stored_type(key.type)), item.with_type(_stored_type(item.type)))
+    return type_
 
 
 def _respelled(source: pa.DataType, target: pa.DataType) -> str | None:

@@ -47,8 +47,8 @@ def verify_table(reader: LogReader, ambient: Ambient, *, data_files: bool = True
     _verify_orphan_manifests(fresh, inventory, contents.referenced, findings)
     log = _newest(fresh, inventory, findings)
     live = None if log is None else _verify_newest(fresh, log, findings)
-    if live is not None and data_files:
-        verify_data_files(fresh, inventory, live, findings)
+    if log is not None and live is not None and data_files:
+        verify_data_files(fresh, inventory, fresh.metadata(log), live, findings)
     report = findings.report(uri, -1 if log is None else log.version)
     _log.info("table_verified", table=uri, version=report.version, errors=report.errors, findings=len(report.findings))
     return report
@@ -82,7 +82,9 @@ def _verify_newest(reader: LogReader, log: LoadedLog, findings: Findings) -> pa.
                 "filters on this column are refused; add it to the schema",
             )
     return findings.attempt(
-        name, lambda: read_entries(reader.store, reader.resources, log, ("path", "size"))[0], _REPAIR
+        name,
+        lambda: read_entries(reader.store, reader.resources, log, ("path", "size", "partition_values"))[0],
+        _REPAIR,
     )
 
 

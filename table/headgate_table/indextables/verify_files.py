@@ -2,17 +2,25 @@
 
 import pyarrow as pa
 
+from headgate_schemas.actions import Metadata
 from headgate_table.indextables.log_inventory import LogInventory
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.named_files import UNTOLD, NamedFiles, file_key, file_keys
 from headgate_table.indextables.orphans import OrphanSearch
+from headgate_table.indextables.verify_columns import verify_columns, verify_partition_values
 from headgate_table.indextables.verify_report import MAX_FINDINGS, Findings
+from headgate_table.store.interface import ObjectInfo
 
 _EVER = 2**63 - 1
 
 
-def verify_data_files(reader: LogReader, inventory: LogInventory, live: pa.Table, findings: Findings) -> None:
-    """`live` are the entries of the newest version: path and size."""
+def verify_data_files(
+    reader: LogReader, inventory: LogInventory, metadata: Metadata, live: pa.Table, findings: Findings
+) -> None:
+    """`live` are the entries of the newest version: path, size and partition values."""
+    values = live.column("partition_values").to_pylist()
+    partitions = {path: dict(each or ()) for path, each in zip(live.column("path").to_pylist(), values, strict=True)}
+    verify_partition_values(metadata, partitions, findings)
     uri = reader.store.uri
     entries = list(zip(live.column("path").to_pylist(), live.column("size").to_pylist(), strict=True))
     # What a path says as it stands comes before what another one may mean.
@@ -30,6 +38,7 @@ def verify_data_files(reader: LogReader, inventory: LogInventory, live: pa.Table
         named.keys.update(expected)  # the newest version may have come after the inventory
     search = OrphanSearch(() if named is None else named, _EVER, MAX_FINDINGS)
     found: set[str] = set()
+    whole: list[tuple[str, ObjectInfo]] = []
     for info in reader.store.list():
         search.see(info)
         historic.discard(info.key)
@@ -38,6 +47,8 @@ def verify_data_files(reader: LogReader, inventory: LogInventory, live: pa.Table
             continue
         path, size = entry
         found.add(path)
+        if info.size == size:
+            whole.append((path, info))
         if info.size != size:
             findings.error(
                 info.key,
@@ -50,6 +61,7 @@ def verify_data_files(reader: LogReader, inventory: LogInventory, live: pa.Table
             "the file is missing, but it is live",
             "restore it, or take it out of the table: `table.delete(paths=[…])` in Python",
         )
+    verify_columns(reader, metadata, whole, findings)
     if historic:
         findings.note(
             min(historic),

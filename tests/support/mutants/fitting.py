@@ -4,6 +4,7 @@ from support.mutants.mutant import LOG, NONE, Mutant, Rule
 
 _DECIDE = "table/headgate_table/indextables/decide.py"
 _SPELLINGS = "tests/table/test_column_spellings.py"
+_COLUMNS = "tests/table/test_file_columns.py"
 _PARTITIONS = "tests/table/test_partition_fit.py"
 
 MUTANTS = (
@@ -115,6 +116,76 @@ MUTANTS = (
         "    _check_partition_values(operation.files, metadata)\n    return Effect(removes",
         "    return Effect(removes",
         (_PARTITIONS,),
+        NONE,
+    ),
+    Mutant(
+        "columns-not-compared",
+        Rule.FITTING,
+        "Files are appended whatever their footers say of their columns.",
+        _DECIDE,
+        "                _check_columns(operation.columns, metadata)\n                return Effect(adds=files)\n",
+        "                return Effect(adds=files)\n",
+        (_COLUMNS,),
+        NONE,
+    ),
+    Mutant(
+        "columns-left-behind",
+        Rule.FITTING,
+        "What was read of a file's columns doesn't travel with the proposal.",
+        "schemas/headgate_schemas/operation_bodies.py",
+        "            return Append(_files(body.files), _columns(body.columns))\n",
+        "            return Append(_files(body.files))\n",
+        (_COLUMNS,),
+        NONE,
+    ),
+    Mutant(
+        "narrowing-is-fine",
+        Rule.FITTING,
+        "A file may hold larger numbers than the table's column.",
+        "schemas/headgate_schemas/file_columns.py",
+        "        return _WHOLE[stored] < _WHOLE[wanted]\n",
+        "        return True\n",
+        (f"{_COLUMNS}::test_whatever_file_is_taken_can_be_read",),
+        NONE,
+    ),
+    Mutant(
+        "durations-not-read",
+        Rule.FITTING,
+        "A column that Arrow calls a duration is a whole number in footers, and nothing that a scan reads.",
+        "table/headgate_table/indextables/row_shape.py",
+        "    if types.is_duration(type_):\n",
+        "    if types.is_duration(type_) and not type_:\n",
+        (f"{_COLUMNS}::test_whatever_file_is_taken_can_be_read",),
+        NONE,
+    ),
+    Mutant(
+        "verify-looks-at-no-footer",
+        Rule.FITTING,
+        "Verify is content with a file that is there in its size.",
+        "table/headgate_table/indextables/verify_files.py",
+        "            whole.append((path, info))\n",
+        "            pass\n",
+        (_COLUMNS,),
+        NONE,
+    ),
+    Mutant(
+        "only-our-logs-tell-of-tables",
+        Rule.CLEANING,
+        "Files of Iceberg and Hudi tables inside of a table's folder are orphans.",
+        "table/headgate_table/indextables/inner_tables.py",
+        "        if len(parts) > 2 and parts[-2] == _ICEBERG_FOLDER and _is_iceberg(parts[-1]):\n",
+        "        if not parts:\n",
+        ("tests/table/test_cleaning.py",),
+        NONE,
+    ),
+    Mutant(
+        "log-in-capitals-is-a-path",
+        Rule.DECISIONS,
+        "A data file may lie in a folder that a file system without case takes for the log.",
+        _DECIDE,
+        '        if file.path.partition("/")[0].casefold() in _OWN_FOLDERS',
+        '        if file.path.partition("/")[0] in _OWN_FOLDERS',
+        ("tests/table/commit/test_decide.py",),
         NONE,
     ),
 )

@@ -83,7 +83,20 @@ def test_other_partition_columns_than_the_tables_are_refused(values: dict[str, s
     assert refusal_of(Append((add,))).code is RejectCode.PARTITION_MISMATCH
 
 
-@pytest.mark.parametrize("path", ["/a", "../a", "a//b", "_transaction_log/a", "_headgate/a", "x/../../a", "a\nb"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/a",
+        "../a",
+        "a//b",
+        "_transaction_log/a",
+        "_headgate/a",
+        "x/../../a",
+        "a\nb",
+        "_Transaction_Log/a",
+        "_HEADGATE/a",
+    ],
+)
 def test_a_path_that_leaves_the_table_or_enters_its_log_is_refused(path: str) -> None:
     add = AddFile(path=path, partition_values={"day": "1"}, size=1, modification_time=1)
     assert refusal_of(Append((add,))).code is RejectCode.INVALID

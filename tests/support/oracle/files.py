@@ -110,13 +110,17 @@ def lay(
     cells, count = read_back(place)
     columns = _by_table_names(world.model.columns, cells)
     known = DataFile(path, {key: item for key, item in columns.items() if key not in partition}, count, dict(partition))
-    told = _look(world, path, None if in_folders else texts)
+    told = _look(world, path, None if in_folders else texts, checked=random.random() < 0.3)
     return Made(told, known, misfit, hopeless)
 
 
-def _look(world: World, path: str, texts: Mapping[str, str | None] | None) -> headgate.DataFile | Refused:
+def _look(
+    world: World, path: str, texts: Mapping[str, str | None] | None, *, checked: bool
+) -> headgate.DataFile | Refused:
+    """As a user reads a footer; `checked`, against the table's columns at once."""
+    schema = ", ".join(column.ddl for column in world.model.columns) if checked else None
     try:
-        return headgate.DataFile.of_parquet(path, store=world.table.store, partition_values=texts)
+        return headgate.DataFile.of_parquet(path, store=world.table.store, partition_values=texts, schema=schema)
     except HeadgateError as error:
         return Refused(type(error).__name__, str(error))
 
@@ -146,6 +150,8 @@ def _vary(random: Random, columns: Sequence[Column], arrays: dict[str, Any]) -> 
     elif column.kind in INTEGERS and column.kind is not Kind.BYTE and column.name != "id":
         narrow = pa.int8()
         arrays[column.name] = pa.array([None if cell is None else cell % 100 for cell in array.to_pylist()], narrow)
+    elif column.kind in TIMES:
+        arrays[column.name] = pa.array([random.choice((None, 0, 1_000, 2_000)) for _ in array], pa.timestamp("ns"))
     elif column.kind is Kind.DOUBLE and random.random() < 0.5:
         arrays[column.name] = array.cast(pa.float32(), safe=False)
     elif column.nullable and column.name != "id" and len(columns) > 1:
@@ -170,9 +176,6 @@ def _spoil(random: Random, columns: Sequence[Column], arrays: dict[str, Any], co
             [draw_value(random, Column("wide", Kind.LONG)) for _ in range(count)], pa.int64()
         )
         return f"{column.ddl} holds longs"
-    if column.kind in TIMES and random.random() < 0.5:
-        arrays[column.name] = pa.array([random.choice((0, 1_500, 2_000)) for _ in range(count)], pa.timestamp("ns"))
-        return f"{column.ddl} holds nanoseconds"
     if not column.nullable and random.random() < 0.5:
         arrays[column.name] = pa.nulls(count, column.arrow)
         return f"{column.ddl} holds nulls"

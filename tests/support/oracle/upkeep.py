@@ -55,7 +55,7 @@ def purge(random: Random, world: World, name: str) -> None:
     world.tell("purge", "keeps the log" if keep else "")
     world.age(random.choice((40, 400)))
     world.table.purge(24, 24 * 10_000 if keep else 24)
-    has_cleaned(world, None if keep else world.model.newest)
+    world.has_cleaned(log=not keep)
 
 
 def truncate(random: Random, world: World, name: str) -> None:
@@ -64,14 +64,7 @@ def truncate(random: Random, world: World, name: str) -> None:
     done = world.table.truncate_history()
     if {each.key for each in foreseen.deletions} != {each.key for each in done.deletions}:
         raise Disagreement("dry run", f"a dry run would delete {foreseen.deletions}, the run {done.deletions}")
-    has_cleaned(world, world.model.newest)
-
-
-def has_cleaned(world: World, floor: int | None) -> None:
-    world.model.cleaned = True
-    if floor is not None:
-        world.model.floor = max(world.model.floor, floor)
-    world.catch_up()
+    world.has_cleaned(log=True)
 
 
 def work(random: Random, world: World, name: str) -> None:
@@ -96,7 +89,7 @@ def work(random: Random, world: World, name: str) -> None:
                 for _ in range(ROUNDS):
                     worker.step(ROUND_S)
     if "clean" in roles:
-        has_cleaned(world, world.model.newest)
+        world.has_cleaned(log=True)
     world.catch_up()
 
 

@@ -150,9 +150,22 @@ class World:
         for version in range(self.model.newest + 1, newest + 1):
             self._adopt(table, version)
 
+    def has_cleaned(self, *, log: bool) -> None:
+        """Files that no version names may be gone now; with the log, also versions before the newest."""
+        newest = headgate.Table.open(self.uri).version
+        self.model.cleaned = True
+        if log:
+            self.model.floor = newest
+        self.catch_up()
+
     def _adopt(self, table: headgate.Table, version: int) -> None:
         before = self.model.versions[self.model.newest]
-        listed = table.snapshot(version=version).files(["path", "partition_values"]).to_pylist()
+        try:
+            listed = table.snapshot(version=version).files(["path", "partition_values"]).to_pylist()
+        except headgate.VersionNotRetained as error:
+            if version >= self.model.floor:
+                raise Disagreement("retained", f"version {version} is said to be gone: {error}") from error
+            return  # made and cleaned up by maintenance
         stored = {row["path"]: dict(row["partition_values"] or ()) for row in listed}
         new = [path for path in stored if path not in self.model.files]
         if new:

@@ -237,6 +237,18 @@ def test_a_writer_that_tells_of_nan_has_both_bounds_of_floats(
     assert (file.min_values, file.max_values) == ({"c": expected[0]}, {"c": expected[1]})
 
 
+def test_partition_values_are_stored_once_however_often_a_file_is_copied() -> None:
+    file = DataFile(path="a", size=1, modification_time=1, partition_values={"p": "a%20b", "q": "a b"})
+    stored = {"p": "a%2520b", "q": "a b"}
+    logged = parse_action(format_action(file))
+    assert isinstance(logged, AddFile)
+    again = DataFile(path="b", size=1, modification_time=1, partition_values=logged.partition_values)
+    pickled = pickle.loads(pickle.dumps(file))  # noqa: S301  # our own bytes
+    for copied in (file, replace(file, size=2), copy.deepcopy(file), pickled, logged, again):
+        assert copied.partition_values == stored
+        assert replace(copied, size=3).partition_values == stored
+
+
 def test_decimals_stored_as_integers_have_the_same_bounds(tmp_path: Path) -> None:
     array = pa.array([Decimal("1.50"), Decimal("-0.01")])
     assert _bounds(tmp_path, array, store_decimal_as_integer=True) == ("-0.01", "1.50")

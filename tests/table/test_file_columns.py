@@ -286,3 +286,11 @@ def test_verify_names_a_partition_value_that_nobody_can_read() -> None:
     (finding,) = table().verify().findings
     assert finding.object == "a.parquet"
     assert "'1.0' for 'p' is no integer" in finding.what
+
+
+def test_a_duration_is_read_as_the_whole_number_that_its_footer_says() -> None:
+    """Break: a rebuilt table has the column, and no scan gets past its files."""
+    _, table, store = _directly(schema_string_of("id BIGINT, took BIGINT, p STRING"))
+    rows = pa.table({"id": [1], "took": pa.array([7], pa.duration("us"))})
+    assert isinstance(table().append([_file(store, rows)]), Committed)
+    assert table().snapshot().scan(["took"]).read_all().to_pylist() == [{"took": 7}]

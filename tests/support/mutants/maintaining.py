@@ -215,8 +215,8 @@ MUTANTS = (
         Rule.CLEANING,
         "Files that no version names are orphans, however young: a job may be about to propose them.",
         "table/headgate_table/indextables/orphans.py",
-        "        elif info.modified_ms < self._youngest_ms and info.key not in self._named and info.key not in self._inner:\n",
-        "        elif info.key not in self._named and info.key not in self._inner:\n",
+        "        if info.modified_ms < self._youngest_ms and info.key not in self._named and info.key not in self._inner:\n",
+        "        if info.key not in self._named and info.key not in self._inner:\n",
         ("tests/table/test_cleaning.py",),
     ),
     Mutant(

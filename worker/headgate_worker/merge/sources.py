@@ -21,6 +21,7 @@ from headgate_table.store.interface import Store
 from headgate_worker.merge.columns import SourceColumns
 from headgate_worker.merge.dictionaries import repeating_texts
 from headgate_worker.merge.engine import Gone, Unreadable
+from headgate_worker.merge.inner_nulls import inner_null
 
 WHOLE_FILE_BYTES = 8 << 20
 """A remote file up to this size is fetched by one request."""
@@ -118,7 +119,12 @@ class SourceReader:
         try:
             for batch in self._stored(source, shape):
                 rows += batch.num_rows
-                yield shape.conform(batch, {}, "it")
+                conformed = shape.conform(batch, {}, "it")
+                column = inner_null(conformed)
+                if column is not None:
+                    reason = f"its column {column!r} holds a null inside, where the table's schema says there is none"
+                    raise BadSource(Unreadable(key, reason))
+                yield conformed
         except (FileNotFoundError, ObjectMissing) as error:
             raise BadSource(Gone(key)) from error
         except CorruptTable as error:

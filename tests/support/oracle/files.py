@@ -151,7 +151,8 @@ def _vary(random: Random, columns: Sequence[Column], arrays: dict[str, Any]) -> 
         narrow = pa.int8()
         arrays[column.name] = pa.array([None if cell is None else cell % 100 for cell in array.to_pylist()], narrow)
     elif column.kind in TIMES:
-        arrays[column.name] = pa.array([random.choice((None, 0, 1_000, 2_000)) for _ in array], pa.timestamp("ns"))
+        moments = [random.choice((0, 1_000, None if column.nullable else 2_000)) for _ in array]
+        arrays[column.name] = pa.array(moments, pa.timestamp("ns", array.type.tz))
     elif column.kind is Kind.DOUBLE and random.random() < 0.5:
         arrays[column.name] = array.cast(pa.float32(), safe=False)
     elif column.nullable and column.name != "id" and len(columns) > 1:

@@ -45,6 +45,9 @@ def overwrite(random: Random, world: World, name: str) -> None:
 
 
 def delete_where(random: Random, world: World, name: str) -> None:
+    if not world.model.partition and random.random() < 0.7:
+        delete_paths(random, world, name)  # nothing else can be deleted
+        return
     where = _draw_where(random, world)
     world.tell("delete", f"where {where.text}")
     expected = world.model.delete_where(where)

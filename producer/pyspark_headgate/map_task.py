@@ -1,6 +1,6 @@
 """What a task does that writes files in `mapInArrow`: rows come in, what was written goes out. Runs on executors."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
@@ -21,11 +21,13 @@ _ARROW = pa.schema(
 )
 
 
-def writing_task(plan: PartsPlan) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """For `DataFrame.mapInArrow`."""
+def writing_task(
+    plan: PartsPlan, names: Sequence[str]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """For `DataFrame.mapInArrow`. `names` are those of the columns, whatever the rows that come call them."""
 
     def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        files = written_by_task(plan, iter(batches))
+        files = written_by_task(plan, (batch.rename_columns(list(names)) for batch in batches))
         rows = [
             {
                 "path": file.path,

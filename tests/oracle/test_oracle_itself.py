@@ -109,5 +109,18 @@ def test_a_failure_is_shrunk_to_steps_that_still_fail(monkeypatch: pytest.Monkey
     assert shrink(Played(9, tuple(range(6)), kind="rows")).steps == (2, 5)
 
 
+def test_the_program_tells_what_it_tried_and_how_to_replay_a_failure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from support.oracle import program
+
+    assert program.main(["--seeds=1", "--first=5", "--jobs=1"]) == 0
+    assert "rows compared" in capsys.readouterr().out
+    monkeypatch.setattr(program, "play", lambda *asked: Played(asked[0], (0, 3), kind="rows", failure="rows: none"))
+    monkeypatch.setattr(program, "shrink", lambda played: played)
+    assert program.main(["--seeds=1", "--first=5", "--jobs=1"]) == 1
+    assert "replay: make oracle SEEDS=1 FIRST=5 STEPS=0,3" in capsys.readouterr().out
+
+
 def test_arrow_knows_every_type_of_the_oracle() -> None:
     assert all(isinstance(Column("x", kind, 9, 2).arrow, pa.DataType) for kind in Kind)

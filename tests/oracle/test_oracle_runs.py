@@ -4,7 +4,7 @@ import pytest
 
 from support.oracle.history import play
 
-SEEDS = 36
+SEEDS = 30
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))

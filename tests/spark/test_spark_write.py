@@ -205,6 +205,15 @@ def test_write_leaves_files_to_arrow_where_sparks_would_differ_or_nobody_wants_t
     assert writers_of(f"{uri}-1") | writers_of(f"{uri}-2") == {"parquet-cpp-arrow"}
 
 
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize("name", ["x.y", "tick`s", "a b", "`x`.`y`"])
+def test_write_takes_columns_whatever_their_names(spark: "SparkSession", uri: str, name: str, native: bool) -> None:
+    write(numbers(spark).toDF("id", name), uri, native=native)
+    rows = Table.open(uri).snapshot().scan().read_all().sort_by("id")
+    assert rows.column_names == ["id", name]
+    assert rows.column(name).to_pylist() == [row.k for row in numbers(spark).orderBy("id").collect()]
+
+
 def test_a_native_write_that_fails_leaves_nothing_behind(spark: "SparkSession", uri: str) -> None:
     write(numbers(spark), uri)
     with pytest.raises(Exception, match="not today"):

@@ -52,5 +52,7 @@ def _written_files(rows: "DataFrame", plan: "PartsPlan") -> "list[WrittenFile]":
     from pyspark_headgate.map_task import COLUMNS, writing_task
     from pyspark_headgate.parquet_parts import WrittenFile
 
-    found = rows.mapInArrow(writing_task(plan), COLUMNS).collect()
+    # By number, since PySpark looks the columns up by names of which it takes dots and backquotes apart.
+    numbered = rows.toDF(*(f"c{number}" for number in range(len(rows.columns))))
+    found = numbered.mapInArrow(writing_task(plan, rows.columns), COLUMNS).collect()
     return [WrittenFile(row.path, row.size, row.modified_ms, tuple(row.partition), bytes(row.footer)) for row in found]

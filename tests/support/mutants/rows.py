@@ -44,6 +44,16 @@ MUTANTS = (
         NONE,
     ),
     Mutant(
+        "columns-go-to-python-by-name",
+        Rule.VALUES,
+        "Rows whose columns have a dot in their names can't be written through Python.",
+        "front/headgate/spark/new_files.py",
+        '    numbered = rows.toDF(*(f"c{number}" for number in range(len(rows.columns))))\n',
+        "    numbered = rows\n",
+        ("tests/spark/test_spark_write.py",),
+        NONE,
+    ),
+    Mutant(
         "zeros-of-either-sign-are-one-partition",
         Rule.VALUES,
         "A rewrite may move rows from partition -0.0 to 0.0.",

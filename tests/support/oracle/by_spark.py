@@ -35,9 +35,7 @@ def append(random: Random, world: World, name: str, session: Any) -> None:
     rows = _draw_rows(random, world)
     # Spark's own writer doesn't check NOT NULL.
     native = ("native",) if all(column.nullable for column in world.model.columns) else ()
-    # PySpark's mapInArrow can't name a column with a backquote.
-    python = () if any("`" in column.name for column in world.model.columns) else ("python",)
-    way = random.choice(("source", *native, *python))
+    way = random.choice(("source", "python", *native))
     world.tell(f"append by Spark ({way})", str(rows))
     arrays = arrow_columns(world.model.columns, {c.name: [row[c.name] for row in rows] for c in world.model.columns})
     types = ", ".join(column.ddl for column in world.model.columns)

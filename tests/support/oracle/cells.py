@@ -38,7 +38,7 @@ def cells_of(column: "pa.ChunkedArray | pa.Array[Any]") -> list[Cell]:
 def _micros(value: int, unit: str) -> int | Decimal:
     if unit in _PER_MICRO:
         return value * _PER_MICRO[unit]
-    return Decimal(value) / 1_000
+    return Decimal(value) / 1_000 if value % 1_000 else value // 1_000
 
 
 def _frozen(value: Any) -> Any:

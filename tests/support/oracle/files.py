@@ -54,7 +54,15 @@ def draw_partition(random: Random, world: World) -> dict[str, Cell]:
     }
 
 
-def draw_file(random: Random, world: World, name: str, partition: Mapping[str, Cell], *, misfits: bool = True) -> Made:
+def draw_file(
+    random: Random,
+    world: World,
+    name: str,
+    partition: Mapping[str, Cell],
+    *,
+    misfits: bool = True,
+    in_folders: bool = False,
+) -> Made:
     """A file of random rows in a partition."""
     columns = [column for column in world.model.columns if column.name not in world.model.partition]
     count = random.choice((0, 1, 1, 2, 2, 3, 4, 6))
@@ -67,7 +75,7 @@ def draw_file(random: Random, world: World, name: str, partition: Mapping[str, C
         misfit = _spoil(random, columns, arrays, count)
     elif random.random() < 0.3:
         _vary(random, columns, arrays)
-    return lay(random, world, name, arrays, partition, misfit, misfits=misfits)
+    return lay(random, world, name, arrays, partition, misfit, misfits=misfits, in_folders=in_folders)
 
 
 def lay(
@@ -79,6 +87,7 @@ def lay(
     misfit: str = "",
     *,
     misfits: bool = False,
+    in_folders: bool = False,
 ) -> Made:
     """Write a file with these columns, and look at it as a user would."""
     engine = "pyarrow" if misfit else draw_engine(random)
@@ -93,20 +102,25 @@ def lay(
         if bad is not None:
             texts[column.name], misfit, hopeless = bad, f"{column.ddl} in partition {bad!r}", True
     folders = _folders(random, texts)
-    in_folders = bool(texts) and random.random() < 0.5 and max(map(len, folders.split("/"))) < _MOST_FOLDER
+    fits = max(map(len, folders.split("/"))) < _MOST_FOLDER
+    in_folders = bool(texts) and fits and (in_folders or random.random() < 0.5)
     path = (folders if in_folders else random.choice(("", "", "deep/folder/"))) + f"{name}-{engine}.parquet"
     place = world.root / path
     write(random, engine, place, arrays)
     cells, count = read_back(place)
     columns = _by_table_names(world.model.columns, cells)
     known = DataFile(path, {key: item for key, item in columns.items() if key not in partition}, count, dict(partition))
-    told = _look(world, path, None if in_folders else texts)
+    told = _look(world, path, None if in_folders else texts, checked=random.random() < 0.3)
     return Made(told, known, misfit, hopeless)
 
 
-def _look(world: World, path: str, texts: Mapping[str, str | None] | None) -> headgate.DataFile | Refused:
+def _look(
+    world: World, path: str, texts: Mapping[str, str | None] | None, *, checked: bool
+) -> headgate.DataFile | Refused:
+    """As a user reads a footer; `checked`, against the table's columns at once."""
+    schema = ", ".join(column.ddl for column in world.model.columns) if checked else None
     try:
-        return headgate.DataFile.of_parquet(path, store=world.table.store, partition_values=texts)
+        return headgate.DataFile.of_parquet(path, store=world.table.store, partition_values=texts, schema=schema)
     except HeadgateError as error:
         return Refused(type(error).__name__, str(error))
 
@@ -136,6 +150,9 @@ def _vary(random: Random, columns: Sequence[Column], arrays: dict[str, Any]) -> 
     elif column.kind in INTEGERS and column.kind is not Kind.BYTE and column.name != "id":
         narrow = pa.int8()
         arrays[column.name] = pa.array([None if cell is None else cell % 100 for cell in array.to_pylist()], narrow)
+    elif column.kind in TIMES:
+        moments = [random.choice((0, 1_000, None if column.nullable else 2_000)) for _ in array]
+        arrays[column.name] = pa.array(moments, pa.timestamp("ns", array.type.tz))
     elif column.kind is Kind.DOUBLE and random.random() < 0.5:
         arrays[column.name] = array.cast(pa.float32(), safe=False)
     elif column.nullable and column.name != "id" and len(columns) > 1:
@@ -160,9 +177,6 @@ def _spoil(random: Random, columns: Sequence[Column], arrays: dict[str, Any], co
             [draw_value(random, Column("wide", Kind.LONG)) for _ in range(count)], pa.int64()
         )
         return f"{column.ddl} holds longs"
-    if column.kind in TIMES and random.random() < 0.5:
-        arrays[column.name] = pa.array([random.choice((0, 1_500, 2_000)) for _ in range(count)], pa.timestamp("ns"))
-        return f"{column.ddl} holds nanoseconds"
     if not column.nullable and random.random() < 0.5:
         arrays[column.name] = pa.nulls(count, column.arrow)
         return f"{column.ddl} holds nulls"

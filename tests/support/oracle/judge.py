@@ -1,7 +1,5 @@
 """What is asked of a table after a step: its rows by every way to read them, at any version, held against the model's."""
 
-import contextlib
-import io
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,11 +13,12 @@ from headgate_schemas.errors import HeadgateError
 from headgate_table.errors import VersionNotRetained
 from support.oracle.cells import Cell, cells_of, key_of
 from support.oracle.columns import Column
+from support.oracle.commands import run
 from support.oracle.conditions import Condition, draw_condition
 from support.oracle.engines import counts_by_duckdb
 from support.oracle.failure import Disagreement
 from support.oracle.model import Rows, Version, counted
-from support.oracle.world import World, be_quiet
+from support.oracle.world import World
 
 
 def judge(random: Random, world: World) -> None:
@@ -119,18 +118,11 @@ def _keeps(
 
 
 def _by_command(world: World, place: str, version: int, condition: Condition, kept: set[str]) -> None:
-    from headgate.cli.main import main
-
     world.count("command")
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main(
-            ["table", "files", world.uri, "--version", str(version), "--where", condition.text, "--format", "json"]
-        )
-    be_quiet()  # the command has set up logs of its own
-    if code:
-        raise Disagreement("command", f"{place}: the command ended with {code}: {err.getvalue()}")
-    found = {row["path"] for row in json.loads(out.getvalue())}
+    ended = run("table", "files", world.uri, "--version", str(version), "--where", condition.text, "--format", "json")
+    if ended.code:
+        raise Disagreement("command", f"{place}: the command ended with {ended.code}: {ended.err}")
+    found = {row["path"] for row in json.loads(ended.out)}
     if found != kept:
         raise Disagreement("command", f"{place}: the command lists {sorted(found)}, the library {sorted(kept)}")
 

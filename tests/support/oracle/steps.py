@@ -8,14 +8,16 @@ from typing import Any
 import headgate
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.operations import Isolation
+from support.oracle import upkeep
 from support.oracle.cells import Cell
 from support.oracle.columns import Column, draw_column
+from support.oracle.commands import run
 from support.oracle.conditions import Condition, draw_condition
 from support.oracle.engines import arrow_columns
 from support.oracle.failure import Disagreement
 from support.oracle.files import MISFITS, Made, draw_file, draw_partition, lay
 from support.oracle.model import DataFile, Expected, counted
-from support.oracle.world import NOT_DURABLE, Again, Done, Refused, World
+from support.oracle.world import Again, Done, Refused, World
 
 Step = Callable[[Random, World, str], None]
 """The text is a name that no other step has, for its files."""
@@ -43,6 +45,9 @@ def overwrite(random: Random, world: World, name: str) -> None:
 
 
 def delete_where(random: Random, world: World, name: str) -> None:
+    if not world.model.partition and random.random() < 0.7:
+        delete_paths(random, world, name)  # nothing else can be deleted
+        return
     where = _draw_where(random, world)
     world.tell("delete", f"where {where.text}")
     expected = world.model.delete_where(where)
@@ -53,7 +58,7 @@ def drop_partitions(random: Random, world: World, name: str) -> None:
     if not world.model.partition:
         delete_where(random, world, name)
         return
-    where = draw_condition(random, world.model.partition_columns, _near(world))
+    where = draw_condition(random, world.model.partition_columns, world.near())
     world.tell("drop partitions", f"where {where.text}")
     live = world.model.delete_where(where).live
     world.table.drop_partitions(where.text)
@@ -127,51 +132,6 @@ def configure(random: Random, world: World, name: str) -> None:
     world.settle(Expected(world.model.live), world.propose(random, "alter", configuration=configuration))
 
 
-def compact(random: Random, world: World, name: str) -> None:
-    full = random.random() < 0.6
-    world.tell("compact", "fully" if full else "")
-    if random.random() < 0.3:
-        _run_sql(random, world, f"COMPACT HEADGATE '{world.uri}'")
-    else:
-        world.table.compact(full=full)
-    world.catch_up()
-
-
-def checkpoint(random: Random, world: World, name: str) -> None:
-    world.tell("checkpoint")
-    world.table.checkpoint()
-    world.catch_up()
-
-
-def merge(random: Random, world: World, name: str) -> None:
-    where = (
-        draw_condition(random, world.model.partition_columns, _near(world)).text
-        if world.model.partition and random.random() < 0.3
-        else None
-    )
-    text = f"MERGE SPLITS '{world.uri}'{f' WHERE {where}' if where else ''} TARGET SIZE {random.choice(('1M', '100M'))}"
-    world.tell("merge", text)
-    _run_sql(random, world, text)
-    world.catch_up()
-
-
-def purge(random: Random, world: World, name: str) -> None:
-    keep = random.random() < 0.5
-    world.tell("purge", "keeps the log" if keep else "")
-    world.age(random.choice((40, 400)))
-    world.table.purge(24, 24 * 10_000 if keep else 24)
-    _has_cleaned(world, None if keep else world.model.newest)
-
-
-def truncate(random: Random, world: World, name: str) -> None:
-    world.tell("truncate history")
-    foreseen = world.table.truncate_history(dry_run=True)
-    done = world.table.truncate_history()
-    if {each.key for each in foreseen.deletions} != {each.key for each in done.deletions}:
-        raise Disagreement("dry run", f"a dry run would delete {foreseen.deletions}, the run {done.deletions}")
-    _has_cleaned(world, world.model.newest)
-
-
 def repeat(random: Random, world: World, name: str) -> None:
     """A proposal with a writer, proposed again: told where it is."""
     if world.producer is None:
@@ -197,7 +157,7 @@ def serializable(random: Random, world: World, name: str) -> None:
         append(random, world, name)
         return
     based_on = random.randint(max(0, world.model.newest - 3), world.model.newest)
-    reads = draw_condition(random, world.model.columns, _near(world))
+    reads = draw_condition(random, world.model.columns, world.near())
     made = _draw_files(random, world, name, 1, misfits=False)
     world.tell("serializable append", f"{_told(made)} based on {based_on}, reads {reads.text}")
     expected = world.model.append([each.known for each in made])
@@ -207,6 +167,41 @@ def serializable(random: Random, world: World, name: str) -> None:
     outcome = world.propose(random, "append", [each.told for each in made], terms=terms)
     must = changed and world.model.floor <= based_on
     world.settle(Expected(expected.live, frozenset(("read_conflict",)), must=must), outcome)
+
+
+def append_by_command(random: Random, world: World, name: str) -> None:
+    """`headgate propose`, for a file whose folders tell its partition."""
+    if world.bus is None:
+        append(random, world, name)
+        return
+    made = draw_file(random, world, name, draw_partition(random, world), in_folders=True)
+    if world.model.partition and "=" not in made.known.path:
+        return  # a folder would have too long a name
+    world.tell("append by the command", _told([made]))
+    expected = world.model.append([made.known])
+    ended = run(
+        "propose",
+        world.uri,
+        "append",
+        "--file",
+        made.known.path,
+        "--wait",
+        "30s",
+        "--bus",
+        world.bus,
+        "--format",
+        "json",
+    )
+    world.log.append(f"  -> {ended}"[:1500])
+    world.model.knows([made.known])
+    if ended.code == 0:
+        if made.hopeless:
+            raise Disagreement("accepted", f"{world.log[-2]} was committed, and had to be refused")
+        world.model.committed(world.model.newest + 1, expected)
+        world.odd |= {made.known.path} if made.misfit else set()
+    elif not made.misfit:
+        raise Disagreement("command", f"{world.log[-2]} was refused: {ended}")
+    world.catch_up()
 
 
 def _has_changed(world: World, based_on: int, reads: Condition) -> bool:
@@ -258,12 +253,16 @@ WEIGHTS: Mapping[Step, int] = {
     rewrite: 5,
     add_column: 4,
     configure: 3,
-    compact: 6,
-    checkpoint: 2,
-    merge: 14,
-    purge: 3,
-    truncate: 2,
+    upkeep.compact: 6,
+    upkeep.checkpoint: 2,
+    upkeep.merge: 14,
+    upkeep.purge: 3,
+    upkeep.truncate: 2,
+    upkeep.work: 3,
+    upkeep.repair: 2,
+    upkeep.rebuild: 2,
     repeat: 3,
+    append_by_command: 3,
     serializable: 4,
     add_again: 3,
 }
@@ -345,16 +344,7 @@ def _draw_where(random: Random, world: World) -> Condition:
     columns: Sequence[Column] = world.model.partition_columns
     if not columns or random.random() < 0.05:
         columns = world.model.columns
-    return draw_condition(random, columns, _near(world), depth=1)
-
-
-def _near(world: World) -> Mapping[str, Sequence[Cell]]:
-    rows = world.model.rows(world.model.newest)
-    near = {column.name: [row[column.name] for row in rows] for column in world.model.columns}
-    for path in sorted(world.model.live):
-        for name, value in world.model.files[path].partition.items():
-            near[name].append(value)
-    return near
+    return draw_condition(random, columns, world.near(), depth=1)
 
 
 def _same(world: World, left: Mapping[str, Cell], right: Mapping[str, Cell]) -> bool:
@@ -366,24 +356,6 @@ def _told(made: Sequence[Made]) -> str:
         f"{each.known.path} {dict(each.known.partition)} {dict(each.known.columns)}{f' MISFIT {each.misfit}' if each.misfit else ''}"
         for each in made
     )
-
-
-def _run_sql(random: Random, world: World, text: str) -> None:
-    bus = world.bus if world.bus is not None and random.random() < 0.7 else None
-    row = headgate.sql(text, NOT_DURABLE, bus=bus).to_pylist()[0]
-    status = str((row.get("metrics") or row)["status"])
-    world.log.append(f"  -> {row}"[:600])
-    # What fits only in a way may be left as it is by a merge, which says so.
-    is_left = status.lower().startswith(("error", "partial")) and any(path in str(row) for path in world.odd)
-    if status.lower().startswith(("error", "partial")) and not is_left:
-        raise Disagreement("statement", f"{text}: {row}")
-
-
-def _has_cleaned(world: World, floor: int | None) -> None:
-    world.model.cleaned = True
-    if floor is not None:
-        world.model.floor = max(world.model.floor, floor)
-    world.catch_up()
 
 
 def _expect_live(world: World, live: frozenset[str], when: str) -> None:

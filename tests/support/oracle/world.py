@@ -5,7 +5,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +17,7 @@ import structlog
 import headgate
 from headgate_schemas.errors import HeadgateError, InvalidInput
 from headgate_schemas.operations import Committed, Duplicate, Receipt, Rejected
+from support.oracle.cells import Cell
 from support.oracle.engines import lies_of_statistics, read_back
 from support.oracle.failure import Disagreement
 from support.oracle.model import DataFile, Expected, Model, counted
@@ -71,6 +72,15 @@ class World:
     @property
     def root(self) -> Path:
         return self.folder / "table"
+
+    def near(self) -> Mapping[str, Sequence[Cell]]:
+        """What cells and partition values there are, by column."""
+        rows = self.model.rows(self.model.newest)
+        near = {column.name: [row[column.name] for row in rows] for column in self.model.columns}
+        for path in sorted(self.model.live):
+            for name, value in self.model.files[path].partition.items():
+                near[name].append(value)
+        return near
 
     def tell(self, kind: str, text: str = "") -> None:
         self.count(kind)
@@ -140,9 +150,22 @@ class World:
         for version in range(self.model.newest + 1, newest + 1):
             self._adopt(table, version)
 
+    def has_cleaned(self, *, log: bool) -> None:
+        """Files that no version names may be gone now; with the log, also versions before the newest."""
+        newest = headgate.Table.open(self.uri).version
+        self.model.cleaned = True
+        if log:
+            self.model.floor = newest
+        self.catch_up()
+
     def _adopt(self, table: headgate.Table, version: int) -> None:
         before = self.model.versions[self.model.newest]
-        listed = table.snapshot(version=version).files(["path", "partition_values"]).to_pylist()
+        try:
+            listed = table.snapshot(version=version).files(["path", "partition_values"]).to_pylist()
+        except headgate.VersionNotRetained as error:
+            if version >= self.model.floor:
+                raise Disagreement("retained", f"version {version} is said to be gone: {error}") from error
+            return  # made and cleaned up by maintenance
         stored = {row["path"]: dict(row["partition_values"] or ()) for row in listed}
         new = [path for path in stored if path not in self.model.files]
         if new:

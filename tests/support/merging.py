@@ -63,7 +63,8 @@ def put_file(
 
 
 def append(table: Table, *files: AddFile) -> None:
-    assert isinstance(table.append(files), Committed)
+    receipt = table.append(files)
+    assert isinstance(receipt, Committed), receipt
 
 
 def append_small(table: Table, count: int, *, rows: int = 10) -> list[DataFile]:

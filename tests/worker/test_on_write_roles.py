@@ -58,10 +58,10 @@ def clean_role(table: Table) -> CleanRole:
 
 def days_table(settings: Mapping[str, str], **days: int) -> Table:
     """A table with so many small files of each day."""
-    table = new_table(None, "date", settings=settings)
+    table = new_table(None, "region", settings=settings)
     for day, count in days.items():
         for number in range(count):
-            append(table, put_file(table, f"date={day}/{number}.parquet", rows_table(number), {"date": day}))
+            append(table, put_file(table, f"region={day}/{number}.parquet", rows_table(number), {"region": day}))
     return table
 
 
@@ -139,7 +139,7 @@ def test_the_tasks_and_what_is_waited_for_are_of_one_version() -> None:
             nonlocal calls
             calls += 1
             if calls > 1:
-                append(table, put_file(table, "date=a/late.parquet", rows_table(90), {"date": "a"}))
+                append(table, put_file(table, "region=a/late.parquet", rows_table(90), {"region": "a"}))
             return super().snapshot(*args, **kwargs)
 
     seen = Interrupted(

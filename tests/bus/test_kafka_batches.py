@@ -2,6 +2,7 @@
 
 import gzip
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -46,7 +47,13 @@ def read(batch: bytes) -> list[Record]:
     moved = FIRST.to_bytes(8, "big") + batch[8:]  # the broker numbers a batch; its checksum doesn't cover that
     found = MemoryRecords(moved).next_batch()
     assert found.magic < 2 or found.validate_crc()
-    return as_records({_Place(): records_of(found, lambda _: None)})
+    return as_records({_Place(): map(_fetched, records_of(found, lambda _: None))})
+
+
+def _fetched(record: Any) -> Any:
+    """A record as the client's fetcher hands it over: with the leader's epoch of its batch, here an unknown one."""
+    names = ("offset", "timestamp", "key", "value", "headers")
+    return SimpleNamespace(leader_epoch=-1, **{name: getattr(record, name) for name in names})
 
 
 def shape(records: Sequence[Record]) -> list[tuple[int, bytes, dict[str, str]]]:

@@ -13,7 +13,8 @@ CREATE = Create(schema_string_of(COLUMNS), ())
 
 
 def second_group(rig: Rig, name: str = "second") -> Committer:
-    """Reads the same proposals from their beginning."""
+    """Reads the same proposals from their beginning, beside the first: it is of a release that doesn't look around."""
+    rig.bus.cluster.announces = False
     tables = Stores(rig.stores, rig.settings)
     limits = CommitterLimits(linger_ms=0)
     return Committer(rig.bus.again(), tables, rig.ambient, limits, identity=name, group=name, executor=AtOnce())

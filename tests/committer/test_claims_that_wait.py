@@ -30,8 +30,8 @@ def rig_of(store_clock: FakeAmbient | None = None) -> Rig:
 
 
 def large(rig: Rig, name: str) -> Proposal:
-    """Made late enough that the ids which are remembered don't matter here."""
-    made_ms = rig.ambient.now_ms() + 20 * MONTH_H * 3_600_000
+    """Made when it is sent, a month from now, so that the ids which are remembered don't matter here."""
+    made_ms = rig.ambient.now_ms() + MONTH_H * 3_600_000
     return claimed(rig, rig.proposal(Append((add_file(name),)), created_ms=made_ms))
 
 

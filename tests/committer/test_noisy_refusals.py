@@ -67,9 +67,12 @@ def test_what_was_refused_and_forgotten_is_not_committed_when_it_comes_again_lat
     make_noise(rig)
     rig.append("a")
     rig.ambient.advance(hours=1)
+    rig.append("b")
+    committer = rig.committer("after")
+    rig.settle(committer)
     rig.send(bad)
-    rig.settle(rig.committer("after"))
+    rig.settle(committer)
     receipt = rig.receipts()[bad.id]
     assert isinstance(receipt, Rejected)
     assert receipt.code is RejectCode.EXPIRED
-    assert rig.table().snapshot().paths() == ["a.parquet"]
+    assert rig.table().snapshot().paths() == ["a.parquet", "b.parquet"]

@@ -56,5 +56,5 @@ def test_a_pointer_to_a_state_that_is_nowhere_is_still_told_as_damage() -> None:
     gone = world.states()[-1]
     store.delete([f"_transaction_log/state-v{gone:020d}/_manifest.avro"])
     report = world.reopened().purge()
-    assert f"the pointer names version {gone}, whose state is missing or damaged" in report.message
+    assert f"names version {gone}, which has neither a state nor a checkpoint" in report.message
     assert not [deletion for deletion in report.deletions if deletion.category is Category.VERSION]

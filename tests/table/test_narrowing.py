@@ -17,6 +17,7 @@ from headgate_table.table import Table
 from headgate_worker.merge.report import MergeStatus
 from pyspark_headgate.file_rows import UnreadableFile, _cast
 from support.merging import append, merge, new_parquet_table, put_file
+from support.strangers_adds import added_elsewhere
 
 NARROWED = [
     ("FLOAT", pa.array([0.1], pa.float64())),
@@ -50,7 +51,9 @@ WIDENED: list[tuple[str, Any, Any]] = [
 def _table(column: str, values: pa.Array) -> Table:
     table = new_parquet_table(columns=f"id BIGINT, c {column}")
     for number in range(2):
-        append(table, put_file(table, f"{number}.parquet", pa.table({"id": [number], "c": values})))
+        file = put_file(table, f"{number}.parquet", pa.table({"id": [number], "c": values}))
+        # As one that doesn't tell its columns, which would be compared with the table's at once.
+        append(table, AddFile(file.path, file.partition_values, file.size, file.modification_time))
     return table
 
 
@@ -77,7 +80,7 @@ def test_what_fits_is_read_as_it_is(column: str, values: pa.Array, read: Any) ->
 def test_a_partition_value_beyond_its_type_is_refused(text: str) -> None:
     table = new_parquet_table(columns="id BIGINT, p FLOAT", partition_by=["p"])
     file = put_file(table, "a.parquet", pa.table({"id": [1]}), {"p": text})
-    append(table, AddFile(file.path, file.partition_values, file.size, file.modification_time))
+    added_elsewhere(table.store, 1, file.path, file.size, {"p": text})
     with pytest.raises(CorruptTable, match=r"partition value '-?1e[0-9]+' for 'p', which is no float"):
         table.snapshot().scan().read_all()
 

@@ -10,7 +10,7 @@ from support.oracle.draws import draws
 from support.oracle.failure import Disagreement
 from support.oracle.judge import judge, judge_at_the_end
 from support.oracle.steps import draw_configuration, draw_step
-from support.oracle.world import World, be_quiet, new_world
+from support.oracle.world import World, new_world, quiet
 
 MOST_STEPS = 14
 MOST_STEPS_WITH_SPARK = 6
@@ -33,9 +33,13 @@ class Played:
 
 def play(seed: int, only: Collection[int] | None = None, spark: Any = None) -> Played:
     """The history of a seed, or of some of its steps; with a session of Spark, also written and read by it."""
+    with quiet():
+        return _played(seed, only, spark)
+
+
+def _played(seed: int, only: Collection[int] | None, spark: Any) -> Played:
     from support.oracle import by_spark  # PySpark is for those who have a session
 
-    be_quiet()
     random = draws(seed)
     columns, partition = draw_table(random)
     coordinated = random.random() < 0.45

@@ -203,8 +203,21 @@ class World:
                 os.utime(os.path.join(parent, name), (then, then))
 
 
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Log nothing of what goes well; afterwards, logs are as they were."""
+    before, log = structlog.get_config(), logging.getLogger("headgate")
+    level, propagate, handlers = log.level, log.propagate, log.handlers[:]
+    be_quiet()
+    try:
+        yield
+    finally:
+        structlog.configure(**before)
+        log.setLevel(level)
+        log.propagate, log.handlers[:] = propagate, handlers
+
+
 def be_quiet() -> None:
-    """Log nothing of what goes well."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
 
 

@@ -206,13 +206,16 @@ class World:
 @contextmanager
 def quiet() -> Iterator[None]:
     """Log nothing of what goes well; afterwards, logs are as they were."""
-    before, log = structlog.get_config(), logging.getLogger("headgate")
+    before = structlog.get_config() if structlog.is_configured() else None
+    log = logging.getLogger("headgate")
     level, propagate, handlers = log.level, log.propagate, log.handlers[:]
     be_quiet()
     try:
         yield
     finally:
-        structlog.configure(**before)
+        structlog.reset_defaults()
+        if before is not None:
+            structlog.configure(**before)
         log.setLevel(level)
         log.propagate, log.handlers[:] = propagate, handlers
 

@@ -10,7 +10,7 @@ import pytest
 
 import headgate
 import headgate.spark
-from support.spark.reading import WAYS, frame, table_of, written
+from support.spark.reading import WAYS, frame, table_of, untold, written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -156,9 +156,7 @@ def test_java_vouches_for_its_statistics_of_numbers(spark: "SparkSession", tmp_p
 @pytest.mark.parametrize("way", WAYS)
 def test_doubles_in_a_column_of_floats_are_no_rounded_rows(spark: "SparkSession", tmp_path: Path, way: str) -> None:
     made = table_of(tmp_path / "t", "id BIGINT, f FLOAT")
-    file = written(made, "a.parquet", {"id": [1], "f": [1e39]})
-    # As one that doesn't tell its columns, which would be compared with the table's at once.
-    untold = headgate.DataFile(path=file.path, size=file.size, modification_time=file.modification_time)
-    assert isinstance(made.append([untold]), headgate.Committed)
+    file = untold(written(made, "a.parquet", {"id": [1], "f": [1e39]}))
+    assert isinstance(made.append([file]), headgate.Committed)
     with pytest.raises(Exception, match=r"(?i)double"):
         frame(spark, made, way).collect()

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import headgate
-from support.spark.reading import WAYS, frame, table_of, written
+from support.spark.reading import WAYS, frame, table_of, untold, written
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -130,7 +130,8 @@ def test_the_source_says_which_columns_are_never_null(spark: "SparkSession", tmp
 
 def test_the_native_way_trusts_no_file_to_be_without_nulls(spark: "SparkSession", tmp_path: Path) -> None:
     table = table_of(tmp_path / "t", "id BIGINT NOT NULL, n BIGINT")
-    table.append([written(table, "a.parquet", {"id": pa.array([None], pa.int64()), "n": [1]})])
+    file = untold(written(table, "a.parquet", {"id": pa.array([None], pa.int64()), "n": [1]}))
+    assert isinstance(table.append([file]), headgate.Committed)
     read = frame(spark, table, "native")
     assert [tuple(row) for row in read.where("id IS NULL").collect()] == [(None, 1)]
 

@@ -21,6 +21,7 @@ from headgate_schemas.operations import Committed, Duplicate, Receipt, Rejected
 from headgate_table.errors import OutcomeUnknown
 from support.torture.clocks import skewed_ambient
 from support.torture.journal import Journal, Told, read_journal
+from support.torture.untrimmed import trim_nothing
 from support.torture.workload import Names, Work
 
 REPEATED_AT_START = 3
@@ -179,6 +180,7 @@ def _work(told: Proposing, producer: Producer) -> Work:
 
 
 def main(arguments: list[str]) -> int:
+    trim_nothing()
     faulthandler.register(signal.SIGUSR1)  # whoever finds it standing still asks where
     told = Proposing(**json.loads(Path(arguments[0]).read_text()))
     stopping = threading.Event()

@@ -7,11 +7,13 @@ import sys
 from headgate import __main__ as headgate
 from headgate.cli.session import Session
 from support.torture.clocks import skewed_ambient
+from support.torture.untrimmed import trim_nothing
 
 
 def main() -> int:
     # A command gets its clock from there and from nowhere else; nothing that is shipped knows of this.
     Session.ambient = property(lambda session: skewed_ambient())  # type: ignore[assignment]
+    trim_nothing()
     faulthandler.register(signal.SIGUSR1)  # whoever finds it standing still asks where
     return headgate.main()
 

@@ -5,6 +5,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from headgate_schemas.operations import RejectCode
 from headgate_table.indextables.verify_report import Severity, VerifyReport
 from support.torture.evidence import Asked, Evidence
 from support.torture.journal import Told
@@ -47,15 +48,15 @@ class Outcome:
     code: str | None = None
     is_new: bool = True
     """Else it repeats a seq under another id."""
-    later: tuple[int, ...] = ()
-    """Versions of seqs of the same app that are so much later that this one's is forgotten: whoever takes over far behind the
-    table decides repetitions again, with what it knows then."""
+    may_be_forgotten: bool = False
+    """Whether so many later seqs of the same app are committed that this one's version is forgotten: whoever takes over far
+    behind the table answers repetitions again, with what it knows then."""
 
     def answers(self) -> set[Told]:
         if self.code is not None:
             return {("rejected", self.code)}
         exact: set[Told] = {("duplicate", self.version)} | ({("committed", self.version)} if self.is_new else set())
-        return exact | {("duplicate", version) for version in self.later}
+        return exact | ({("rejected", RejectCode.SUPERSEDED.value)} if self.may_be_forgotten else set())
 
 
 def judge(evidence: Evidence) -> list[str]:
@@ -156,25 +157,26 @@ def decisions_of(versions: Mapping[int, list[dict[str, Any]]]) -> Iterator[Decis
 
 
 def _outcomes(want: Expected, told: Sequence[Decision]) -> dict[str, Outcome]:
-    by_app: dict[str, list[tuple[int, int]]] = {}
+    by_app: dict[str, list[int]] = {}
     version = {each.id: each.version for each in told if each.accepted}
     for (app, seq), identity in want.seqs.items():
         if identity in version:
-            by_app.setdefault(app, []).append((seq, version[identity]))
+            by_app.setdefault(app, []).append(seq)
     of_id = {identity: writer for writer, identity in want.seqs.items()}
 
-    def later(identity: str) -> tuple[int, ...]:
+    def is_behind(identity: str) -> bool:
         app, seq = of_id.get(identity, ("", 0))
-        from_there = sorted(each for each in by_app.get(app, ()) if each[0] >= seq)
-        return tuple(number for _, number in from_there[REMEMBERED:])
+        return sum(each >= seq for each in by_app.get(app, ())) > REMEMBERED
 
     found = {
-        each.id: Outcome(each.version, later=later(each.id)) if each.accepted else Outcome(code=each.code or "")
+        each.id: Outcome(each.version, may_be_forgotten=is_behind(each.id))
+        if each.accepted
+        else Outcome(code=each.code or "")
         for each in told
     }
     for again, first in want.same_as.items():
         if first in version:
-            found[again] = Outcome(version[first], is_new=False, later=later(first))
+            found[again] = Outcome(version[first], is_new=False, may_be_forgotten=is_behind(first))
     return found
 
 

@@ -83,6 +83,10 @@ class Drafter:
 def _identity(terms: Terms, new_id: str, now_ms: int) -> tuple[str, int]:
     """The proposal's id, and when it was proposed first: 0 where nobody knows, which a table takes for long ago."""
     proposal_id, created_ms = terms.get("proposal_id"), terms.get("created")
+    if proposal_id is not None and not proposal_id:
+        raise InvalidInput(
+            f"proposal_id is {str(proposal_id)[:80]!r}; give the id of the first attempt, or leave it out"
+        )
     if created_ms is not None:
         if not proposal_id:
             raise InvalidInput("created is the time of the first attempt with an id: give proposal_id as well")

@@ -3,8 +3,11 @@
 What a text means in comparisons is in `partition_text`. The grammars are `column_kinds`'.
 """
 
+import math
+import struct
 from dataclasses import dataclass
 from decimal import Context, Decimal
+from fractions import Fraction
 from functools import lru_cache
 from typing import assert_never
 
@@ -83,7 +86,9 @@ def _fits(stored: str, type_name: str) -> bool:
             limit = 1 << (_BITS.get(type_name, 64) - 1)
             return number is not None and -limit <= number < limit
         case ColumnKind.FLOATING:
-            return _is_float(stored, _FLOAT_LIMIT if type_name in _SINGLE else float("inf"))
+            if type_name in _SINGLE:
+                return _is_float(stored, _FLOAT_LIMIT) and _is_single(stored)
+            return _is_float(stored, float("inf"))
         case ColumnKind.DECIMAL:
             size = decimal_of(type_name)
             return size is not None and exact_decimal(stored, *size) is not None
@@ -99,6 +104,22 @@ def _is_float(stored: str, limit: float) -> bool:
     """Whether it is a number, NaN or an infinity; a number that would become an infinity isn't one."""
     key = parse_floating(stored)
     return key is not None and (abs(key[1]) < limit or stored.lstrip("+-") == "Infinity")
+
+
+def _is_single(stored: str) -> bool:
+    """Whether the number is one of 32 bits, written with as many digits as one likes.
+
+    A number between two of them would be read as another one than the one that predicates compare.
+    """
+    key = parse_floating(stored)
+    if key is None or key[0] or math.isinf(key[1]):
+        return True
+    _, digits, exponent = Decimal(stored).as_tuple()
+    assert isinstance(exponent, int)  # a text of a number is finite
+    if not any(digits):
+        return True
+    (single,) = struct.unpack("f", struct.pack("f", key[1]))
+    return single != 0.0 and abs(Fraction(stored) - Fraction(single)) < Fraction(10) ** exponent
 
 
 def exact_decimal(stored: str, precision: int, scale: int) -> Decimal | None:

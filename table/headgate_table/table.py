@@ -1,5 +1,6 @@
 """`Table`: a table's log as users see it. Opening, reading and direct commits; everything is done elsewhere in the room."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Self, cast
@@ -68,7 +69,7 @@ class Table:
     @classmethod
     def open(
         cls,
-        uri: str,
+        uri: str | os.PathLike[str],
         storage: Mapping[str, str] | StoreSettings | None = None,
         *,
         settings: Mapping[str, str] | None = None,
@@ -101,7 +102,7 @@ class Table:
     @classmethod
     def create(
         cls,
-        uri: str,
+        uri: str | os.PathLike[str],
         schema: "pa.Schema | str | HasJson",
         partition_by: Sequence[str] = (),
         configuration: Mapping[str, str] | None = None,
@@ -129,7 +130,7 @@ class Table:
     @classmethod
     def _at(
         cls,
-        uri: str,
+        uri: str | os.PathLike[str],
         storage: Mapping[str, str] | StoreSettings | None,
         settings: Mapping[str, str] | None,
         ambient: Ambient | None,
@@ -144,7 +145,7 @@ class Table:
         shared = resources or process_resources(
             own.state_read_parallelism, own.cache_expiration_s, own.cache_disk_folder
         )
-        return cls(open_store(uri, store_settings, chosen), chosen, shared, settings, commit)
+        return cls(open_store(os.fspath(uri), store_settings, chosen), chosen, shared, settings, commit)
 
     @property
     def uri(self) -> str:

@@ -135,3 +135,10 @@ def test_a_direct_commit_that_was_forgotten_is_not_committed_again() -> None:
     rig.ambient.advance(seconds=60)
     fresh = committer.commit(Append((add_file("other"),)), "fresh", created_ms=rig.ambient.now_ms())
     assert isinstance(fresh, Committed)
+
+
+def test_an_empty_id_is_none_and_is_not_taken_for_a_new_one() -> None:
+    """Break: a job whose stored id is empty proposes the same work again and again, each time under a new id."""
+    play = Play()
+    with pytest.raises(InvalidInput, match="proposal_id is ''"):
+        play.append("a", proposal_id="")

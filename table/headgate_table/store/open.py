@@ -1,6 +1,7 @@
 """From an address to a store: which schemes there are, and what each part of an address means."""
 
 import difflib
+import errno
 import os
 import re
 from urllib.parse import unquote
@@ -19,6 +20,11 @@ _S3_SCHEMES = ("s3", "s3a", "s3n")
 _AZURE_SCHEMES = ("az", "azure")
 _HADOOP_AZURE_SCHEMES = ("abfss", "abfs", "wasbs", "wasb")
 _SCHEMES = ("file", *_S3_SCHEMES, *_AZURE_SCHEMES, *_HADOOP_AZURE_SCHEMES)
+_NEVER = (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR)
+"""What no waiting mends: a name that is too long, links in a circle, a file in the place of a folder."""
+MAX_BUCKET_BYTES = 255
+MAX_PREFIX_BYTES = 800
+"""Of a table's path in a bucket: the log's own names take a hundred bytes, those of data files what is left."""
 _SHOWN_SCHEMES = "a plain path, file://, s3://, s3a://, az://, abfss://"
 
 
@@ -33,9 +39,10 @@ def open_store(uri: str, settings: StoreSettings, ambient: Ambient) -> Store:
     scheme, rest = split_address(uri)
     shown = uri.rstrip("/")
     if scheme == "":
-        return LocalStore(uri, ambient, durable=settings.local_durable)
+        return LocalStore(_possible(uri, uri), ambient, durable=settings.local_durable)
     if scheme == "file":
-        return LocalStore(file_path(uri, rest), ambient, uri=shown, durable=settings.local_durable)
+        path = _possible(uri, file_path(uri, rest))
+        return LocalStore(path, ambient, uri=shown, durable=settings.local_durable)
     if scheme in _S3_SCHEMES:
         bucket, prefix = _bucket_and_prefix(uri, rest, "s3://BUCKET/path")
         return _open_s3(bucket, prefix, settings, ambient, shown)
@@ -71,11 +78,25 @@ def file_path(uri: str, rest: str) -> str:
     return os.path.normpath("/" + unquote(path))
 
 
+def _possible(uri: str, path: str) -> str:
+    """The path, if a folder can be there at all: who waits for any other one waits for ever."""
+    try:
+        os.stat(path)
+    except OSError as error:
+        if error.errno in _NEVER:
+            raise InvalidInput(f"no table can be at {uri[:200]!r}: {error.strerror}") from None
+    return path
+
+
 def _bucket_and_prefix(uri: str, rest: str, shape: str) -> tuple[str, str]:
     bucket, _, prefix = rest.partition("/")
     if not bucket or "@" in bucket:
         raise InvalidInput(f"{uri!r} can't be understood: write {shape}")
-    return bucket, _prefix(prefix)
+    if len(os.fsencode(bucket)) > MAX_BUCKET_BYTES:
+        raise InvalidInput(
+            f"no table can be at {uri[:200]!r}: no bucket has a name of more than {MAX_BUCKET_BYTES} bytes"
+        )
+    return bucket, _prefix(uri, prefix)
 
 
 def _hadoop_azure_parts(uri: str, rest: str) -> tuple[str, str, str]:
@@ -85,11 +106,16 @@ def _hadoop_azure_parts(uri: str, rest: str) -> tuple[str, str, str]:
     service, _, domain = suffix.partition(".")
     if not (container and at and account and dot and domain) or service not in ("dfs", "blob"):
         raise InvalidInput(f"{uri!r} can't be understood: write abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/path")
-    return container, f"https://{account}.blob.{domain}", _prefix(prefix)
+    return container, f"https://{account}.blob.{domain}", _prefix(uri, prefix)
 
 
-def _prefix(prefix: str) -> str:
+def _prefix(uri: str, prefix: str) -> str:
     stripped = prefix.strip("/")
+    if len(stripped.encode("utf-8", "surrogatepass")) > MAX_PREFIX_BYTES:
+        raise InvalidInput(
+            f"no table can be at {uri[:200]!r}: a path of more than {MAX_PREFIX_BYTES} bytes leaves no room for the names of its "
+            f"files, since object stores take keys of 1,024 bytes"
+        )
     return check_key(stripped) if stripped else ""
 
 

@@ -15,6 +15,7 @@ from headgate_table.store.local import LocalStore
 from headgate_table.store.open import open_store
 from headgate_table.store.s3 import S3Store
 from headgate_table.store.settings import DOCUMENTED_KEYS, StoreSettings
+from headgate_table.table import Table
 
 AMBIENT = SystemAmbient()
 S3 = StoreSettings(s3_endpoint="http://127.0.0.1:1", s3_access_key="key", s3_secret_key="secret")
@@ -224,3 +225,28 @@ def test_secrets_are_not_shown() -> None:
         azure_bearer_token="hunter2",
     )
     assert "hunter2" not in repr(secret)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["/tmp/" + "x" * 300, "file:///tmp/" + "é" * 200, "s3://" + "b" * 300 + "/t", "s3://bucket/" + "k/" * 500],
+    ids=["a long name", "a long name in bytes", "a long bucket", "a long key"],
+)
+def test_an_address_where_no_table_can_ever_be_is_no_address(address: str) -> None:
+    """Break: whoever is asked for that table waits for it for ever."""
+    with pytest.raises(InvalidInput, match="no table can be at"):
+        open_store(address, StoreSettings(), SystemAmbient())
+
+
+def test_links_in_a_circle_and_a_file_for_a_folder_are_no_place_of_a_table(tmp_path: Path) -> None:
+    (tmp_path / "one").symlink_to(tmp_path / "other")
+    (tmp_path / "other").symlink_to(tmp_path / "one")
+    (tmp_path / "file").write_bytes(b"")
+    for name in ("one", "one/t", "file/t"):
+        with pytest.raises(InvalidInput, match="no table can be at"):
+            open_store(str(tmp_path / name), StoreSettings(), SystemAmbient())
+
+
+def test_a_table_is_made_and_opened_at_a_path(tmp_path: Path) -> None:
+    made = Table.create(tmp_path / "t", "id BIGINT")
+    assert Table.open(tmp_path / "t").uri == made.uri == str(tmp_path / "t")

@@ -11,9 +11,13 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from headgate_schemas.operations import RejectCode
+from headgate_table.indextables.commit_info import MAX_AHEAD_MS
 
 REASON_CHARS_PER_ID = 4
 """Reasons of refusals are kept up to so many characters for each id that may be remembered. The oldest go first."""
+AHEAD_FACTOR = 4
+"""Versions with a proposal whose author's clock is far ahead stay beyond `max_ids`, up to so many times as many ids: to forget
+them would set the horizon into the future, for everybody."""
 REFUSED_KEPT_MS = 60_000
 """Refusals of the last minute are kept beyond `max_ids`, so that whoever repeats one at once gets the same answer."""
 MAX_REFUSED = 400_000
@@ -135,6 +139,10 @@ class RememberedIds:
         kept: list[tuple[int, int]] = []
         while self._by_time and (self._count > clocks.max_ids or self._by_time[0][1] not in self.accepted):
             entry = heapq.heappop(self._by_time)
+            is_ahead = entry[1] in self.accepted and entry[0] > clocks.bus_ms + MAX_AHEAD_MS
+            if is_ahead and self._count <= clocks.max_ids * AHEAD_FACTOR:
+                kept.append(entry)  # all that are left were made later still
+                break
             if entry[1] == newest:
                 kept.append(entry)
             elif entry[1] in self.accepted:

@@ -292,7 +292,8 @@ class Table:
         `purge.retentionCheckEnabled` is false.
         """
         try:
-            cleaner = Cleaner(self._reader, self._ambient, self.options, self._commit, protected)
+            is_direct = self._commit == self._commit_directly
+            cleaner = Cleaner(self._reader, self._ambient, self.options, self._commit, protected, is_direct=is_direct)
             return cleaner.purge(older_than_hours, log_retention_hours, dry_run=dry_run)
         finally:
             self._committer.reload()

@@ -4,6 +4,7 @@ Without it: an old orphan is appended between the cleaner's look and its delete,
 """
 
 from headgate_schemas.operations import Append, RejectCode, Rejected
+from headgate_table.indextables.cleaning import Protected
 from headgate_table.table import Table
 from support.simulation.committers import SETTINGS
 from support.simulation.scenario import TABLE, Scenario
@@ -20,7 +21,9 @@ def test_an_orphan_that_is_appended_before_its_purge_stays() -> None:
         play.committed()
         orphan = play.file()
         play.run_for(1)
-        cleaner, reports = play.begun("cleaner", lambda process: _opened(play, process).purge(0, 0))
+        cleaner, reports = play.begun(
+            "cleaner", lambda process: _opened(play, process).purge(0, 0, protected=Protected())
+        )
         play.halt(cleaner, "store.create", "v2")
         play.decided(play.propose(Append((orphan,))))
         cleaner.thaw()
@@ -35,7 +38,9 @@ def test_an_orphan_that_was_purged_cant_be_appended_any_more() -> None:
         play.committed()
         orphan = play.file()
         play.run_for(1)
-        cleaner, reports = play.begun("cleaner", lambda process: _opened(play, process).purge(0, 0))
+        cleaner, reports = play.begun(
+            "cleaner", lambda process: _opened(play, process).purge(0, 0, protected=Protected())
+        )
         play.halt(cleaner, "store.delete", orphan.path)
         late = play.decided(play.propose(Append((orphan,))))
         cleaner.thaw()

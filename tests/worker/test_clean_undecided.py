@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from headgate_schemas.operations import Append, Committed, Delete, Isolation, Operation, Restore
 from headgate_schemas.proposals import new_proposal
 from headgate_table.indextables.cleaner import Cleaner
+from headgate_table.indextables.cleaning import Category, Protected
 from headgate_table.indextables.compactor import Compactor
 from headgate_table.table import Table
 from headgate_worker.undecided import protected_by
@@ -141,3 +142,26 @@ def test_every_readable_version_that_is_to_be_restored_is_restored(
             world.rig.stores[TABLE].put(add_file(path).path, b"rows")
             world.appended(path)
         world.rig.ambient.advance(hours=LONG_HOURS)
+
+
+def test_a_direct_purge_that_does_not_know_the_bus_leaves_the_data_files_of_a_table_that_is_fed() -> None:
+    """Break: an append of an old file waits, and a purge past the bus deletes the file."""
+    world = a_world(2)
+    waits = add_file("waits")
+    world.rig.stores[TABLE].put(waits.path, b"rows")
+    world.rig.ambient.advance(hours=LONG_HOURS)
+    identity = world.rig.propose(Append((waits,)))
+    report = a_table(world).purge(0, 0)
+    assert report.status == "PARTIAL_SUCCESS"
+    assert "proposals may wait" in report.message
+    assert not [deletion for deletion in report.deletions if deletion.category is Category.DATA_FILE]
+    world.rig.settle(world.committer)
+    assert isinstance(world.rig.receipts()[identity], Committed)
+    assert world.rig.stores[TABLE].head(waits.path) is not None
+
+
+def test_who_says_that_nothing_waits_is_believed() -> None:
+    world = a_world(2)
+    report = a_table(world).purge(0, 0, protected=Protected())
+    assert report.status == "SUCCESS", report.message
+    assert [deletion for deletion in report.deletions if deletion.category is Category.DATA_FILE]

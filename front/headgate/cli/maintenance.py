@@ -112,10 +112,18 @@ def purge(
         str | None, typer.Option("--log-retention", metavar="AGE", help=f"Version files go from this age. {_RETENTION}")
     ] = None,
     dry_run: DryRun = False,
+    nothing_waits: Annotated[
+        bool,
+        typer.Option(
+            "--nothing-waits",
+            help="No proposal waits for a committer: delete data files without asking the table's bus.",
+        ),
+    ] = False,
 ) -> None:
     """Delete what expired and what nothing names.
 
-    Expired versions and states go, then manifests and data files that nothing retained names. With --dry-run, what would be
+    Expired versions and states go, then manifests and data files that nothing retained names. Data files of a table that is fed
+    from a bus go only where --bus names it, since proposals that wait there may need them. With --dry-run, what would be
     deleted is listed.
     """
     hours = None if older_than is None else duration_hours(older_than, "--older-than")
@@ -124,7 +132,7 @@ def purge(
     from headgate.statements.statements import Purge, TablePath
 
     with executing(session, "Purging ...") as executor:
-        found, report = executor.purge(Purge(TablePath(uri), hours, log_hours, dry_run))
+        found, report = executor.purge(Purge(TablePath(uri), hours, log_hours, dry_run, nothing_waits))
     _show_deletions(session, flat(purge_row(found, report)), report.deletions, listed=dry_run)
     if report.status == "PARTIAL_SUCCESS":
         raise fail(report.message)

@@ -190,11 +190,16 @@ class Executor:
     def purge(self, statement: Purge) -> tuple[str, "PurgeReport"]:
         """The table's address, and what was deleted, or in a dry run would be. Raises what goes wrong."""
         table = self._open(_path(statement.target))
+        protected = self._protected(table)
+        if protected is None and statement.nothing_waits:
+            from headgate_table.indextables.cleaning import Protected
+
+            protected = Protected()
         report = table.purge(
             statement.older_than_hours,
             statement.log_retention_hours,
             dry_run=statement.dry_run,
-            protected=self._protected(table),
+            protected=protected,
         )
         return table.uri, report
 

@@ -59,6 +59,8 @@ class Purge:
     older_than_hours: int | None = None
     log_retention_hours: int | None = None
     dry_run: bool = False
+    nothing_waits: bool = False
+    """Whether somebody vouches, where no bus is set, that no proposal waits for a committer of the table."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.logs import get_logger
 from headgate_schemas.operations import Committed, Duplicate, Operation, Purge, Receipt, Rejected
+from headgate_schemas.sources import Source
 from headgate_table.indextables.cleaning import (
     HOUR_MS,
     MIN_FILE_AGE_HOURS,
@@ -28,6 +29,7 @@ from headgate_table.indextables.leftovers import expired_temporaries
 from headgate_table.indextables.log_inventory import LogInventory, take_inventory
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.log_survey import survey_log
+from headgate_table.indextables.memory_reader import recover
 from headgate_table.indextables.named_files import UNTOLD, NamedFiles
 from headgate_table.indextables.open_damage import open_damage
 from headgate_table.indextables.options import TableOptions
@@ -97,13 +99,17 @@ class Cleaner:
         commit: Callable[[Operation], Receipt],
         protected: Protected | None = None,
         give_up: Callable[[], None] = lambda: None,
+        *,
+        is_direct: bool = False,
     ) -> None:
+        """`is_direct`: purges are committed past the bus, so they are not decided behind the proposals that wait there."""
         self._reader = reader
         self._store = reader.store
         self._ambient = ambient
         self._options = options
         self._commit = commit
         self._protected = protected or Protected()
+        self._passes_bus = is_direct and protected is None
         self._give_up = give_up
 
     def purge(
@@ -214,6 +220,14 @@ class Cleaner:
         """Data files that nothing names which the plan leaves; none when that can't be found out."""
         self._give_up()
         try:
+            source = self._fed_from() if self._passes_bus else None
+            if source is not None:
+                run.deleted.problems.append(
+                    f"no data file was deleted: the table is fed from {source}, where proposals may wait that need files which "
+                    f"no version names yet. Give its bus; or say that nothing waits there (--nothing-waits, or in Python "
+                    f"protected=Protected())"
+                )
+                return []
             named = NamedFiles(self._reader)
             named.keys.update(self._protected.files)
             named.add_log(inventory, without={deletion.key for deletion in plan.deletions})
@@ -238,6 +252,10 @@ class Cleaner:
             )
         reason = f"no retained version names it, and it is older than {run.hours} hours"
         return [Deletion(info.key, info.size, Category.DATA_FILE, reason) for info in found]
+
+    def _fed_from(self) -> Source | None:
+        """The bus whose committer decides about the table; None where only direct commits were made."""
+        return recover(self._reader, self._reader.latest(), self._options).source
 
     def _is_unmovable(self, key: str) -> bool:
         return self._options.purge_quarantine_hours > 0 and not fits_into_quarantine(key)

@@ -186,4 +186,14 @@ MUTANTS = (
         (_ADDRESS_TESTS,),
         NONE,
     ),
+    Mutant(
+        "direct-purge-asks-no-bus",
+        Rule.CLEANING,
+        "A purge past the bus deletes what a proposal names that waits there.",
+        "table/headgate_table/indextables/cleaner.py",
+        "        self._passes_bus = is_direct and protected is None\n",
+        "        self._passes_bus = False\n",
+        ("tests/worker/test_clean_undecided.py",),
+        NONE,
+    ),
 )

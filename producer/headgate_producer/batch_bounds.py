@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass, replace
 
 from headgate_producer.batch_kept import job_key, keep
-from headgate_producer.batch_marks import Mark
+from headgate_producer.batch_marks import RecordMark
 from headgate_producer.errors import JobStopped
 from headgate_table.errors import ObjectMissing
 from headgate_table.store.interface import Store
@@ -22,12 +22,12 @@ class Bounds:
 
     start: int
     end: int
-    last: Mark | None = None
+    last: RecordMark | None = None
     """Of the last record before `end`. Runs of earlier releases left no marks."""
-    before: Mark | None = None
+    before: RecordMark | None = None
     """Of the last record before `start`."""
 
-    def mark_before(self, position: int) -> Mark | None:
+    def mark_before(self, position: int) -> RecordMark | None:
         """Of the last record that was taken before a position, where that is known."""
         if position == self.end:
             return self.last
@@ -78,7 +78,7 @@ def _written(bounds: Bounds) -> bytes:
 def _parsed(data: bytes, store: Store, key: str) -> Bounds:
     try:
         body = json.loads(data)
-        last, before = (Mark.from_json(body[name]) if body.get(name) else None for name in ("last", "before"))
+        last, before = (RecordMark.from_json(body[name]) if body.get(name) else None for name in ("last", "before"))
         return Bounds(int(body["start"]), int(body["end"]), last, before)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise JobStopped(

@@ -12,7 +12,7 @@ from headgate_bus.errors import BatchUnread
 from headgate_bus.interface import Extent
 from headgate_producer.batch_bounds import Bounds, agree, agreed_last, bounds_key
 from headgate_producer.batch_files import write_files
-from headgate_producer.batch_marks import Mark, Seen, compared, last_mark
+from headgate_producer.batch_marks import RecordMark, Seen, compared, last_mark
 from headgate_producer.batch_origin import Start as Start
 from headgate_producer.batch_origin import check_topic, remember
 from headgate_producer.batch_reading import BatchLimits as BatchLimits
@@ -157,7 +157,7 @@ class BatchJob:
             self._positions[partition] = self._reached[partition] = position
         return extents
 
-    def _check(self, partition: int, position: int, extent: Extent, mark: Mark | None) -> None:
+    def _check(self, partition: int, position: int, extent: Extent, mark: RecordMark | None) -> None:
         """Raises `JobStopped` where the partition isn't the one that was read up to this position."""
         where = f"partition {partition} of topic {self._source.topic}"
         if position < extent.first:
@@ -177,7 +177,7 @@ class BatchJob:
             if records is not None:
                 self._check_mark(partition, mark, records)
 
-    def _check_mark(self, partition: int, mark: Mark, records: Sequence[SourceRecord]) -> None:
+    def _check_mark(self, partition: int, mark: RecordMark, records: Sequence[SourceRecord]) -> None:
         seen = compared(mark, records)
         match seen:
             case Seen.SAME | Seen.GONE:

@@ -12,7 +12,7 @@ _DIGITS = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class RecordMark:
     """One record: where it lay, and a digest of its key, value and time."""
 
     offset: int
@@ -24,7 +24,7 @@ class Mark:
         return {"offset": self.offset, "digest": self.digest, "has_key": self.has_key}
 
     @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> "Mark":
+    def from_json(cls, body: Mapping[str, Any]) -> "RecordMark":
         return cls(int(body["offset"]), str(body["digest"]), bool(body["has_key"]))
 
 
@@ -37,19 +37,19 @@ class Seen(Enum):
     """Nothing, as compaction leaves it."""
 
 
-def mark_of(record: SourceRecord) -> Mark:
+def mark_of(record: SourceRecord) -> RecordMark:
     digest = hashlib.sha256(str(record.time_ms).encode())
     for part in (record.key, record.value):
         digest.update(b"-" if part is None else b"%d:" % len(part))
         digest.update(part or b"")
-    return Mark(record.offset, digest.hexdigest()[:_DIGITS], record.key is not None)
+    return RecordMark(record.offset, digest.hexdigest()[:_DIGITS], record.key is not None)
 
 
-def last_mark(records: Sequence[SourceRecord]) -> Mark | None:
+def last_mark(records: Sequence[SourceRecord]) -> RecordMark | None:
     return mark_of(records[-1]) if records else None
 
 
-def compared(mark: Mark, records: Sequence[SourceRecord]) -> Seen:
+def compared(mark: RecordMark, records: Sequence[SourceRecord]) -> Seen:
     """`records` are all that are there now up to where the mark was made: behind the marked record there was none."""
     if any(record.offset > mark.offset for record in records):
         return Seen.OTHER

@@ -10,7 +10,7 @@ from typing import Literal
 
 from headgate_bus.interface import Extent
 from headgate_producer.batch_kept import job_key, keep
-from headgate_producer.batch_marks import Mark
+from headgate_producer.batch_marks import RecordMark
 from headgate_producer.errors import JobStopped
 from headgate_producer.record_source import TopicIdentity
 from headgate_schemas.errors import InvalidInput
@@ -22,7 +22,7 @@ _MAX_BYTES = 4 << 20
 """Some 30,000 partitions."""
 
 
-MarkBefore = Callable[[int, int], Mark | None]
+MarkBefore = Callable[[int, int], RecordMark | None]
 """Of the record before an offset of a partition, as far as there is one close by."""
 
 
@@ -31,7 +31,7 @@ class Beginning:
     """Where the job began in a partition."""
 
     offset: int
-    before: Mark | None = None
+    before: RecordMark | None = None
     """Of the last record before it, which the job does without."""
 
 
@@ -134,7 +134,7 @@ def _parsed(data: bytes, store: Store, key: str) -> Origin:
         cluster, topic_id = (None if body[name] is None else str(body[name]) for name in ("cluster", "topic_id"))
         starts = {
             int(partition): Beginning(
-                int(item["offset"]), Mark.from_json(item["before"]) if item.get("before") else None
+                int(item["offset"]), RecordMark.from_json(item["before"]) if item.get("before") else None
             )
             for partition, item in body["starts"].items()
         }

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from headgate_bus.errors import BatchUnread, BusUnavailable
-from headgate_producer.batch_marks import Mark, last_mark
+from headgate_producer.batch_marks import RecordMark, last_mark
 from headgate_producer.errors import JobStopped
 from headgate_producer.record_source import Chunk, RecordSource, SourceRecord
 from headgate_schemas.ambient import Ambient
@@ -75,7 +75,7 @@ class BatchReading:
             reached = chunk.next_offset
         return records
 
-    def mark_before(self, partition: int, offset: int) -> Mark | None:
+    def mark_before(self, partition: int, offset: int) -> RecordMark | None:
         """Of the last record before an offset; None where none of the few offsets before it holds a record to be read."""
         first = max(offset - _LOOK_BACK, self._source.extent(partition).first)
         found: list[SourceRecord] = []

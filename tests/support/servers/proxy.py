@@ -78,8 +78,9 @@ class Proxy:
                         self.lost += 1
                         break
                     continue
-                client.sendall(data)
+                # Before the answer goes down: whoever has it may ask again at once.
                 request.clear()
+                client.sendall(data)
         self._hang_up(client)
 
     @staticmethod

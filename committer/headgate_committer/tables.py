@@ -1,11 +1,13 @@
 """Which tables a committer serves, and how it opens them: within its roots, and under one spelling only."""
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.measures import SILENT, Measures
+from headgate_table.errors import FileInTheWay
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.options import TableOptions, table_options
 from headgate_table.indextables.resources import ReadResources
@@ -74,6 +76,11 @@ class StoredTables:
             raise NotServed(str(error)) from None
         try:
             store = open_store(uri, self._settings, self._ambient)
+        except FileInTheWay as error:
+            if not lies_below(os.path.dirname(error.path), self._roots):
+                # A disk that is not mounted may look like this, so the table's proposals wait.
+                raise
+            raise OutsideRoots(f"no table of this committer's roots can be there: {error}") from None
         except InvalidInput as error:
             raise OutsideRoots(f"{uri} can't be opened with the settings of this committer: {error}") from None
         return LogReader(MeasuredStore(store, self._measures, self._ambient.monotonic_s), self._resources)

@@ -15,6 +15,15 @@ class ObjectMissing(StoreError):
         super().__init__(message)
 
 
+class FileInTheWay(StoreError):
+    """A part of a table's path is a file, not a folder: by mistake, or since a disk is not mounted."""
+
+    def __init__(self, message: str, path: str) -> None:
+        self.path = path
+        """Of that file."""
+        super().__init__(message)
+
+
 class TableNotFound(HeadgateError):
     """There is no table log at this address."""
 

@@ -9,6 +9,7 @@ import pytest
 from headgate.settings import load_settings
 from headgate_committer.tables import NotServed, StoredTables
 from headgate_schemas.errors import InvalidInput
+from headgate_table.errors import FileInTheWay
 from headgate_table.store.settings import StoreSettings
 from headgate_worker.tables import ProposedTables, Proposing
 from support.ambient import FakeAmbient
@@ -155,3 +156,21 @@ def test_roots_of_commas_alone_are_no_way_to_serve_every_table(text: str, monkey
     monkeypatch.setenv("HEADGATE_ROOTS", text)
     with pytest.raises(InvalidInput, match="roots of the committer is"):
         load_settings({}, {}, None)
+
+
+@pytest.mark.parametrize(
+    "roots", [(), ("lake",), ("lake/events",)], ids=["without roots", "the root", "a table as the root"]
+)
+def test_a_root_that_is_a_file_just_now_is_an_outage(tmp_path: Path, roots: tuple[str, ...]) -> None:
+    """Break: what waits for a disk that is not mounted is set aside."""
+    (tmp_path / "lake").write_bytes(b"")
+    with pytest.raises(FileInTheWay):
+        committers_answer(str(tmp_path / "lake/events"), *(str(tmp_path / root) for root in roots))
+
+
+def test_a_table_below_a_file_of_a_root_is_nobodys_table(tmp_path: Path) -> None:
+    """Break: its proposals are waited for, and hold the bus, for ever."""
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake/file").write_bytes(b"")
+    said = committers_answer(str(tmp_path / "lake/file/t"), str(tmp_path / "lake"))
+    assert f"{tmp_path}/lake/file is a file, not a folder" in said

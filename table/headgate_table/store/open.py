@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
-from headgate_table.errors import StoreError
+from headgate_table.errors import FileInTheWay, StoreError
 from headgate_table.store.interface import Store
 from headgate_table.store.local import LocalStore
 from headgate_table.store.paths import check_key
@@ -20,8 +20,8 @@ _S3_SCHEMES = ("s3", "s3a", "s3n")
 _AZURE_SCHEMES = ("az", "azure")
 _HADOOP_AZURE_SCHEMES = ("abfss", "abfs", "wasbs", "wasb")
 _SCHEMES = ("file", *_S3_SCHEMES, *_AZURE_SCHEMES, *_HADOOP_AZURE_SCHEMES)
-_NEVER = (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR)
-"""What no waiting mends: a name that is too long, links in a circle, a file in the place of a folder."""
+_NEVER = (errno.ENAMETOOLONG, errno.ELOOP)
+"""What no waiting mends: a name that is too long, links in a circle."""
 MAX_BUCKET_BYTES = 255
 MAX_PREFIX_BYTES = 800
 """Of a table's path in a bucket: the log's own names take a hundred bytes, those of data files what is left."""
@@ -31,8 +31,8 @@ _SHOWN_SCHEMES = "a plain path, file://, s3://, s3a://, az://, abfss://"
 def open_store(uri: str, settings: StoreSettings, ambient: Ambient) -> Store:
     """The store at `uri`. Nothing is asked of a server yet.
 
-    Raises `InvalidInput` for an address that can't be understood, and `StoreError` where a library or setting is
-    missing.
+    Raises `InvalidInput` for an address that can't be understood, `FileInTheWay`, and `StoreError` where a library or
+    setting is missing.
     """
     if not uri.strip() or "\0" in uri:
         raise InvalidInput(f"{uri!r} is no address of a table: give {_SHOWN_SCHEMES}")
@@ -82,10 +82,24 @@ def _possible(uri: str, path: str) -> str:
     """The path, if a folder can be there at all: who waits for any other one waits for ever."""
     try:
         os.stat(path)
+    except NotADirectoryError:
+        file = _file_in_the_way(path)
+        raise FileInTheWay(
+            f"no table is at {uri[:200]!r}: {file} is a file, not a folder. Is the address right, and is its disk mounted?",
+            file,
+        ) from None
     except OSError as error:
         if error.errno in _NEVER:
             raise InvalidInput(f"no table can be at {uri[:200]!r}: {error.strerror}") from None
     return path
+
+
+def _file_in_the_way(path: str) -> str:
+    """The deepest part of the path that exists."""
+    part = os.path.abspath(path)
+    while not os.path.lexists(part):
+        part = os.path.dirname(part)
+    return part
 
 
 def _bucket_and_prefix(uri: str, rest: str, shape: str) -> tuple[str, str]:

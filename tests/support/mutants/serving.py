@@ -78,4 +78,14 @@ MUTANTS = (
         ("tests/spark/test_spark_sql_statements.py::test_a_temporary_function_reads_the_version_that_it_was_made_of",),
         NONE,
     ),
+    Mutant(
+        "unmounted-root-is-no-outage",
+        Rule.OUTAGES,
+        "proposals for tables of a root that is a file just now are set aside instead of waiting",
+        "committer/headgate_committer/tables.py",
+        "if not lies_below(os.path.dirname(error.path), self._roots):",
+        "if not self._roots:",
+        tests=("tests/system/test_allowed_roots.py",),
+        seeds=NONE,
+    ),
 )

@@ -9,7 +9,7 @@ import pytest
 
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.errors import InvalidInput
-from headgate_table.errors import StoreError
+from headgate_table.errors import FileInTheWay, StoreError
 from headgate_table.store.azure import AzureStore
 from headgate_table.store.local import LocalStore
 from headgate_table.store.open import open_store
@@ -238,13 +238,28 @@ def test_an_address_where_no_table_can_ever_be_is_no_address(address: str) -> No
         open_store(address, StoreSettings(), SystemAmbient())
 
 
-def test_links_in_a_circle_and_a_file_for_a_folder_are_no_place_of_a_table(tmp_path: Path) -> None:
+def test_links_in_a_circle_are_no_place_of_a_table(tmp_path: Path) -> None:
     (tmp_path / "one").symlink_to(tmp_path / "other")
     (tmp_path / "other").symlink_to(tmp_path / "one")
-    (tmp_path / "file").write_bytes(b"")
-    for name in ("one", "one/t", "file/t"):
+    for name in ("one", "one/t"):
         with pytest.raises(InvalidInput, match="no table can be at"):
             open_store(str(tmp_path / name), StoreSettings(), SystemAmbient())
+
+
+@pytest.mark.parametrize("name", ["file/t", "file/deep/er/t", "link/t"])
+def test_a_file_in_the_place_of_a_folder_is_named_and_may_go_away(tmp_path: Path, name: str) -> None:
+    """Break: the file that stands in a mount point while its disk is away refuses the table for good."""
+    file = tmp_path / "file"
+    file.write_bytes(b"")
+    (tmp_path / "link").symlink_to(file)
+    with pytest.raises(
+        FileInTheWay, match=r"is a file, not a folder. Is the address right, and is its disk mounted\?"
+    ) as raised:
+        open_store(str(tmp_path / name), StoreSettings(), SystemAmbient())
+    assert raised.value.path == str(tmp_path / name.partition("/")[0])
+    file.unlink()
+    file.mkdir()
+    open_store(str(tmp_path / name), StoreSettings(), SystemAmbient()).put("k", b"")
 
 
 def test_a_table_is_made_and_opened_at_a_path(tmp_path: Path) -> None:

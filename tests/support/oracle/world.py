@@ -64,6 +64,10 @@ class World:
     """What was done, in words."""
     done: dict[str, int] = field(default_factory=dict)
     """How often what was tried."""
+    unfollowed: bool = False
+    """Whether a version was committed directly since the committer looked last."""
+    doubted: bool = False
+    """Whether the log was cleaned below such a version: its decisions are not believed, so proposals may be told `expired`."""
 
     @property
     def uri(self) -> str:
@@ -98,6 +102,7 @@ class World:
         """One operation by either way; `terms` go with proposals only, and so decide for them."""
         by_bus = bool(terms) or self.is_coordinated(random)
         self.count("through the bus" if by_bus else "direct")
+        self.unfollowed = not by_bus
         if not by_bus:
             return outcome_of(lambda: getattr(self.table, name)(*arguments, **named))
         producer = self.producer
@@ -127,6 +132,8 @@ class World:
                     "duplicate", f"told to be in version {version} already, and was never proposed before"
                 )
             case Refused(code, reason):
+                if self.doubted and self.producer is not None:
+                    lawful |= {"expired"}
                 if code not in expected.refusals | lawful:
                     raise Disagreement("refused", f"{self.log[-2]} was refused as {code}: {reason}")
                 self.count(f"refused: {code}")
@@ -156,6 +163,7 @@ class World:
         self.model.cleaned = True
         if log:
             self.model.floor = newest
+            self.doubted |= self.unfollowed
         self.catch_up()
 
     def _adopt(self, table: headgate.Table, version: int) -> None:

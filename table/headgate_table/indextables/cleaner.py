@@ -24,6 +24,7 @@ from headgate_table.indextables.cleaning import (
     margin_ms,
     plan_cleaning,
 )
+from headgate_table.indextables.commit_times import time_for_ages_ms
 from headgate_table.indextables.deleting import Deleted, Deleter, count_states
 from headgate_table.indextables.leftovers import expired_temporaries
 from headgate_table.indextables.log_inventory import LogInventory, take_inventory
@@ -165,9 +166,7 @@ class Cleaner:
         return self._report(run, CleaningPlan(()), (), (), dry_run, began_s)
 
     def _begun(self, hours: int) -> _Run:
-        now_ms = self._ambient.now_ms()
-        if self._protected.looked_ms is not None:
-            now_ms = min(now_ms, self._protected.looked_ms)
+        now_ms = time_for_ages_ms(self._store, self._ambient, self._protected.looked_ms)
         return _Run(
             now_ms=now_ms,
             hours=hours,

@@ -1,4 +1,4 @@
-"""Which time a version says that it was committed at. A clock that is far off must not date this version, nor those after it.
+"""Which time a version says that it was committed at, and by which clock objects age. A clock that is far off must do neither.
 
 The store's own clock counts where it has one; without one, the writer's. No decision rests on these times alone: they order
 versions for time travel and tell how long purged paths and ids of direct commits have been remembered.
@@ -29,6 +29,17 @@ def commit_time_ms(store: Store, ambient: Ambient, told_ms: int = 0) -> int:
             advice="the version is dated by the store's clock; set this machine's",
         )
     return bounded_time_ms(own_ms, server_ms, told_ms)
+
+
+def time_for_ages_ms(store: Store, ambient: Ambient, looked_ms: int | None = None) -> int:
+    """What time it is for telling how old a store's objects are, or what it was when this machine's clock said `looked_ms`.
+
+    The store dates its objects, so its clock counts where it tells one. A machine whose clock is ahead would take young objects
+    for old ones; one whose clock is behind keeps more than it has to.
+    """
+    own_ms, server_ms = ambient.now_ms(), store.clock_ms()
+    now_ms = own_ms if server_ms is None else min(own_ms, server_ms)
+    return now_ms if looked_ms is None else now_ms - max(0, own_ms - looked_ms)
 
 
 def bounded_time_ms(own_ms: int, server_ms: int | None, told_ms: int) -> int:

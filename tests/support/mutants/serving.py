@@ -1,6 +1,6 @@
 """Mutants of what a process tells of itself over HTTP, and of how it begins."""
 
-from support.mutants.mutant import NONE, Mutant, Rule
+from support.mutants.mutant import LOG, NONE, Mutant, Rule
 
 _SERVER = "front/headgate/web_server.py"
 _LOAD = "tests/front/test_health_under_load.py"
@@ -87,5 +87,15 @@ MUTANTS = (
         "if not self._roots:",
         tests=("tests/system/test_allowed_roots.py",),
         seeds=NONE,
+    ),
+    Mutant(
+        "objects-age-by-the-cleaners-clock",
+        Rule.CLEANING,
+        "A machine whose clock is a month ahead takes what was written a minute ago for old, and deletes it.",
+        "table/headgate_table/indextables/commit_times.py",
+        "now_ms = own_ms if server_ms is None else min(own_ms, server_ms)",
+        "now_ms = own_ms",
+        ("tests/table/test_cleaning_clocks.py",),
+        LOG,
     ),
 )

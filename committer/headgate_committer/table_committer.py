@@ -42,7 +42,7 @@ from headgate_schemas.operations import Committed, Operation, Receipt, RejectCod
 from headgate_schemas.proposals import decode_claimed
 from headgate_table.errors import CommitConflict, ManifestMissing, OutcomeUnknown, TableNotFound
 from headgate_table.indextables.commit_info import Decision, Settled
-from headgate_table.indextables.commit_times import commit_time_ms
+from headgate_table.indextables.commit_times import bounded_time_ms, commit_time_ms
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.memory import TableMemory
 from headgate_table.indextables.memory_text import memory_limits
@@ -290,7 +290,7 @@ class TableCommitter:
     def _sorted(self, batch: Sequence[Undecided]) -> tuple[list[Item], int]:
         """What is known of each by now, and the offset up to which the table is decided."""
         position = self._log.memory.position(self._feed.source) or 0
-        now_ms = self._ambient.now_ms()
+        now_ms = bounded_time_ms(self._ambient.now_ms(), self._log.store.clock_ms(), 0)
         before = self._told_before()
         told_before = {
             item.proposal.id: Rejected(earlier.code or RejectCode.INVALID, earlier.reason or "", earlier.id)

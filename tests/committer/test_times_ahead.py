@@ -3,6 +3,7 @@
 from headgate_bus.interface import Topic
 from headgate_committer.limits import CommitterLimits
 from headgate_schemas.operations import Append, Committed, Duplicate, RejectCode, Rejected
+from support.ambient import FakeAmbient
 from support.committing.rig import Rig
 from support.tables import add_file
 
@@ -115,3 +116,19 @@ def test_what_an_author_a_month_ahead_sent_is_not_committed_twice_though_its_id_
     assert isinstance(refused, Rejected)
     assert refused.code is RejectCode.EXPIRED
     assert "clock" in refused.reason
+
+
+def test_a_committer_whose_clock_is_behind_decides_fresh_proposals_of_an_idle_table() -> None:
+    """Break: by the committer's own clock, everybody's proposals are made in the future, and so expired."""
+    rig = rig_of_thousand()
+    first = rig.committer(limits=ONE_EACH)
+    for number in range(MANY):
+        rig.append(f"f{number}")
+    rig.settle(first, 40)
+    first.close()
+    rig.receipts()
+    rig.ambient.advance(hours=48)
+    behind = FakeAmbient("behind", rig.ambient.now_ms() - 3 * 3_600_000)
+    fresh = rig.append("fresh")
+    rig.settle(rig.committer("behind", ambient=behind))
+    assert isinstance(rig.receipts()[fresh], Committed)

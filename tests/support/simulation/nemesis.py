@@ -36,7 +36,7 @@ KINDS = (
     EVENTS_LOST,
 )
 """The names that strikes are counted by."""
-COMMITTER_CLOCKS_MS = (-3_600_000, -5_000, 0, 60_000, 3_600_000)
+COMMITTER_CLOCKS_MS = (-10_800_000, -3_600_000, -5_000, 0, 60_000, 3_600_000)
 """No committer's clock decides anything, so it may say what it likes."""
 BUS_CLOCKS_MS = (0, 0, -3_600_000, 3_600_000, 200 * 3_600_000, 720 * 3_600_000)
 """A broker's clock, or that of a client that stamps its messages by itself."""

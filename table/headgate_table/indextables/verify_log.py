@@ -1,11 +1,12 @@
 """Verifying the log as a whole: its names, its pointer, and whether its numbers leave a gap. Contents are `verify_states`'."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 from headgate_table.indextables.log_inventory import LogInventory
 from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.names import POINTER
+from headgate_table.indextables.lost_versions import Lost
+from headgate_table.indextables.names import POINTER, version_key
 from headgate_table.indextables.pointer import BrokenPointer, Pointer
 from headgate_table.indextables.verify_report import Findings
 
@@ -62,8 +63,13 @@ def _verify_target(pointer: Pointer, inventory: LogInventory, findings: Findings
         )
 
 
-def verify_numbers(inventory: LogInventory, anchors: Collection[int], findings: Findings) -> None:
-    """Look for versions that nothing leads to. `anchors` are the states and checkpoints that readers can start from."""
+def verify_numbers(inventory: LogInventory, anchors: Collection[int], lost: Sequence[Lost], findings: Findings) -> None:
+    """Look for versions that nothing leads to, and for those that are `lost`. `anchors` are the states and checkpoints that
+    readers can start from."""
+    told = {each.first for each in lost if any(anchor >= each.first for anchor in anchors)}
+    for each in lost:
+        if each.first in told:
+            findings.error(version_key(each.first), f"{each.missing}; {_unreadable(each, anchors)}", each.advice)
     numbers = sorted({*inventory.versions, *anchors})
     if not numbers:
         return
@@ -76,14 +82,14 @@ def verify_numbers(inventory: LogInventory, anchors: Collection[int], findings: 
             "restore the missing files, or rebuild the log with `headgate table repair`",
         )
     for before, after in pairwise(numbers):
-        if after == before + 1:
+        if after == before + 1 or any(each.first in told and each.first < after <= each.last + 1 for each in lost):
             continue
         missing = f"version {before + 1}" if after == before + 2 else f"versions {before + 1} to {after - 1}"
         if after in anchors:
             findings.note(
                 missing,
                 f"no version file and no state; version {after} starts anew from its state or checkpoint",
-                "nothing to do: they were cleaned up, or their writer kept none",
+                "nothing to do, if they were cleaned up, or if their writer kept none",
             )
         elif any(anchor > after for anchor in anchors):
             findings.warning(
@@ -97,3 +103,12 @@ def verify_numbers(inventory: LogInventory, anchors: Collection[int], findings: 
                 f"a gap: version {after} and all later ones can't be rebuilt",
                 "restore the missing files; or save what is readable with `headgate table repair`",
             )
+
+
+def _unreadable(lost: Lost, anchors: Collection[int]) -> str:
+    """Which versions can't be rebuilt without them."""
+    following = min(anchor for anchor in anchors if anchor >= lost.first)
+    if following == lost.first:
+        return "what the table held then is told by its state, what was decided by nothing"
+    last = following - 1
+    return (f"versions {lost.first} to {last}" if last > lost.first else f"version {lost.first}") + " can't be rebuilt"

@@ -1,0 +1,39 @@
+"""Mutants of what somebody does who has not read the documentation: lost files, wrong types, and things in the log's place."""
+
+from support.mutants.mutant import DAMAGE, NONE, Mutant, Rule
+
+_LOST = "table/headgate_table/indextables/lost_versions.py"
+_LOST_TESTS = "tests/table/damage/test_lost_versions.py"
+
+MUTANTS = (
+    Mutant(
+        "hole-taken-for-cleaning",
+        Rule.DAMAGE,
+        "A version file that is lost from the middle of the log counts as cleaned.",
+        _LOST,
+        "        if record is None or not record.previous:\n",
+        "        if record is None or record.previous:\n",
+        (_LOST_TESTS,),
+        DAMAGE,
+    ),
+    Mutant(
+        "late-file-proves-a-loss",
+        Rule.DAMAGE,
+        "A file that came late into a cleaned number makes what was cleaned above it a loss.",
+        _LOST,
+        "    return own is not None and before is not None and bool(own.previous) and own.previous == before.nonce\n",
+        "    return own is not None and before is not None\n",
+        (_LOST_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "cleaning-over-a-hole",
+        Rule.CLEANING,
+        "A table from whose log a version file is lost is cleaned all the same.",
+        "table/headgate_table/indextables/open_damage.py",
+        " if lost else None\n",
+        " if not anchors else None\n",
+        (_LOST_TESTS,),
+        DAMAGE,
+    ),
+)

@@ -4,6 +4,7 @@ from support.mutants.mutant import DAMAGE, NONE, Mutant, Rule
 
 _LOST = "table/headgate_table/indextables/lost_versions.py"
 _LOST_TESTS = "tests/table/damage/test_lost_versions.py"
+_BEHIND_TESTS = "tests/table/damage/test_bytes_behind.py"
 
 MUTANTS = (
     Mutant(
@@ -35,5 +36,35 @@ MUTANTS = (
         " if not anchors else None\n",
         (_LOST_TESTS,),
         DAMAGE,
+    ),
+    Mutant(
+        "bytes-behind-a-version-ignored",
+        Rule.DAMAGE,
+        "What follows the gzip stream of a version file of ours is ignored.",
+        "table/headgate_table/indextables/version_file.py",
+        "    if has_seal or any(isinstance(action, CommitInfo) for action in actions):\n        _check_end(",
+        "    if has_seal and not actions:\n        _check_end(",
+        (_BEHIND_TESTS,),
+        DAMAGE,
+    ),
+    Mutant(
+        "bytes-behind-a-checkpoint-ignored",
+        Rule.DAMAGE,
+        "What follows the gzip stream of a JSON checkpoint of ours is ignored.",
+        "table/headgate_table/indextables/version_file.py",
+        "    if has_own_name:\n        _check_end(packed, name)\n",
+        "",
+        (_BEHIND_TESTS,),
+        DAMAGE,
+    ),
+    Mutant(
+        "bytes-behind-a-frame-ignored",
+        Rule.DAMAGE,
+        "What follows the zstandard frame in a block of an Avro file is ignored.",
+        "table/headgate_table/avro/container.py",
+        "    if behind > 0:\n",
+        "    if behind > len(raw):\n",
+        (_BEHIND_TESTS,),
+        NONE,
     ),
 )

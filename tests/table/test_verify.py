@@ -44,6 +44,7 @@ COPED_WITH = {
     "state: a version file with a number below it is ignored": "commit is lost",
     "state: an old one whose manifest was collected does not hide the newest": "is missing",
     "state: of a path in two manifests the last manifest wins": "live twice",
+    "names: a folder where a version file could be is ignored": "no writer can put that part there",
     "entry: every optional field set": "document mappings that nothing defines",
 }
 NO_LOG = {"state: no log at all", "state: an empty log folder"}

@@ -21,7 +21,7 @@ from headgate_table.indextables.lost_versions import lost_versions
 from headgate_table.indextables.named_files import swapped_manifests
 from headgate_table.indextables.path_orders import PathOrders
 from headgate_table.indextables.verify_files import verify_data_files
-from headgate_table.indextables.verify_log import verify_names, verify_numbers, verify_pointer
+from headgate_table.indextables.verify_log import verify_names, verify_numbers, verify_obstacles, verify_pointer
 from headgate_table.indextables.verify_report import Findings, VerifyReport
 from headgate_table.indextables.verify_states import ContentVerifier
 
@@ -41,6 +41,7 @@ def verify_table(reader: LogReader, ambient: Ambient, *, data_files: bool = True
     findings = Findings()
     inventory = take_inventory(fresh.store)
     verify_names(inventory, findings)
+    verify_obstacles(fresh.store, inventory, findings)
     verify_pointer(fresh, inventory, findings)
     contents = ContentVerifier(fresh, inventory, findings)
     contents.verify()

@@ -6,10 +6,23 @@ from itertools import pairwise
 from headgate_table.indextables.log_inventory import LogInventory
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.lost_versions import Lost
-from headgate_table.indextables.names import POINTER, version_key
+from headgate_table.indextables.names import (
+    LEGACY_STATE_MANIFEST,
+    LOG,
+    POINTER,
+    STATE_MANIFEST,
+    is_log_name,
+    parse_state_folder,
+    parse_version_name,
+    state_key,
+    version_key,
+)
 from headgate_table.indextables.pointer import BrokenPointer, Pointer
 from headgate_table.indextables.verify_report import Findings
+from headgate_table.store.interface import Store
+from headgate_table.store.local_obstacles import Obstacle, local_obstacles
 
+_STATE_NAMES = (STATE_MANIFEST, LEGACY_STATE_MANIFEST)
 _CHECKPOINT = "`headgate table checkpoint` writes a pointer"
 
 
@@ -26,6 +39,31 @@ def verify_names(inventory: LogInventory, findings: Findings) -> None:
                 f"{len(parts)} parts of checkpoint {version}, which doesn't exist",
                 "purge deletes them once they are old",
             )
+
+
+def verify_obstacles(store: Store, inventory: LogInventory, findings: Findings) -> None:
+    """Look for what has the name of an object and is none. No listing shows it, and nobody can write there."""
+    found = [each for each in local_obstacles(store, LOG) if _is_in_the_way(each)]
+    for number in inventory.states:
+        folder = state_key(number, "").rstrip("/")
+        found += [each for each in local_obstacles(store, folder) if each.key.rpartition("/")[2] in _STATE_NAMES]
+    newest = max((*inventory.versions, *inventory.states, *inventory.checkpoints), default=-1)
+    for each in found:
+        version = parse_version_name(each.key.rpartition("/")[2])
+        # Where a version is to be written, every commit fails once it comes there.
+        report = findings.error if version is not None and version > newest else findings.warning
+        report(
+            each.key,
+            f"{each.what} has the name of a part of the log: readers don't see it, and no writer can put that part there",
+            "find out where it comes from, and move it away; nobody needs to be stopped for it",
+        )
+
+
+def _is_in_the_way(found: Obstacle) -> bool:
+    name = found.key.rpartition("/")[2]
+    if parse_state_folder(name) is not None:
+        return found.what != "a folder"
+    return found.key == POINTER or is_log_name(name)
 
 
 def verify_pointer(reader: LogReader, inventory: LogInventory, findings: Findings) -> None:

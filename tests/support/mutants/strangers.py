@@ -4,6 +4,7 @@ from support.mutants.mutant import DAMAGE, NONE, Mutant, Rule
 
 _LOST = "table/headgate_table/indextables/lost_versions.py"
 _LOST_TESTS = "tests/table/damage/test_lost_versions.py"
+_OBSTACLE_TESTS = "tests/committer/test_obstacles.py"
 _BEHIND_TESTS = "tests/table/damage/test_bytes_behind.py"
 
 MUTANTS = (
@@ -65,6 +66,26 @@ MUTANTS = (
         "    if behind > 0:\n",
         "    if behind > len(raw):\n",
         (_BEHIND_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "obstacle-taken-for-a-version",
+        Rule.OUTAGES,
+        "A link to nothing or a pipe in the next version's place counts as another writer's version.",
+        "table/headgate_table/store/local.py",
+        "        if obstacle is not None:\n",
+        '        if obstacle == "a folder":\n',
+        (_OBSTACLE_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "obstacle-not-verified",
+        Rule.DAMAGE,
+        "Verifying doesn't look for what stands in the log's place and is no file.",
+        "table/headgate_table/indextables/verify_log.py",
+        "    for each in found:\n",
+        "    for each in found[:0]:\n",
+        (_OBSTACLE_TESTS,),
         NONE,
     ),
 )

@@ -5,6 +5,8 @@ from support.mutants.mutant import DAMAGE, NONE, Mutant, Rule
 _LOST = "table/headgate_table/indextables/lost_versions.py"
 _LOST_TESTS = "tests/table/damage/test_lost_versions.py"
 _OBSTACLE_TESTS = "tests/committer/test_obstacles.py"
+_ARGUMENTS = "schemas/headgate_schemas/arguments.py"
+_TYPE_TESTS = "tests/front/test_wrong_types.py"
 _BEHIND_TESTS = "tests/table/damage/test_bytes_behind.py"
 
 MUTANTS = (
@@ -86,6 +88,26 @@ MUTANTS = (
         "    for each in found:\n",
         "    for each in found[:0]:\n",
         (_OBSTACLE_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "wrong-types-taken",
+        Rule.ANSWERS,
+        "What programs give to public functions is not looked at.",
+        _ARGUMENTS,
+        "                    given[name] = rule(name, given[name])\n",
+        "                    given[name] = given[name]\n",
+        (_TYPE_TESTS,),
+        NONE,
+    ),
+    Mutant(
+        "true-is-a-version",
+        Rule.ANSWERS,
+        "True counts as the number 1.",
+        _ARGUMENTS,
+        "    if isinstance(given, bool) or not isinstance(given, Integral) or not -_LARGEST",
+        "    if not isinstance(given, Integral) or not -_LARGEST",
+        (_TYPE_TESTS,),
         NONE,
     ),
 )

@@ -205,3 +205,10 @@ def test_without_the_name_of_its_predecessor_a_version_proves_nothing() -> None:
     silent = {number: CommitRecord(nonce=f"n{number}") for number in range(9)}
     assert find_lost((0, 1, 4, 5), silent.get, lambda: {5}, lambda: True) == []
     assert find_lost((0, 1, 4, 5), lambda _: None, lambda: {5}, lambda: True) == []
+
+
+def test_files_that_came_late_one_upon_the_other_prove_no_loss() -> None:
+    """Each found the late one before it, and names the true one, which it had read."""
+    late = CHAIN | {2: CommitRecord(nonce="late", previous="n1"), 3: CommitRecord(nonce="later", previous="n2")}
+    assert find_lost((2, 3, 5, 6), late.get, lambda: {4}, lambda: False) == []
+    assert find_lost((2, 3, 5, 6), CHAIN.get, lambda: {4}, lambda: False) == [Lost(4, 4)]

@@ -57,6 +57,21 @@ def test_a_checkpoint_of_ours_ends_where_its_text_ends() -> None:
         decode_actions(packed + b"\x00", name)
 
 
+def test_a_deflate_block_of_another_library_is_read_and_its_end_is_checked_too() -> None:
+    plain = b"record" * 50_000
+    sync = bytes(16)
+    data = header_bytes(b'"string"', "deflate", sync)
+    for behind in range(5):
+        packed = zlib.compress(plain)[2:]
+        packed = packed[: len(packed) - behind]
+        container = parse_container(data + _block(packed, sync), "file")
+        assert container.payload(container.blocks[0]) == plain
+    for tail in (b"\x00", b"rubbish"):
+        container = parse_container(data + _block(zlib.compress(plain)[2:-1] + tail, sync), "file")
+        with pytest.raises(CorruptTable, match=f"{3 + len(tail)} bytes follow"):
+            container.payload(container.blocks[0])
+
+
 def deflated(plain: bytes) -> bytes:
     packer = zlib.compressobj(wbits=-15)
     return packer.compress(plain) + packer.flush()

@@ -7,8 +7,9 @@ from contextlib import closing, contextmanager
 from headgate_bus.open import open_bus
 from headgate_committer.limits import CommitterLimits
 from headgate_committer.serving import serving
+from headgate_schemas import arguments
 from headgate_schemas.ambient import Ambient, SystemAmbient
-from headgate_schemas.errors import HeadgateError, InvalidInput
+from headgate_schemas.errors import HeadgateError
 from headgate_table.store.settings import StoreSettings
 
 
@@ -26,8 +27,11 @@ def committing(
     What was taken by then is settled first. Raises what ended the committer, such as another one that took its place; at
     once, where the bus can't be opened.
     """
-    if isinstance(roots, str):
-        raise InvalidInput(f"roots is {roots!r}; give a list of addresses")
+    bus, roots = arguments.text("bus", bus), arguments.texts("roots", roots)
+    if limits is not None:
+        arguments.instance(CommitterLimits)("limits", limits)
+    if storage is not None and not isinstance(storage, StoreSettings):
+        arguments.text_map("storage", storage)
     chosen = ambient or SystemAmbient()
     stores = storage if isinstance(storage, StoreSettings) else StoreSettings.from_mapping(storage or {})
     told_to_stop = threading.Event()

@@ -6,6 +6,7 @@ from typing import TypedDict
 
 from headgate_bus.interface import Message
 from headgate_producer.outbox import Outgoing
+from headgate_schemas import arguments
 from headgate_schemas.cloud_events import PROPOSAL, attributes
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.message_shape import MAX_BODY_BYTES
@@ -46,7 +47,9 @@ class Drafter:
         """Raises `InvalidInput` for what no committer would take, and the store's errors where a claim can't be put."""
         _check_names(terms)
         proposal_id, created_ms = _identity(terms, new_id, now_ms)
-        writer = terms.get("writer")
+        writer, based_on = terms.get("writer"), terms.get("based_on")
+        if based_on is not None:
+            based_on = arguments.whole("based_on", based_on)
         if writer is not None and not isinstance(writer, Writer):
             raise InvalidInput(f"writer is {str(writer)[:80]!r}; give headgate.Writer(app, seq)")
         try:
@@ -57,7 +60,7 @@ class Drafter:
                 created_ms=created_ms,
                 author=self.author,
                 writer=writer,
-                based_on=terms.get("based_on"),
+                based_on=based_on,
                 reads=terms.get("reads"),
                 isolation=_isolation(terms.get("isolation", Isolation.SNAPSHOT)),
             )
@@ -83,7 +86,7 @@ class Drafter:
 def _identity(terms: Terms, new_id: str, now_ms: int) -> tuple[str, int]:
     """The proposal's id, and when it was proposed first: 0 where nobody knows, which a table takes for long ago."""
     proposal_id, created_ms = terms.get("proposal_id"), terms.get("created")
-    if proposal_id is not None and not proposal_id:
+    if proposal_id is not None and not arguments.text("proposal_id", proposal_id):
         raise InvalidInput(
             f"proposal_id is {str(proposal_id)[:80]!r}; give the id of the first attempt, or leave it out"
         )

@@ -15,8 +15,10 @@ from headgate_producer.outbox import ANSWER_WITHIN_S, MAX_IN_FLIGHT, Outbox, Out
 from headgate_producer.past_decisions import PastDecisions
 from headgate_producer.sender import Sender
 from headgate_producer.ticket import Ticket
+from headgate_schemas import arguments
 from headgate_schemas.actions import AddFile, SkipFile
 from headgate_schemas.ambient import Ambient, SystemAmbient
+from headgate_schemas.arguments import checked
 from headgate_schemas.errors import HeadgateError, InvalidInput
 from headgate_schemas.milvus import Resolver, Updates
 from headgate_schemas.operations import (
@@ -68,6 +70,13 @@ class Producer:
     Without `threads`, proposals are sent and receipts read by whoever waits for a ticket, and by nobody else.
     """
 
+    @checked(
+        author=arguments.text,
+        storage=arguments.either(StoreSettings, arguments.text_map),
+        max_in_flight=arguments.whole,
+        answer_within_s=arguments.seconds,
+        threads=arguments.flag,
+    )
     def __init__(
         self,
         bus: str | Bus,
@@ -138,6 +147,7 @@ class Producer:
 
     def overwrite(self, files: Sequence[AddFile], where: str | None = None, **terms: Unpack[Terms]) -> Ticket:
         """Replace the files that match `where` when it is decided (all, without it) by `files`."""
+        where = None if where is None else arguments.text("where", where)
         given = _values("files", files, AddFile)
         return self.propose(Overwrite(given, where, told_columns(given)), **terms)
 
@@ -145,7 +155,8 @@ class Producer:
         """Remove the named files, or those that match a predicate on partition columns."""
         if (where is None) == (paths is None):
             raise InvalidInput("delete takes either `where` or `paths`")
-        return self.propose(Delete(_values("paths", paths or (), str), where), **terms)
+        where = None if where is None else arguments.text("where", where)
+        return self.propose(Delete(() if paths is None else _values("paths", paths, str), where), **terms)
 
     def rewrite(self, removes: Sequence[str], adds: Sequence[AddFile], **terms: Unpack[Terms]) -> Ticket:
         """Replace files by files that hold the same rows."""
@@ -154,7 +165,7 @@ class Producer:
 
     def restore(self, version: int, **terms: Unpack[Terms]) -> Ticket:
         """Make the files of an earlier version live again."""
-        return self.propose(Restore(version), **terms)
+        return self.propose(Restore(arguments.whole("version", version)), **terms)
 
     def skip(self, skips: Sequence[SkipFile], **terms: Unpack[Terms]) -> Ticket:
         """Have maintenance leave these files alone for a while."""
@@ -174,7 +185,8 @@ class Producer:
         if based_on is None:
             raise InvalidInput("alter needs based_on, the version whose metadata was looked at")
         schema_string = None if schema is None else schema_string_of(schema)
-        return self.propose(Alter(based_on, dict(configuration or {}), description, name, schema_string), **terms)
+        changed = arguments.text_map_or_none("configuration", {} if configuration is None else configuration)
+        return self.propose(Alter(based_on, dict(changed), description, name, schema_string), **terms)
 
     def create(
         self,
@@ -191,11 +203,9 @@ class Producer:
         schema_string = schema_string_of(schema)
         columns = _values("partition_by", partition_by, str)
         check_partition_columns(schema_string, columns)
-        for key, value in (configuration or {}).items():
-            if not isinstance(value, str):
-                raise InvalidInput(f"configuration[{key!r}] is {value!r}; give a text")
-        table_options(configuration or {})
-        operation = Create(schema_string, columns, dict(configuration or {}), name, description, table_id)
+        settings = dict(arguments.text_map("configuration", {} if configuration is None else configuration))
+        table_options(settings)
+        operation = Create(schema_string, columns, settings, name, description, table_id)
         return self.propose(operation, **terms)
 
     def compact_state(self, swap: CompactState, **terms: Unpack[Terms]) -> Ticket:
@@ -218,6 +228,7 @@ class Producer:
         `merge` applies the updates to the newest version, `fail` is refused if anything was committed after
         `read_version`, and `overwrite` applies them to `read_version` and drops what came since.
         """
+        read_version = None if read_version is None else arguments.whole("read_version", read_version)
         if not isinstance(updates, Updates):
             raise InvalidInput(f"updates is {str(updates)[:80]!r}; give headgate_table.milvus.Updates")
         try:
@@ -238,6 +249,7 @@ class Producer:
         out = self._drafter.draft(operation, self._ambient.new_id(), self._ambient.now_ms(), terms)
         return self._submit(out)
 
+    @checked(proposal_id=arguments.text, writer=arguments.instance(Writer))
     def outcome(self, proposal_id: str, *, writer: Writer | None = None) -> Receipt:
         """What became of a proposal, by the receipts that were seen here, else by the table's log.
 
@@ -255,6 +267,7 @@ class Producer:
         self._flight.settle([receipt])
         return receipt
 
+    @checked(timeout_s=arguments.seconds)
     def close(self, timeout_s: float = CLOSE_WITHIN_S) -> None:
         """Wait for what is in flight, up to `timeout_s`, and leave. Tickets without a receipt by then stay unknown."""
         if self._is_closed:

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 
 from headgate_producer.outbox import Outgoing
+from headgate_schemas import arguments
+from headgate_schemas.arguments import checked
 from headgate_schemas.operations import Receipt
 
 
@@ -24,6 +26,7 @@ class Ticket:
         """Whether `wait` returns or raises at once."""
         return self._outgoing.has_ended
 
+    @checked(timeout=arguments.seconds)
     def wait(self, timeout: float | None = None) -> Receipt:
         """The receipt, waiting for it up to `timeout` seconds, without one for as long as the proposal is in flight.
 

@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Self, cast
 
+from headgate_schemas import arguments
 from headgate_schemas.actions import AddFile, Metadata, Protocol
 from headgate_schemas.ambient import Ambient, SystemAmbient
+from headgate_schemas.arguments import checked
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.operations import (
     Alter,
@@ -67,6 +69,9 @@ class Table:
         self._commit = commit or self._commit_directly
 
     @classmethod
+    @checked(
+        uri=arguments.address, storage=arguments.either(StoreSettings, arguments.text_map), settings=arguments.text_map
+    )
     def open(
         cls,
         uri: str | os.PathLike[str],
@@ -100,6 +105,15 @@ class Table:
         return table
 
     @classmethod
+    @checked(
+        uri=arguments.address,
+        partition_by=arguments.texts,
+        configuration=arguments.text_map,
+        name=arguments.text,
+        description=arguments.text,
+        storage=arguments.either(StoreSettings, arguments.text_map),
+        settings=arguments.text_map,
+    )
     def create(
         cls,
         uri: str | os.PathLike[str],
@@ -178,12 +192,14 @@ class Table:
         """The settings in force: the table's configuration, overridden by those given when it was opened."""
         return self._options_for(self.metadata.configuration)
 
+    @checked(version=arguments.whole, timestamp=arguments.time, where=arguments.predicate)
     def snapshot(
         self, version: int | None = None, timestamp: int | str | None = None, where: str | Predicate | None = None
     ) -> Snapshot:
         """The table at a version, at a time (ISO 8601 or epoch ms), or now. `where` keeps the files that may match."""
         return Snapshot(self._reader, self._log_at(version, timestamp), where)
 
+    @checked(since=arguments.whole, until=arguments.whole, since_timestamp=arguments.time)
     def changes(
         self, since: int | None = None, until: int | None = None, *, since_timestamp: int | str | None = None
     ) -> Changes:
@@ -194,19 +210,23 @@ class Table:
         start = self._since(since, since_timestamp)
         return changes(self._reader, self._committer.current(), start, until)
 
+    @checked(since=arguments.whole, until=arguments.whole)
     def changes_by_version(self, since: int, until: int | None = None) -> Iterator[Changes]:
         """The same, one version at a time, each read when it is asked for."""
         return changes_by_version(self._reader, self._committer.current(), since, until)
 
+    @checked(version=arguments.whole, timestamp=arguments.time)
     def added_after(self, version: int | None = None, *, timestamp: int | str | None = None) -> "pa.Table":
         """The live files whose entries say that they were added after a version or a time; see `changes` for the rest."""
         since_ms = None if timestamp is None else parse_time(timestamp)
         return added_after(self._reader, self._committer.current(), version=version, timestamp_ms=since_ms)
 
+    @checked(limit=arguments.whole)
     def history(self, limit: int | None = None) -> list[HistoryEntry]:
         """The versions that the log tells of, newest first."""
         return history(self._reader, limit)
 
+    @checked(skips=arguments.flag)
     def describe(self, *, skips: bool = True) -> TableDescription:
         """The newest version in numbers, and, with `skips`, the files that merges leave alone for now.
 
@@ -214,27 +234,33 @@ class Table:
         """
         return describe(self._reader, self._options_for, self._ambient.now_ms() if skips else None)
 
+    @checked(files=arguments.files)
     def append(self, files: Sequence[AddFile]) -> Receipt:
         return self._commit(Append(tuple(files), told_columns(files)))
 
+    @checked(files=arguments.files, where=arguments.text)
     def overwrite(self, files: Sequence[AddFile], where: str | None = None) -> Receipt:
         """Replace the files that match `where` (all, without it) by `files`, in one version."""
         return self._commit(Overwrite(tuple(files), where, told_columns(files)))
 
+    @checked(where=arguments.text, paths=arguments.texts)
     def delete(self, where: str | None = None, paths: Sequence[str] | None = None) -> Receipt:
         """Remove the named files, or those that match a predicate on partition columns."""
         if (where is None) == (paths is None):
             raise InvalidInput("delete takes either `where` or `paths`")
         return self._commit(Delete(_listed(paths or ()), where))
 
+    @checked(removes=arguments.texts, adds=arguments.files)
     def rewrite(self, removes: Sequence[str], adds: Sequence[AddFile]) -> Receipt:
         """Replace files by files that hold the same rows."""
         return self._commit(Rewrite(_listed(removes), tuple(adds), told_columns(adds)))
 
+    @checked(version=arguments.whole)
     def restore(self, version: int) -> Receipt:
         """Make the files of an earlier version live again."""
         return self._commit(Restore(version))
 
+    @checked(configuration=arguments.text_map_or_none, description=arguments.text, name=arguments.text)
     def alter(
         self,
         *,
@@ -254,6 +280,7 @@ class Table:
             )
         )
 
+    @checked(operation=arguments.operation)
     def commit(self, operation: Operation) -> Receipt:
         """Commit any operation."""
         return self._commit(operation)
@@ -262,6 +289,7 @@ class Table:
         """Write a state (or JSON checkpoint) of the newest version, if it has none; returns that version."""
         return self._committer.checkpoint().version
 
+    @checked(full=arguments.flag)
     def compact(self, *, full: bool = True) -> Receipt:
         """A state without tombstones and with sorted manifests; `full=False` rewrites only what is worth it.
 
@@ -272,10 +300,17 @@ class Table:
             self._reader, self._ambient, self._options_for, self._committer.checkpoint, self._commit, full=full
         )
 
+    @checked(data_files=arguments.flag)
     def verify(self, *, data_files: bool = True) -> VerifyReport:
         """Everything checked, everything wrong; damage is a finding, not an exception. Without `data_files`, the log only."""
         return verify_table(self._reader, self._ambient, data_files=data_files)
 
+    @checked(
+        older_than_hours=arguments.whole,
+        log_retention_hours=arguments.whole,
+        dry_run=arguments.flag,
+        protected=arguments.instance(Protected),
+    )
     def purge(
         self,
         older_than_hours: int | None = None,
@@ -298,6 +333,7 @@ class Table:
         finally:
             self._committer.reload()
 
+    @checked(prefix=arguments.text)
     def bring_back(self, prefix: str = "") -> BroughtBack:
         """Put what `purge` has moved to quarantine into its place again: what was called so, or began so, before.
 
@@ -306,6 +342,7 @@ class Table:
         """
         return bring_back(self._store, prefix)
 
+    @checked(dry_run=arguments.flag, protected=arguments.instance(Protected))
     def truncate_history(self, *, dry_run: bool = False, protected: Protected | None = None) -> TruncateReport:
         """Forget earlier versions: a state of the newest version, and as little else as readers and writers need.
 
@@ -318,6 +355,7 @@ class Table:
         finally:
             self._committer.reload()
 
+    @checked(where=arguments.text)
     def drop_partitions(self, where: str) -> DropReport:
         """Remove all files of the partitions that match, in one version; names partition columns only."""
         return drop_partitions(

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from math import isfinite
 from typing import TYPE_CHECKING, assert_never
 
 import pyarrow as pa
@@ -26,7 +27,9 @@ from headgate.statements.statements import (
     TruncateTimeTravel,
 )
 from headgate.table import Table
+from headgate_schemas import arguments
 from headgate_schemas.ambient import SystemAmbient
+from headgate_schemas.arguments import checked
 from headgate_schemas.errors import HeadgateError, InvalidInput
 from headgate_schemas.operations import Committed, Duplicate, Receipt, Rejected
 from headgate_table.errors import TableNotFound
@@ -55,6 +58,7 @@ class HeadgateTable:
         self._options = dict(options)
 
     @classmethod
+    @checked(path=arguments.address, bus=arguments.text)
     def forPath(
         cls, sparkSession: "SparkSession", path: str, *, bus: str | None = None, options: Options | None = None
     ) -> "HeadgateTable":
@@ -64,6 +68,7 @@ class HeadgateTable:
         return table
 
     @classmethod
+    @checked(tableOrViewName=arguments.text, bus=arguments.text)
     def forName(
         cls,
         sparkSession: "SparkSession",
@@ -94,12 +99,14 @@ class HeadgateTable:
     def path(self) -> str:
         return self._uri
 
+    @checked(version=arguments.whole, timestamp=arguments.time)
     def toDF(self, version: int | None = None, timestamp: int | str | None = None) -> "DataFrame":
         """The rows of the newest version, or of that one."""
         from headgate.spark import read
 
         return read(self._session, self._uri, version=version, timestamp=timestamp, options=self._options)
 
+    @checked(limit=arguments.whole)
     def history(self, limit: int | None = None) -> "DataFrame":
         """The versions that the log tells of, newest first."""
         return self._frame(table_facts.history(self._opened(), limit))
@@ -108,10 +115,12 @@ class HeadgateTable:
         """One row: what the table is, where, and in what state."""
         return self._frame(table_facts.detail(self._opened()))
 
+    @checked(version=arguments.whole, where=arguments.text)
     def files(self, version: int | None = None, where: str | None = None) -> "DataFrame":
         """The live files of a version, or those that may hold rows for which `where` is true."""
         return self._frame(table_facts.files(self._opened(), version, where))
 
+    @checked(since=arguments.whole, until=arguments.whole)
     def changes(self, since: int, until: int | None = None) -> "DataFrame":
         """The files that came and went after version `since`; -1 is before the first."""
         return self._frame(table_facts.changes(self._opened(), since, until))
@@ -120,16 +129,18 @@ class HeadgateTable:
         """Write small files together: `.where(…)`, `.targetSize(…)`, then `.executeCompaction()`."""
         return Optimize(self._run, MergeSplits(TablePath(self._uri)))
 
+    @checked(retentionHours=arguments.seconds, dryRun=arguments.flag)
     def vacuum(self, retentionHours: float | None = None, *, dryRun: bool = False) -> "DataFrame":
         """Delete expired versions and states, and files that no retained version names. The row of PURGE.
 
         Without `retentionHours` the table's settings say how old files must be.
         """
-        hours = None if retentionHours is None else int(retentionHours)
-        if hours is not None and hours != retentionHours:
+        hours = None if retentionHours is None or not isfinite(retentionHours) else int(retentionHours)
+        if hours != retentionHours:
             raise InvalidInput(f"files are kept for whole hours, not for {retentionHours}")
         return self._run(Purge(TablePath(self._uri), older_than_hours=hours, dry_run=dryRun))
 
+    @checked(condition=arguments.text)
     def delete(self, condition: str | None = None) -> "DataFrame":
         """Remove all files, or those of the partitions that match: a condition on partition columns, as text.
 
@@ -137,10 +148,12 @@ class HeadgateTable:
         """
         return self._committed(lambda table: table.delete(where="true" if condition is None else condition))
 
+    @checked(version=arguments.whole)
     def restoreToVersion(self, version: int) -> "DataFrame":
         """Make the files of an earlier version live again, in a new version."""
         return self._committed(lambda table: table.restore(version))
 
+    @checked(timestamp=arguments.time)
     def restoreToTimestamp(self, timestamp: int | str) -> "DataFrame":
         """The same by time: ISO 8601 (UTC where it names no zone) or epoch milliseconds."""
         return self._committed(lambda table: table.restore(table.snapshot(timestamp=timestamp).version))
@@ -157,14 +170,17 @@ class HeadgateTable:
         """The row of DESCRIBE STATE."""
         return self._run(DescribeState(TablePath(self._uri)))
 
+    @checked(includeAll=arguments.flag)
     def describeLog(self, *, includeAll: bool = False) -> "DataFrame":
         """The rows of DESCRIBE TRANSACTION LOG."""
         return self._run(DescribeLog(TablePath(self._uri), includeAll))
 
+    @checked(condition=arguments.text)
     def dropPartitions(self, condition: str) -> "DataFrame":
         """Remove all files of the partitions that match. The row of DROP PARTITIONS."""
         return self._run(DropPartitions(TablePath(self._uri), condition))
 
+    @checked(dryRun=arguments.flag)
     def truncateTimeTravel(self, *, dryRun: bool = False) -> "DataFrame":
         """Forget earlier versions. The row of TRUNCATE TIME TRAVEL."""
         return self._run(TruncateTimeTravel(TablePath(self._uri), dryRun))
@@ -205,10 +221,12 @@ class Optimize:
         self._run = run
         self._statement = statement
 
+    @checked(condition=arguments.text)
     def where(self, condition: str) -> "Optimize":
         """Only in the partitions that match."""
         return Optimize(self._run, replace(self._statement, where=condition))
 
+    @checked(size=arguments.whole)
     def targetSize(self, size: int) -> "Optimize":
         """How many bytes merged files are to have, about; else the table's settings say so."""
         return Optimize(self._run, replace(self._statement, target_size_bytes=size))

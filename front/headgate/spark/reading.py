@@ -12,6 +12,8 @@ from headgate.spark.plain_scan import is_plain, parquet_frame
 from headgate.spark.row_conditions import row_condition
 from headgate.spark.session_settings import session_options, session_settings
 from headgate.spark.unpushed_columns import column_named, without_pushing_floats
+from headgate_schemas import arguments
+from headgate_schemas.arguments import checked
 from headgate_schemas.column_kinds import kinds_of
 from headgate_schemas.logs import get_logger
 from headgate_schemas.predicate_format import format_predicate
@@ -33,6 +35,14 @@ _log = get_logger("headgate.spark")
 _FILE_COLUMNS = ("path", "partition_values", "size", "modification_time")
 
 
+@checked(
+    uri=arguments.address,
+    where=arguments.predicate,
+    version=arguments.whole,
+    timestamp=arguments.time,
+    columns=arguments.texts,
+    distributed=arguments.flag,
+)
 def read(
     spark: "SparkSession",
     uri: str,

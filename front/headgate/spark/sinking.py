@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from headgate.spark.copied_session import SessionCopy
 from headgate.spark.session_settings import session_options
+from headgate_schemas import arguments
+from headgate_schemas.arguments import checked
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.logs import get_logger
 from headgate_schemas.operations import Writer
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 _log = get_logger("headgate.spark")
 
 
+@checked(uri=arguments.address, bus=arguments.text, native=arguments.flag)
 def sink(
     uri: str,
     bus: str | None = None,

@@ -4,11 +4,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from headgate.spark.session_settings import session_options
+from headgate_schemas import arguments
+from headgate_schemas.arguments import checked
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+@checked(uri=arguments.address)
 def read_stream(spark: "SparkSession", uri: str, *, options: Mapping[str, str] | None = None) -> "DataFrame":
     """What comes to the table at `uri`, as a streaming DataFrame. `options` are those of `format("headgate")`.
 

@@ -5,6 +5,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 from headgate.spark.session_settings import session_options
+from headgate_schemas import arguments
+from headgate_schemas.arguments import checked
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.logs import get_logger
 from headgate_schemas.operations import Receipt
@@ -19,6 +21,7 @@ _log = get_logger("headgate.spark")
 Mode = Literal["append", "overwrite", "errorifexists", "error", "ignore"]
 
 
+@checked(uri=arguments.address, bus=arguments.text, native=arguments.flag)
 def write(
     df: "DataFrame",
     uri: str,

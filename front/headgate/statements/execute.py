@@ -30,7 +30,9 @@ from headgate.statements.statements import (
     TruncateTimeTravel,
 )
 from headgate.table import Table
+from headgate_schemas import arguments
 from headgate_schemas.ambient import Ambient, SystemAmbient
+from headgate_schemas.arguments import checked
 from headgate_schemas.errors import HeadgateError, InvalidInput, PredicateError
 from headgate_schemas.operations import Rejected
 from headgate_table.errors import OutcomeUnknown, TableExists
@@ -49,6 +51,12 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 
 
+@checked(
+    statement=arguments.text,
+    storage=arguments.either(StoreSettings, arguments.text_map),
+    settings=arguments.text_map,
+    bus=arguments.text,
+)
 def sql(
     statement: str,
     storage: Mapping[str, str] | StoreSettings | None = None,

@@ -4,11 +4,10 @@ What is inside of the blocks is read by `decode` (in bulk) or `records` (one by 
 """
 
 import bz2
-import io
 import json
 import lzma
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +29,9 @@ MAX_DECOMPRESSED_BYTES = 512 << 20
 MAX_RECORDS = MAX_DECOMPRESSED_BYTES // 64
 """Of one file. An entry of a known writer takes more than these 64 bytes; a record may take a single one, and hundreds in memory,
 so that bytes alone don't bound it."""
+
+_MAX_FRAME_BLOCKS = 1_000_000
+"""Of one zstandard frame. Known writers put 128 KiB into each."""
 
 _STEP_BYTES = 1 << 20
 _USUAL_BYTES = 1 << 17
@@ -274,10 +276,15 @@ def _deflate(raw: memoryview, limit: int) -> bytes:
         raise _TooLarge
     if not unpacker.eof:
         raise EOFError("the deflate stream ends too early")
-    return b"".join(pieces)
+    plain = b"".join(pieces)
+    # fastavro cuts the stream out of a zlib stream, and leaves a part of that one's checksum behind it.
+    if not zlib.adler32(plain).to_bytes(4, "big").startswith(unpacker.unused_data):
+        raise ValueError(f"{len(unpacker.unused_data)} bytes follow the deflate stream")
+    return plain
 
 
 def _zstandard(raw: memoryview, limit: int) -> bytes:
+    _check_frame_ends(raw)
     unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 27)
     at_once = min(limit, _USUAL_BYTES)
     with suppress(zstandard.ZstdError):
@@ -287,6 +294,24 @@ def _zstandard(raw: memoryview, limit: int) -> bytes:
     # What didn't fit grows step by step, and what is damaged fails here.
     with unpacker.stream_reader(raw, read_across_frames=False) as reader:
         return _bounded(reader, limit)
+
+
+def _check_frame_ends(raw: memoryview) -> None:
+    """The library ignores what follows a frame. Its end is told by the sizes of its blocks."""
+    has_checksum = zstandard.get_frame_parameters(raw).has_checksum
+    position = zstandard.frame_header_size(raw)
+    is_last = False
+    blocks = 0
+    while not is_last and position < len(raw):
+        blocks += 1
+        if blocks > _MAX_FRAME_BLOCKS:
+            raise ValueError(f"the zstandard frame has more than {_MAX_FRAME_BLOCKS} blocks")
+        head = int.from_bytes(raw[position : position + 3], "little")
+        is_last, is_run, size = bool(head & 1), head >> 1 & 3 == 1, head >> 3
+        position += 3 + (1 if is_run else size)
+    behind = len(raw) - position - (4 if has_checksum else 0)
+    if behind > 0:
+        raise ValueError(f"{behind} bytes follow the zstandard frame")
 
 
 def _snappy(raw: memoryview, limit: int) -> bytes:
@@ -307,11 +332,32 @@ def _snappy(raw: memoryview, limit: int) -> bytes:
 
 
 def _bzip2(raw: memoryview, limit: int) -> bytes:
-    return _bounded(bz2.BZ2File(io.BytesIO(raw)), limit)
+    return _streams(bz2.BZ2Decompressor, raw, limit)
 
 
 def _xz(raw: memoryview, limit: int) -> bytes:
-    return _bounded(lzma.LZMAFile(io.BytesIO(raw)), limit)
+    return _streams(lzma.LZMADecompressor, raw, limit)
+
+
+def _streams(new: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor], raw: memoryview, limit: int) -> bytes:
+    """All streams, one behind the other. What is none is an error, as is the lack of an end."""
+    pieces = []
+    total = 0
+    waiting = bytes(raw)
+    while True:
+        unpacker = new()
+        while not unpacker.eof:
+            piece = unpacker.decompress(waiting, _STEP_BYTES)
+            waiting = b""
+            if not piece and unpacker.needs_input:
+                raise EOFError("the compressed stream ends too early")
+            pieces.append(piece)
+            total += len(piece)
+            if total > limit:
+                raise _TooLarge
+        waiting = unpacker.unused_data
+        if not waiting:
+            return b"".join(pieces)
 
 
 _DECOMPRESSORS = {

@@ -20,7 +20,6 @@ from headgate_table.indextables.listing import list_log
 from headgate_table.indextables.live_difference import difference
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
 from headgate_table.indextables.replay import AddedFile, commit_time
-from headgate_table.indextables.resolve import not_retained
 from headgate_table.indextables.snapshot import DEFAULT_COLUMNS
 
 BEGINNING = -1
@@ -266,7 +265,7 @@ def _checked(reader: LogReader, newest: LoadedLog, since: int, until: int | None
         raise InvalidInput(f"changes can't be given since version {since}; the first version is 0, and -1 is before it")
     for version in (since, last):
         if version > newest.version:
-            raise not_retained(reader.store.uri, version, reader.retained(reader.full_listing()))
+            raise reader.not_retained(version, reader.full_listing())
     if last < since:
         raise InvalidInput(f"changes go forward: `until` is {last}, which is before `since`, {since}")
     return last

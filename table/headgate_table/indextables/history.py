@@ -16,11 +16,13 @@ from headgate_table.indextables.state_manifest import StateManifest
 from headgate_table.indextables.travel import Timeline
 from headgate_table.totals import as_total
 
-Source = Literal["version file", "state", "checkpoint", "manifest"]
-"""The last is that of Milvus tables, which have nothing else."""
+Source = Literal["version file", "state", "checkpoint", "manifest", "lost"]
+"""`manifest` is that of Milvus tables, which have nothing else. Of a `lost` version nothing is left, though it should be."""
 UNKNOWN = "unknown"
 _BATCH = 64
 """Version files held in memory at once."""
+_MOST_LOST = 10_000
+"""Versions of one hole that are listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class HistoryEntry:
 
     version: int
     time: int
-    """Epoch milliseconds."""
+    """Epoch milliseconds. Of a lost version the time of the next one that is left, as it was committed by then."""
     operation: str
     adds: int | None
     removes: int | None
@@ -55,6 +57,9 @@ def history(reader: LogReader, limit: int | None = None) -> list[HistoryEntry]:
 
 def _entries(reader: LogReader, listing: LogListing, limit: int | None) -> Iterator[HistoryEntry]:
     numbers = sorted({*listing.versions, *listing.states, *listing.checkpoints}, reverse=True)
+    lost = _lost_numbers(reader, listing)
+    numbers = sorted({*numbers, *lost}, reverse=True)
+    time_ms = 0
     step = _BATCH if limit is None else min(limit, _BATCH)
     for start in range(0, len(numbers), step):
         window = numbers[start : start + step]
@@ -67,11 +72,22 @@ def _entries(reader: LogReader, listing: LogListing, limit: int | None) -> Itera
         usable = set(reader.states_in_order(near)) if len(told) < len(window) else set()
         for number in window:
             if number in told:
-                yield _of_actions(number, told[number], timeline.time_ms(number))
+                entry = _of_actions(number, told[number], timeline.time_ms(number))
             elif number in usable:
-                yield _of_state(reader, listing, reader.state(number))
+                entry = _of_state(reader, listing, reader.state(number))
             elif number in listing.checkpoints:
-                yield _untold(number, timeline.time_ms(number))
+                entry = _untold(number, timeline.time_ms(number))
+            elif number in lost:
+                entry = _untold(number, time_ms, "lost")
+            else:
+                continue
+            time_ms = entry.time
+            yield entry
+
+
+def _lost_numbers(reader: LogReader, listing: LogListing) -> set[int]:
+    """The versions of which nothing is left; of a hole that is beyond belief, the highest."""
+    return {number for lost in reader.lost(listing) for number in lost.highest(_MOST_LOST)}
 
 
 def _of_actions(version: int, actions: Sequence[Action], time_ms: int) -> HistoryEntry:

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field, replace
 from headgate_schemas.actions import Action, Metadata, Protocol
 from headgate_schemas.doc_mapping import bare_hash, split_registry
 from headgate_schemas.metrics import STATE_READ_SECONDS
-from headgate_table.errors import CorruptTable, ObjectMissing, TableNotFound
+from headgate_table.errors import CorruptTable, ObjectMissing, TableNotFound, VersionNotRetained
 from headgate_table.indextables.json_checkpoint import read_checkpoint
 from headgate_table.indextables.listing import LogListing, list_log
 from headgate_table.indextables.log_identity import LogIdentity, is_same
+from headgate_table.indextables.lost_versions import Lost, lost_versions
 from headgate_table.indextables.names import LEGACY_STATE_MANIFEST, LOG, POINTER, state_key, version_key
 from headgate_table.indextables.overtaken import check_not_overtaken, may_be_by_states_alone
 from headgate_table.indextables.pointer import MAX_POINTER_BYTES, BrokenPointer, Pointer, parse_pointer
@@ -120,7 +121,7 @@ class LogReader:
         if listing.is_empty:
             raise self._no_table(None)
         if not 0 <= version <= listing.highest:
-            raise not_retained(self.store.uri, version, self.retained(listing))
+            raise self.not_retained(version, listing)
         return self._load(listing, version)
 
     def _without_empty_folders(self, listing: LogListing) -> LogListing:
@@ -142,6 +143,15 @@ class LogReader:
         """The states that really are history: a number re-used later shows by its time (docs/format.md, section 5.4)."""
         found = self.resources.each(self.state_or_none, listing.states)
         return tuple(states_in_history(dict(zip(listing.states, found, strict=True))))
+
+    def not_retained(self, version: int, listing: LogListing) -> VersionNotRetained:
+        """The error that says why a version can't be read any more, or not yet; the listing is of the whole log."""
+        lost = [each for each in self.lost(listing) if each.first <= version <= listing.highest]
+        return not_retained(self.store.uri, version, self.retained(listing), lost[-1] if lost else None)
+
+    def lost(self, listing: LogListing) -> list[Lost]:
+        """The version files that are missing from the middle of the log."""
+        return lost_versions(self, listing.versions, lambda: {*self.states_in_order(listing), *listing.checkpoints})
 
     def state(self, version: int) -> StateManifest:
         """The state of a version; `ObjectMissing` where its folder holds none."""
@@ -328,7 +338,7 @@ class LogReader:
                 f"`headgate table verify` lists what is retained"
             )
         if not newest:
-            raise not_retained(self.store.uri, target, self.retained(listing))
+            raise self.not_retained(target, listing)
         assert first_gap is not None  # every base was refused for a gap
         raise first_gap
 

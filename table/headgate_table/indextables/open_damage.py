@@ -4,13 +4,15 @@ from headgate_table.errors import ObjectMissing, TableNotFound, UnsupportedTable
 from headgate_table.indextables.entry_reader import read_entries
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.log_survey import LogSurvey
+from headgate_table.indextables.lost_versions import lost_versions
 from headgate_table.indextables.named_files import UNTOLD, named_paths
 from headgate_table.indextables.names import POINTER
 from headgate_table.indextables.pointer import BrokenPointer
+from headgate_table.indextables.resolve import states_in_history
 
 
 def open_damage(reader: LogReader, survey: LogSurvey) -> str | None:
-    """What is wrong with the log; None where its newest version and every object of it can be read.
+    """What is wrong with the log; None where its newest version and every object of it can be read, and none is lost.
 
     Reads the whole log, through the cache: who cleans reads most of it anyway, to know which files it names.
     """
@@ -24,8 +26,10 @@ def open_damage(reader: LogReader, survey: LogSurvey) -> str | None:
         read_entries(reader.store, reader.resources, reader.latest(), ("path",))
         for _ in named_paths(reader, inventory):
             pass
+        anchors = {*states_in_history(roots.states), *inventory.checkpoints}
+        lost = lost_versions(reader, inventory.versions, lambda: anchors)
     except UnsupportedTable:
         return None  # sound to a newer release; what it may name is kept by whoever can't read it
     except (*UNTOLD, TableNotFound, ObjectMissing) as error:
         return str(error)
-    return None
+    return f"{lost[0].missing}; {lost[0].advice}" if lost else None

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
+from headgate_schemas import arguments
 from headgate_schemas.ambient import Ambient, SystemAmbient
+from headgate_schemas.arguments import checked
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.logs import get_logger
 from headgate_schemas.operations import Create
@@ -89,6 +91,13 @@ class RebuildResult:
     """What whoever uses the table must know."""
 
 
+@checked(
+    source_log=arguments.address,
+    target_log=arguments.address,
+    storage=arguments.either(StoreSettings, arguments.text_map),
+    partition_by=arguments.texts,
+    dry_run=arguments.flag,
+)
 def rebuild_log(
     source_log: str,
     target_log: str | None = None,

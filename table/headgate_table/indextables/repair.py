@@ -6,8 +6,10 @@ What can be made out of a damaged log is `salvage`'s; where nothing of it is lef
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from headgate_schemas import arguments
 from headgate_schemas.actions import AddFile, Metadata
 from headgate_schemas.ambient import Ambient, SystemAmbient
+from headgate_schemas.arguments import checked
 from headgate_schemas.doc_mapping import registry_key
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.logs import get_logger
@@ -48,6 +50,12 @@ class RepairResult:
     """The first of the files that the log lists but the store no longer has."""
 
 
+@checked(
+    source_log=arguments.address,
+    target_log=arguments.address,
+    storage=arguments.either(StoreSettings, arguments.text_map),
+    metadata=arguments.instance(Metadata),
+)
 def repair_log(
     source_log: str,
     target_log: str,

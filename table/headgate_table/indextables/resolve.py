@@ -10,6 +10,7 @@ from typing import Protocol
 
 from headgate_table.errors import CorruptTable, VersionNotRetained
 from headgate_table.indextables.listing import LogListing
+from headgate_table.indextables.lost_versions import Lost
 
 
 class BaseKind(Enum):
@@ -114,10 +115,22 @@ def format_ranges(ranges: Sequence[tuple[int, int]]) -> str:
     return ", ".join(f"{low}" if low == high else f"{low} to {high}" for low, high in ranges)
 
 
-def not_retained(uri: str, version: int, ranges: Sequence[tuple[int, int]]) -> VersionNotRetained:
+def not_retained(
+    uri: str, version: int, ranges: Sequence[tuple[int, int]], lost: Lost | None = None
+) -> VersionNotRetained:
+    """Why a version can't be read; `lost` is what it would be rebuilt from, where that is lost rather than cleaned."""
     highest = ranges[-1][1] if ranges else -1
+    if version < 0:
+        return VersionNotRetained(
+            f"{uri} has no version {version}: versions are counted from 0; retained: {format_ranges(ranges)}"
+        )
     if version > highest:
         return VersionNotRetained(f"{uri} has no version {version} yet; retained: {format_ranges(ranges)}")
+    if lost is not None:
+        return VersionNotRetained(
+            f"version {version} of {uri} can't be rebuilt: {lost.missing}. To have it back, {lost.advice}; "
+            f"retained: {format_ranges(ranges)}"
+        )
     return VersionNotRetained(
         f"version {version} of {uri} can't be rebuilt any more: its files were cleaned up; retained: {format_ranges(ranges)}"
     )

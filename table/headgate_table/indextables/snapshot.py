@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from headgate_schemas import arguments
 from headgate_schemas.actions import Metadata, Protocol
+from headgate_schemas.arguments import checked
 from headgate_schemas.column_kinds import kinds_of
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.predicates import Predicate, all_of
@@ -45,6 +47,7 @@ class Snapshot:
     version still, whatever was committed since, and reads its manifests through a store that is opened anew (`reopening`).
     """
 
+    @checked(where=arguments.predicate)
     def __init__(
         self,
         reader: LogReader,
@@ -99,6 +102,7 @@ class Snapshot:
         """What all readings through this snapshot took."""
         return self._loaded.statistics
 
+    @checked(columns=arguments.texts)
     def files(self, columns: Sequence[str] | None = None) -> pa.Table:
         """The files with the given columns (all that tables usually fill, by default), in the order of the log."""
         names = DEFAULT_COLUMNS if columns is None else tuple(columns)
@@ -114,6 +118,7 @@ class Snapshot:
         """The paths of the files, sorted."""
         return sorted(self._entries(("path",)).column("path").to_pylist())
 
+    @checked(columns=arguments.texts, where=arguments.predicate)
     def scan(self, columns: Sequence[str] | None = None, where: str | Predicate | None = None) -> pa.RecordBatchReader:
         """The rows of the files, for tables of Parquet files; partition values are columns like any other."""
         snapshot = self if where is None else self._narrowed(where)

@@ -175,9 +175,11 @@ def _version_at(reader: LogReader, listing: LogListing, asked_ms: int) -> int:
     if found + 1 < len(versions) and versions[found + 1] > version + 1 and timeline.time_ms(version) < asked_ms:
         # One of the versions in between was the newest then, and nobody knows which.
         following = versions[found + 1]
+        lost = [each for each in reader.lost(listing) if version < each.first < following]
+        why = f"{lost[0].missing}. To have them back, {lost[0].advice}" if lost else "they were cleaned up"
         raise VersionNotRetained(
             f"{uri} can't be rebuilt as of {format_time(asked_ms)}: the versions between {version} "
-            f"({format_time(timeline.time_ms(version))}) and {following} ({format_time(timeline.time_ms(following))}) were "
-            f"cleaned up; retained: {format_ranges(timeline.ranges)}"
+            f"({format_time(timeline.time_ms(version))}) and {following} ({format_time(timeline.time_ms(following))}) "
+            f"are gone: {why}; retained: {format_ranges(timeline.ranges)}"
         )
     return version

@@ -17,10 +17,11 @@ from headgate_table.indextables.cache import ObjectCache
 from headgate_table.indextables.entry_reader import read_entries
 from headgate_table.indextables.log_inventory import LogInventory, take_inventory
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
+from headgate_table.indextables.lost_versions import lost_versions
 from headgate_table.indextables.named_files import swapped_manifests
 from headgate_table.indextables.path_orders import PathOrders
 from headgate_table.indextables.verify_files import verify_data_files
-from headgate_table.indextables.verify_log import verify_names, verify_numbers, verify_pointer
+from headgate_table.indextables.verify_log import verify_names, verify_numbers, verify_obstacles, verify_pointer
 from headgate_table.indextables.verify_report import Findings, VerifyReport
 from headgate_table.indextables.verify_states import ContentVerifier
 
@@ -40,10 +41,12 @@ def verify_table(reader: LogReader, ambient: Ambient, *, data_files: bool = True
     findings = Findings()
     inventory = take_inventory(fresh.store)
     verify_names(inventory, findings)
+    verify_obstacles(fresh.store, inventory, findings)
     verify_pointer(fresh, inventory, findings)
     contents = ContentVerifier(fresh, inventory, findings)
     contents.verify()
-    verify_numbers(inventory, contents.anchors(), findings)
+    lost = lost_versions(fresh, inventory.versions, contents.anchors)
+    verify_numbers(inventory, contents.anchors(), lost, findings)
     _verify_orphan_manifests(fresh, inventory, contents.referenced, findings)
     log = _newest(fresh, inventory, findings)
     live = None if log is None else _verify_newest(fresh, log, findings)

@@ -1,14 +1,28 @@
 """Verifying the log as a whole: its names, its pointer, and whether its numbers leave a gap. Contents are `verify_states`'."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 from headgate_table.indextables.log_inventory import LogInventory
 from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.names import POINTER
+from headgate_table.indextables.lost_versions import Lost
+from headgate_table.indextables.names import (
+    LEGACY_STATE_MANIFEST,
+    LOG,
+    POINTER,
+    STATE_MANIFEST,
+    is_log_name,
+    parse_state_folder,
+    parse_version_name,
+    state_key,
+    version_key,
+)
 from headgate_table.indextables.pointer import BrokenPointer, Pointer
 from headgate_table.indextables.verify_report import Findings
+from headgate_table.store.interface import Store
+from headgate_table.store.local_obstacles import Obstacle, local_obstacles
 
+_STATE_NAMES = (STATE_MANIFEST, LEGACY_STATE_MANIFEST)
 _CHECKPOINT = "`headgate table checkpoint` writes a pointer"
 
 
@@ -25,6 +39,31 @@ def verify_names(inventory: LogInventory, findings: Findings) -> None:
                 f"{len(parts)} parts of checkpoint {version}, which doesn't exist",
                 "purge deletes them once they are old",
             )
+
+
+def verify_obstacles(store: Store, inventory: LogInventory, findings: Findings) -> None:
+    """Look for what has the name of an object and is none. No listing shows it, and nobody can write there."""
+    found = [each for each in local_obstacles(store, LOG) if _is_in_the_way(each)]
+    for number in inventory.states:
+        folder = state_key(number, "").rstrip("/")
+        found += [each for each in local_obstacles(store, folder) if each.key.rpartition("/")[2] in _STATE_NAMES]
+    newest = max((*inventory.versions, *inventory.states, *inventory.checkpoints), default=-1)
+    for each in found:
+        version = parse_version_name(each.key.rpartition("/")[2])
+        # Where a version is to be written, every commit fails once it comes there.
+        report = findings.error if version is not None and version > newest else findings.warning
+        report(
+            each.key,
+            f"{each.what} has the name of a part of the log: readers don't see it, and no writer can put that part there",
+            "find out where it comes from, and move it away; nobody needs to be stopped for it",
+        )
+
+
+def _is_in_the_way(found: Obstacle) -> bool:
+    name = found.key.rpartition("/")[2]
+    if parse_state_folder(name) is not None:
+        return found.what != "a folder"
+    return found.key == POINTER or is_log_name(name)
 
 
 def verify_pointer(reader: LogReader, inventory: LogInventory, findings: Findings) -> None:
@@ -62,8 +101,13 @@ def _verify_target(pointer: Pointer, inventory: LogInventory, findings: Findings
         )
 
 
-def verify_numbers(inventory: LogInventory, anchors: Collection[int], findings: Findings) -> None:
-    """Look for versions that nothing leads to. `anchors` are the states and checkpoints that readers can start from."""
+def verify_numbers(inventory: LogInventory, anchors: Collection[int], lost: Sequence[Lost], findings: Findings) -> None:
+    """Look for versions that nothing leads to, and for those that are `lost`. `anchors` are the states and checkpoints that
+    readers can start from."""
+    told = {each.first for each in lost if any(anchor >= each.first for anchor in anchors)}
+    for each in lost:
+        if each.first in told:
+            findings.error(version_key(each.first), f"{each.missing}; {_unreadable(each, anchors)}", each.advice)
     numbers = sorted({*inventory.versions, *anchors})
     if not numbers:
         return
@@ -76,14 +120,14 @@ def verify_numbers(inventory: LogInventory, anchors: Collection[int], findings: 
             "restore the missing files, or rebuild the log with `headgate table repair`",
         )
     for before, after in pairwise(numbers):
-        if after == before + 1:
+        if after == before + 1 or any(each.first in told and each.first < after <= each.last + 1 for each in lost):
             continue
         missing = f"version {before + 1}" if after == before + 2 else f"versions {before + 1} to {after - 1}"
         if after in anchors:
             findings.note(
                 missing,
                 f"no version file and no state; version {after} starts anew from its state or checkpoint",
-                "nothing to do: they were cleaned up, or their writer kept none",
+                "nothing to do, if they were cleaned up, or if their writer kept none",
             )
         elif any(anchor > after for anchor in anchors):
             findings.warning(
@@ -97,3 +141,12 @@ def verify_numbers(inventory: LogInventory, anchors: Collection[int], findings: 
                 f"a gap: version {after} and all later ones can't be rebuilt",
                 "restore the missing files; or save what is readable with `headgate table repair`",
             )
+
+
+def _unreadable(lost: Lost, anchors: Collection[int]) -> str:
+    """Which versions can't be rebuilt without them."""
+    following = min(anchor for anchor in anchors if anchor >= lost.first)
+    if following == lost.first:
+        return "what the table held then is told by its state, what was decided by nothing"
+    last = following - 1
+    return (f"versions {lost.first} to {last}" if last > lost.first else f"version {lost.first}") + " can't be rebuilt"

@@ -7,6 +7,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from headgate_schemas.action_json import format_action, parse_action
 from headgate_schemas.actions import Action, CommitInfo
@@ -44,8 +45,11 @@ def decode_actions(data: bytes, name: str) -> list[Action]:
 
     A file without any line is damaged: no known writer makes one. Of our own, the seal says that there is nothing to say.
     """
-    text, has_seal = unsealed(unpack(data, name), name)
+    packed = _unpacked(data, name)
+    text, has_seal = unsealed(packed.text, name)
     actions = list(iterate_actions(text, name))
+    if has_seal or any(isinstance(action, CommitInfo) for action in actions):
+        _check_end(packed, name)
     if not actions and not has_seal:
         raise CorruptTable(
             f"{name} is empty: it was cut off, or its writer was interrupted. Restore it from a copy of the table; "
@@ -100,8 +104,28 @@ def pack(text: bytes, name: str = "") -> bytes:
     return _PREFIX + packed
 
 
+@dataclass(frozen=True, slots=True)
+class _Unpacked:
+    text: bytes
+    behind: int = 0
+    """Bytes that follow the compressed text."""
+
+
 def unpack(data: bytes, name: str) -> bytes:
     """The text of a file in any form that a known writer produced."""
+    return _unpacked(data, name).text
+
+
+def _check_end(packed: _Unpacked, name: str) -> None:
+    """Nothing follows the text of a file of ours. In those of other writers it is ignored, as other readers do."""
+    if packed.behind:
+        raise CorruptTable(
+            f"{name} is damaged: {packed.behind} bytes follow its compressed text, which nobody wrote there. Restore it from a "
+            f"copy of the table; `headgate table verify` shows what is affected"
+        )
+
+
+def _unpacked(data: bytes, name: str) -> _Unpacked:
     if data[:2] == _GZIP:
         return _gunzip(data, name)
     if data[:1] == b"\x01":
@@ -115,12 +139,12 @@ def unpack(data: bytes, name: str) -> bytes:
         text.decode("utf-8")
     except UnicodeDecodeError as error:
         raise CorruptTable(f"{name} is neither gzip nor UTF-8 text ({error.reason} at byte {error.start})") from error
-    return text
+    return _Unpacked(text)
 
 
-def _gunzip(data: bytes, name: str) -> bytes:
-    """All members of a gzip stream. What follows the last one is ignored, as other readers do."""
-    _check_own_name(data, name)
+def _gunzip(data: bytes, name: str) -> _Unpacked:
+    """All members of a gzip stream."""
+    has_own_name = _check_own_name(data, name)
     pieces = []
     total = 0
     view = memoryview(data)
@@ -152,13 +176,16 @@ def _gunzip(data: bytes, name: str) -> bytes:
                     f"{name} decompresses to more than {MAX_TEXT_BYTES} bytes; refused as damaged or hostile"
                 )
         position -= len(member.unused_data)
-    return b"".join(pieces).removeprefix(_BYTE_ORDER_MARK)
+    packed = _Unpacked(b"".join(pieces).removeprefix(_BYTE_ORDER_MARK), len(data) - position)
+    if has_own_name:
+        _check_end(packed, name)
+    return packed
 
 
-def _check_own_name(data: bytes, name: str) -> None:
-    """A gzip header may tell the file's name. Where that is of a log, the file must have it."""
+def _check_own_name(data: bytes, name: str) -> bool:
+    """A gzip header may tell the file's name. Where that is of a log, the file must have it: then the file is one of ours."""
     if len(data) <= _GZIP_HEAD or not data[_GZIP_FLAGS] & _FNAME or data[_GZIP_FLAGS] & _FEXTRA:
-        return
+        return False
     told = data[_GZIP_HEAD : _GZIP_HEAD + 256].partition(b"\x00")[0].decode("latin-1")
     own = name.rpartition("/")[2]
     if is_log_name(own) and is_log_name(told) and told != own:
@@ -166,3 +193,4 @@ def _check_own_name(data: bytes, name: str) -> None:
             f"{name} holds what was written as {told}: files were mixed up. Restore it from a copy of the table; "
             f"`headgate table verify` shows what is affected"
         )
+    return is_log_name(told) and told == own

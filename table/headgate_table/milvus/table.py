@@ -3,8 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from headgate_schemas import arguments
 from headgate_schemas.actions import AddFile, Metadata, Protocol
 from headgate_schemas.ambient import Ambient
+from headgate_schemas.arguments import checked
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.operations import Milvus, Operation, Receipt
 from headgate_schemas.predicates import Predicate
@@ -70,6 +72,7 @@ class MilvusTable(Table):
             raise TableNotFound(f"there are no Milvus manifests at {self.uri} any more")
         return latest
 
+    @checked(version=arguments.whole, timestamp=arguments.time, where=arguments.predicate)
     def snapshot(
         self, version: int | None = None, timestamp: int | str | None = None, where: str | Predicate | None = None
     ) -> MilvusSnapshot:
@@ -83,6 +86,7 @@ class MilvusTable(Table):
             number = self._version_at(parse_time(timestamp))
         return MilvusSnapshot(self.uri, number, self._manifest(number))
 
+    @checked(since=arguments.whole, until=arguments.whole, since_timestamp=arguments.time)
     def changes(
         self, since: int | None = None, until: int | None = None, *, since_timestamp: int | str | None = None
     ) -> Changes:
@@ -97,14 +101,17 @@ class MilvusTable(Table):
         added, removed = changed_files(before, self._manifest(end))
         return Changes(start, end, file_table(added), file_table(removed))
 
+    @checked(since=arguments.whole, until=arguments.whole)
     def changes_by_version(self, since: int, until: int | None = None) -> Iterator[Changes]:
         end = self.version if until is None else until
         return (self.changes(version - 1, version) for version in range(max(since, 0) + 1, end + 1))
 
+    @checked(limit=arguments.whole)
     def history(self, limit: int | None = None) -> list[HistoryEntry]:
         """The versions whose manifests are there, newest first; proposals of those that a committer wrote."""
         return manifest_history(self._log, limit)
 
+    @checked(skips=arguments.flag)
     def describe(self, *, skips: bool = True) -> TableDescription:
         found = self._log.found()
         snapshot = self.snapshot(found.latest)
@@ -124,6 +131,7 @@ class MilvusTable(Table):
             protocol_version=snapshot.manifest.form.version,
         )
 
+    @checked(data_files=arguments.flag)
     def verify(self, *, data_files: bool = True) -> VerifyReport:
         return verify_manifests(self._log, data_files=data_files)
 
@@ -148,6 +156,7 @@ class MilvusTable(Table):
 
     # ---- changing
 
+    @checked(operation=arguments.operation)
     def commit(self, operation: Operation) -> Receipt:
         """Propose a transaction, where the table was opened with a way to propose."""
         if self._proposes is None or not isinstance(operation, Milvus):

@@ -15,6 +15,7 @@ from headgate_table.errors import ObjectMissing, StoreError
 from headgate_table.store import local_files
 from headgate_table.store.interface import AlreadyExists, Created, CreateOutcome, Folder, ObjectInfo, Unknown
 from headgate_table.store.local_doubts import PROCESS_DOUBTS, write_anew
+from headgate_table.store.local_obstacles import obstacle_at
 from headgate_table.store.paths import check_folder, check_key, check_prefix, is_key
 from headgate_table.store.reopening import Reopening, reopened
 from headgate_table.store.settings import StoreSettings
@@ -289,12 +290,18 @@ class LocalStore:
         return descriptor, status
 
     def _is_taken(self, path: str) -> bool:
+        """Whether a file has the name. What is none would be there for ever, and is nobody's object: it is refused."""
         try:
-            mode = os.lstat(path).st_mode
+            if stat.S_ISREG(os.lstat(path).st_mode):
+                return True
         except (FileNotFoundError, NotADirectoryError):
             return False
-        if stat.S_ISDIR(mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        obstacle = obstacle_at(path, self._root)
+        if obstacle is not None:
+            raise StoreError(
+                f"could not create {self._uri}/{path.removeprefix(self._below_root)}: {obstacle} has that name, where a file belongs. Find out where it comes "
+                f"from, move it away, and try again"
+            )
         return True
 
     def _write_temporary(self, path: str, data: bytes | BinaryIO) -> str:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from support.damage.objects import Objects
 
-WAYS = ("flip", "cut", "empty", "double", "swap", "copy", "remove", "blank", "lines", "name")
+WAYS = ("flip", "cut", "empty", "double", "swap", "copy", "remove", "blank", "lines", "name", "tail")
 _NAMES = re.compile(rb'(?:"name": ?|[{,\n])"(?P<name>[A-Za-z]{3,40})"')
 """Of JSON, as plain text has it and the schema of an Avro file."""
+_TAILS = (b"\x00", b"\x00" * 512, b"rubbish", bytes(range(255, 0, -1)))
+"""What a broken disk or a careless program leaves behind the end."""
 _SMALL = 4096
 """Objects up to this size are cut at every byte."""
 
@@ -46,6 +48,8 @@ def changes(objects: Objects, damage: Damage) -> Mapping[str, bytes | None]:
             return {key: b""}
         case "blank":
             return {key: b"\n"}
+        case "tail":
+            return {key: data + _TAILS[damage.place]}
         case "double":
             return {key: data + data}
         case "swap":
@@ -70,6 +74,8 @@ def damages(objects: Objects) -> Iterator[Damage]:
         yield Damage("blank", key)
         yield Damage("double", key)
         yield Damage("remove", key)
+        for tail in range(len(_TAILS)):
+            yield Damage("tail", key, tail)
         for other in keys:
             if other > key and _kind(other) == _kind(key):
                 yield Damage("swap", key, 0, other)

@@ -26,7 +26,7 @@ _CLEANING = {
     "purge__quarantine.hours": "0",
     "state__retention__versions": "2",
     "state__retention__hours": "0",
-    "purge__transactionLogRetentionHours": "0",
+    "purge__txLogRetentionHours": "0",
 }
 
 

@@ -15,6 +15,7 @@ from support.mutants import (
     remembering,
     rows,
     serving,
+    strangers,
     taking,
     values,
 )
@@ -35,6 +36,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *remembered_ids.MUTANTS,
     *rows.MUTANTS,
     *serving.MUTANTS,
+    *strangers.MUTANTS,
     *taking.MUTANTS,
     *values.MUTANTS,
 )

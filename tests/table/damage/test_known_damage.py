@@ -25,7 +25,7 @@ from support.writers.log_folder import lines, rust_gzip, scala_compressed
 PLAIN = {"transaction__compression__enabled": "false"}
 ALL_OLD = {
     "purge.retentionCheckEnabled": "false",
-    "purge.transactionLogRetentionHours": "0",
+    "purge.txLogRetentionHours": "0",
     "state.retention.hours": "0",
 }
 

@@ -1,0 +1,40 @@
+"""Mutants of what must agree: the receipts of one id, a committer with its table, all readings of one log, a file with its rows."""
+
+from support.mutants.mutant import LOG, NONE, Mutant, Rule
+
+_MEMORY = "table/headgate_table/indextables/memory.py"
+_MEMORY_TESTS = "tests/table/coordination/test_table_memory.py"
+_IDS = "tests/simulation/test_rule_05_horizon.py"
+
+MUTANTS = (
+    Mutant(
+        "writers-are-known-by-seq-alone",
+        Rule.HORIZON,
+        "An id that was committed with a writer is decided again without it, or with another one.",
+        _MEMORY,
+        "(self.ids.version_of(identity), self.writers_ids.version_of(identity))",
+        "(self.ids.version_of(identity),)",
+        (_MEMORY_TESTS, _IDS, "tests/table/coordination/test_memory_model.py"),
+        LOG,
+    ),
+    Mutant(
+        "a-writer-makes-an-id-new",
+        Rule.HORIZON,
+        "An id that was committed is decided again where it comes with a writer whose seq is new.",
+        _MEMORY,
+        "        if version is not None:\n            return Duplicate(version, proposal_id)\n        return None if writer",
+        "        if version is not None and writer is None:\n            return Duplicate(version, proposal_id)\n        return None if writer",
+        (_MEMORY_TESTS, _IDS, "tests/table/coordination/test_memory_model.py"),
+        LOG,
+    ),
+    Mutant(
+        "an-id-is-anybody-s",
+        Rule.RECEIPTS,
+        "Who asks for a proposal by id and writer is told what another writer did under that id.",
+        "table/headgate_table/indextables/decisions.py",
+        "        if decision.id == proposal_id and writer in (None, decision.writer):\n",
+        "        if decision.id == proposal_id:\n",
+        ("tests/table/coordination/test_find_decision.py",),
+        NONE,
+    ),
+)

@@ -4,6 +4,7 @@ from support.mutants.mutant import LOG, NONE, Mutant, Rule
 
 _MEMORY = "table/headgate_table/indextables/memory.py"
 _MEMORY_TESTS = "tests/table/coordination/test_table_memory.py"
+_VERSIONS = "committer/headgate_committer/version_log.py"
 _IDS = "tests/simulation/test_rule_05_horizon.py"
 
 MUTANTS = (
@@ -35,6 +36,26 @@ MUTANTS = (
         "        if decision.id == proposal_id and writer in (None, decision.writer):\n",
         "        if decision.id == proposal_id:\n",
         ("tests/table/coordination/test_find_decision.py",),
+        NONE,
+    ),
+    Mutant(
+        "a-committer-believes-its-memory",
+        Rule.PREDECESSOR,
+        "A committer looks whether the version before its own is there only after it has written.",
+        _VERSIONS,
+        "        if seen is None or (known is not None",
+        "        if False or (known is not None",
+        ("tests/committer/test_older_copies.py",),
+        NONE,
+    ),
+    Mutant(
+        "a-table-that-went-back-goes-on",
+        Rule.PREDECESSOR,
+        "A committer goes on at version 3 where version 5 was told and an older copy of the table was put back.",
+        _VERSIONS,
+        "held.log.version >= self._reached[1]:",
+        "held.log.version >= 0:",
+        ("tests/committer/test_older_copies.py",),
         NONE,
     ),
 )

@@ -5,6 +5,7 @@ from support.mutants.mutant import LOG, NONE, Mutant, Rule
 _MEMORY = "table/headgate_table/indextables/memory.py"
 _MEMORY_TESTS = "tests/table/coordination/test_table_memory.py"
 _VERSIONS = "committer/headgate_committer/version_log.py"
+_LATE = "tests/table/coordination/test_late_versions.py"
 _IDS = "tests/simulation/test_rule_05_horizon.py"
 
 MUTANTS = (
@@ -56,6 +57,26 @@ MUTANTS = (
         "held.log.version >= self._reached[1]:",
         "held.log.version >= 0:",
         ("tests/committer/test_older_copies.py",),
+        NONE,
+    ),
+    Mutant(
+        "changes-believe-late-versions",
+        Rule.PREDECESSOR,
+        "Changes hold the files of a version that came late, which no snapshot has.",
+        "table/headgate_table/indextables/changes.py",
+        "    if told is False:\n        raise _CameLate\n",
+        "",
+        (_LATE,),
+        NONE,
+    ),
+    Mutant(
+        "history-believes-late-versions",
+        Rule.PREDECESSOR,
+        "The history shows a version that came late.",
+        "table/headgate_table/indextables/history.py",
+        "                told.pop(number, None)",
+        "                told.get(number, None)",
+        (_LATE,),
         NONE,
     ),
 )

@@ -79,4 +79,14 @@ MUTANTS = (
         (_LATE,),
         NONE,
     ),
+    Mutant(
+        "nanoseconds-are-welcome",
+        Rule.FITTING,
+        "A file whose footer shows times finer than a microsecond is taken, and then every scan fails.",
+        "table/headgate_table/fine_times.py",
+        "column.meaning is Meaning.NANOS and value % 1000",
+        "column.meaning is Meaning.NANOS and value % 1",
+        ("tests/table/test_fine_times.py",),
+        NONE,
+    ),
 )

@@ -89,4 +89,14 @@ MUTANTS = (
         ("tests/table/test_fine_times.py",),
         NONE,
     ),
+    Mutant(
+        "a-zero-loses-its-sign",
+        Rule.VALUES,
+        "A partition -0.0 that Spark writes through Python is read as 0.0.",
+        "producer/pyspark_headgate/partition_split.py",
+        '"-0": "-0.0"}',
+        '"-0": "0"}',
+        ("tests/spark/test_spark_write_parts.py",),
+        NONE,
+    ),
 )

@@ -106,7 +106,10 @@ class CommittedLog(Protocol):
         ...
 
     def load(self) -> None:
-        """Read the log as it is now. Raises `TableNotFound`, and `Overtaken` when a later term has begun."""
+        """Read the log as it is now.
+
+        Raises `TableNotFound`, `Overtaken` when a later term has begun, and `TableHeld` where it ends before what was known.
+        """
         ...
 
     def forget(self) -> None:
@@ -122,7 +125,11 @@ class CommittedLog(Protocol):
         ...
 
     def follow(self, source: Source) -> Earlier:
-        """Take in what others have written since. Raises `Overtaken` when one of them has a later term."""
+        """Take in what others have written since. Raises `Overtaken` when one of them has a later term, and `TableHeld` as `load`."""
+        ...
+
+    def is_gone(self) -> bool:
+        """Whether the newest known version is not there any more, so that what is known counts for nothing."""
         ...
 
     def before_deciding(self) -> bool:

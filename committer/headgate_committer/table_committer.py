@@ -120,6 +120,8 @@ class TableCommitter:
                 return settlement
         for _ in range(self._limits.lost_numbers):
             try:
+                if self._log.is_loaded and self._log.is_gone():
+                    self._log.forget()
                 if not self._log.is_loaded:
                     self._load()
                 if self._log.before_deciding():

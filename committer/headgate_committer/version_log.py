@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from headgate_committer.answers import Answer
 from headgate_committer.committed_log import DraftSummary, Earlier, OpenOperation, SettledBy
 from headgate_committer.creation import FirstVersion
+from headgate_committer.errors import TableHeld
 from headgate_committer.fact_finding import find_facts
 from headgate_committer.grouping import Asked, GroupPlan, Item, commits_alone, plan_group, selects
 from headgate_committer.intake import Undecidable
@@ -19,6 +20,7 @@ from headgate_committer.table_log import Held, TableLog, commit_event, records_f
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.events import CommitEvent
+from headgate_schemas.logs import get_logger
 from headgate_schemas.operations import CompactState, Delete, Overwrite, RejectCode, Restore
 from headgate_schemas.sources import Source
 from headgate_table.errors import CorruptTable
@@ -27,9 +29,9 @@ from headgate_table.indextables.commit_times import commit_time_ms
 from headgate_table.indextables.decide import Refusal
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.memory import TableMemory
-from headgate_table.indextables.names import MAX_VERSION
+from headgate_table.indextables.names import MAX_VERSION, version_key
 from headgate_table.indextables.options import TableOptions
-from headgate_table.indextables.predecessor import Predecessor
+from headgate_table.indextables.predecessor import Predecessor, looks_like
 from headgate_table.indextables.protocol_support import check_writable
 from headgate_table.indextables.state_manifest import StateManifest
 from headgate_table.indextables.version_body import Author, Decided, VersionBody, version_body
@@ -37,8 +39,13 @@ from headgate_table.indextables.version_file import encode_version
 from headgate_table.indextables.version_writer import write_version
 from headgate_table.store.interface import Store
 
+SURE_S = 1.0
+"""For so long after the newest version was seen or written, nobody looks whether it is still there. So a table that is busy pays
+no request for it, and any other pays one a commit."""
 _SELECTIONS = 8
 """Different predicates in one group: what they match is in memory at the same time."""
+
+_log = get_logger("headgate.committer")
 
 
 class VersionLog:
@@ -55,6 +62,10 @@ class VersionLog:
         self.table = TableLog(reader, identity, options_for)
         self.states = StateKeeper(self.table, ambient, background)
         self._ambient = ambient
+        self._reached: tuple[str, int] | None = None
+        """The id of the table and its newest version, as they were known last."""
+        self._sure_s = 0.0
+        """When the newest known version was surely there."""
 
     @property
     def store(self) -> Store:
@@ -82,10 +93,15 @@ class VersionLog:
         return None if held is None else held.log.state
 
     def load(self) -> None:
-        self.table.load()
+        held = self.table.load()
+        self._check_not_set_back(held)
+        self.is_sure()
 
     def forget(self) -> None:
         self.states.drop()
+        held = self.table.held
+        if held is not None:
+            self._reached = held.metadata.id, held.log.version
         self.table.forget()
 
     def announced_since(self, source: Source, committed: int) -> Earlier:
@@ -96,13 +112,31 @@ class VersionLog:
 
     def follow(self, source: Source) -> Earlier:
         held, base = self._held(), self.base
+        self._reached = held.metadata.id, held.log.version
         versions = self.table.follow()
+        self._check_not_set_back(self._held())
         if self.table.held is not held:
             return Earlier({}, [], is_same_table=False)
         if self.base != base:
             self.states.let_go()
         told = {offset: receipt for version in versions for offset, receipt in version.receipts(source).items()}
         return Earlier(told, [version.event for version in versions])
+
+    def is_gone(self) -> bool:
+        held = self._held()
+        if self._ambient.monotonic_s() < self._sure_s + SURE_S or held.log.newest_version_file < held.log.version:
+            return False
+        seen = self.store.head(version_key(held.log.version))
+        known = self.table.reader.predecessor(held.log)
+        if seen is None or (known is not None and known.info.etag and not looks_like(known, seen)):
+            _log.warning("newest_version_gone", table=self.table.uri, version=held.log.version)
+            return True
+        self.is_sure()
+        return False
+
+    def is_sure(self) -> None:
+        """The newest known version is there now."""
+        self._sure_s = self._ambient.monotonic_s()
 
     def before_deciding(self) -> bool:
         held = self._held()
@@ -224,6 +258,20 @@ class VersionLog:
     def finish(self) -> None:
         self.states.settle()
 
+    def _check_not_set_back(self, held: Held) -> None:
+        """Raise `TableHeld` where the log ends before a version that was there: decided anew upon it, others would be told a
+        number twice.
+        """
+        if self._reached is None or self._reached[0] != held.metadata.id or held.log.version >= self._reached[1]:
+            return
+        newest, known = held.log.version, self._reached[1]
+        self.table.forget()
+        raise TableHeld(
+            f"version {known} of {self.table.uri} is gone, and the newest that is left is {newest}: an older copy of the table took "
+            f"its place, or its end was lost. Nothing is written meanwhile. If the copy is to count, start the committer again "
+            f"once all of it is there; what was committed since has to be proposed again. Else put versions {newest + 1} to {known} back"
+        )
+
     def _held(self) -> Held:
         held = self.table.held
         assert held is not None, "only what was read can be decided upon"
@@ -260,6 +308,7 @@ class _VersionDraft:
         record = commit_record(self.body.actions) or CommitRecord()
         held = log.table.applied(self.body, len(self.data), seen_etag, record)
         swap = next((item.effect.swap for item in self.decided if item.effect.swap is not None), None)
+        log.is_sure()
         log.states.after_commit(held, at_once=self.effect_at_once, swap=swap)
         return commit_event(log.table.uri, self.body.version, self.body.actions, record)
 

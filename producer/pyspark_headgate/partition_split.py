@@ -10,8 +10,8 @@ from pyarrow import types
 Key = tuple[str | None, ...]
 """The texts of a partition, in the order of its columns; None is null."""
 
-_FLOATS = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity", "-0": "0"}
-"""Arrow's spellings and those that all readers of a table understand. Both zeros are one partition."""
+_FLOATS = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity", "-0": "-0.0"}
+"""Arrow's spellings and those that all readers of a table understand. Zeros keep their sign, though predicates take them for equal."""
 
 
 class PartitionSplit:

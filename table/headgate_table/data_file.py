@@ -16,6 +16,7 @@ from headgate_schemas.partition_text import stored_text, unescape_partition_text
 from headgate_schemas.table_schema import HasJson, schema_string_of
 from headgate_table.errors import ObjectMissing, StoreError
 from headgate_table.file_schema import described_columns
+from headgate_table.fine_times import time_misfit
 from headgate_table.indextables.statistics import INDEXED_COLUMNS, MAX_TEXT_LENGTH
 from headgate_table.parquet_footer import Footer, read_footer
 from headgate_table.store.interface import Store
@@ -142,7 +143,8 @@ class DataFile(AddFile):
         file's columns are compared with it at once; else by whoever decides. Partition columns are those of the values, unless
         given.
 
-        Raises `InvalidInput` for what is no readable Parquet file, or none of the table's columns, `ObjectMissing` when nothing is there.
+        Raises `InvalidInput` for what is no readable Parquet file, or none of the table's columns, or shows times that no table
+        holds, `ObjectMissing` when nothing is there.
         """
         # Keeps numpy away from those who only name files.
         from headgate_table.parquet_bounds import column_bounds
@@ -162,6 +164,9 @@ class DataFile(AddFile):
             footer, without=values, indexed_columns=indexed_columns, max_length=max_text_length
         )
         columns = described_columns(path, footer)
+        fine = time_misfit(footer)
+        if fine is not None:
+            raise InvalidInput(f"{source.name} can't be added: {fine}")
         if schema is not None:
             named = tuple(values if partition_columns is None else partition_columns)
             # A table's own text is taken as it is, whatever another program has put into it.

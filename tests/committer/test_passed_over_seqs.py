@@ -71,8 +71,19 @@ def test_a_seq_below_all_that_is_remembered_is_told_no_version() -> None:
     rig.create_first()
     seqs = list(range(1, RECENT_SEQS + 4))
     decided(rig, seqs)
-    assert code_of(decided(rig, [1])[1]) == "superseded"
-    assert decided(rig, [5])[5] == Duplicate(5, "seq-5")
+    for seq in (1, 5):
+        rig.append(f"other-{seq}", writer=Writer("job", seq), proposal_id=f"other-{seq}")
+    rig.settle(rig.committer())
+    told = rig.receipts()
+    assert code_of(told["other-1"]) == "superseded"
+    assert told["other-5"] == Duplicate(5, "other-5")
+
+
+def test_the_id_of_a_seq_below_all_that_is_remembered_is_still_known() -> None:
+    rig = Rig()
+    rig.create_first()
+    decided(rig, list(range(1, RECENT_SEQS + 4)))
+    assert decided(rig, [1])[1] == Duplicate(1, "seq-1")
 
 
 def test_a_seq_that_was_refused_for_another_reason_can_be_used_until_a_later_one_commits() -> None:

@@ -3,8 +3,10 @@
 Without it: an id that was forgotten is committed a second time; or, with a decider's clock, a backlog expires undelivered.
 """
 
+import pytest
+
 from headgate_committer.limits import CommitterLimits
-from headgate_schemas.operations import Committed, Delete, Duplicate, RejectCode, Rejected
+from headgate_schemas.operations import Committed, Delete, Duplicate, RejectCode, Rejected, Writer
 from support.simulation.committers import CommitterSeat
 from support.simulation.scenario import Scenario
 
@@ -59,3 +61,29 @@ def test_within_the_window_the_same_id_gets_its_first_decision_after_a_restart()
             play.decided(identity)
         assert play.told(good)[-1] == Duplicate(1, good)
         assert play.told(bad)[-1] == play.told(bad)[0]
+
+
+@pytest.mark.parametrize(
+    ("first", "later"),
+    [
+        (Writer("job", 1), None),
+        (Writer("job", 1), Writer("other", 1)),
+        (Writer("job", 1), Writer("job", 2)),
+        (None, Writer("job", 1)),
+    ],
+)
+@pytest.mark.parametrize("restarts", [True, False])
+def test_an_id_is_in_one_version_whichever_writer_sends_it(
+    first: Writer | None, later: Writer | None, restarts: bool
+) -> None:
+    """Break: know a proposal with a writer by its seq alone. The id is decided once more."""
+    with Scenario() as play:
+        seat = play.committer("first", interval=2)
+        identity = play.decided(play.propose(writer=first))
+        play.committed(3)
+        if restarts:
+            _ended(play, seat)
+            play.committer("second", interval=2)
+        play.repeat_as(identity, later)
+        play.decided(identity)
+        assert play.told(identity) == [Committed(1, identity), Duplicate(1, identity)]

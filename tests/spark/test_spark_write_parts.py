@@ -1,5 +1,6 @@
 """Rows into files by partition and size, as tasks do it on executors, which have neither Spark's driver nor Headgate."""
 
+import math
 import subprocess
 import sys
 import zlib
@@ -14,7 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pyspark_headgate
+from headgate_schemas.column_kinds import ColumnKind
 from headgate_schemas.partition_text import escape_partition_text, unescape_partition_text
+from headgate_table.indextables.row_shape import RowShape
 from pyspark_headgate import parquet_parts
 from pyspark_headgate.arrow_store import StorePlace
 from pyspark_headgate.parquet_parts import PartsPlan, TooManyParts, WrittenFile, WrongRows, write_parts
@@ -54,6 +57,27 @@ def test_each_partition_has_a_folder_as_spark_names_it(tmp_path: Path) -> None:
     files = written(plan(tmp_path, [ID], [pa.field("k", pa.string()), pa.field("n", pa.int64())]), rows)
     assert [file.path.rpartition("/")[0] for file in files] == ["k=a%2Fb/n=7", "k=100%25/n=8", f"k={NULL}/n=9"]
     assert [file.partition for file in files] == [("a/b", "7"), ("100%", "8"), (None, "9")]
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()])
+def test_floating_point_partitions_are_spelled_as_spark_does_and_read_as_written(
+    tmp_path: Path, kind: pa.DataType
+) -> None:
+    """Break: write both zeros as one. They are equal in every predicate, and yet a row has the sign that it was written with."""
+    values = [-0.0, 0.0, 1.0, float("nan"), float("inf"), float("-inf")]
+    rows = pa.record_batch({"id": range(6), "p": pa.array(values, kind)})
+    files = written(plan(tmp_path, [ID], [pa.field("p", kind)]), rows)
+    assert [file.partition for file in files] == [("-0.0",), ("0",), ("1",), ("NaN",), ("Infinity",), ("-Infinity",)]
+    read = [scalar_of(file.partition[0]) for file in files]
+    assert [(math.copysign(1, value), str(value)) for value in read[:3]] == [(-1.0, "-0.0"), (1.0, "0.0"), (1.0, "1.0")]
+
+
+def scalar_of(text: str | None) -> float:
+    """A stored value as scans read it."""
+    shape = RowShape(pa.schema([("p", pa.float64())]), {"p": ColumnKind.FLOATING})
+    value = shape.partition_scalars({"p": text}, "a file")["p"].as_py()
+    assert isinstance(value, float)
+    return value
 
 
 def test_a_file_ends_where_nan_comes_in_a_column_that_has_statistics(

@@ -17,6 +17,7 @@ from headgate_table.table import Table
 from headgate_worker.merge.report import MergeStatus
 from pyspark_headgate.file_rows import UnreadableFile, _cast
 from support.merging import append, merge, new_parquet_table, put_file
+from support.parquet import parquet
 from support.strangers_adds import added_elsewhere
 
 NARROWED = [
@@ -51,9 +52,10 @@ WIDENED: list[tuple[str, Any, Any]] = [
 def _table(column: str, values: pa.Array) -> Table:
     table = new_parquet_table(columns=f"id BIGINT, c {column}")
     for number in range(2):
-        file = put_file(table, f"{number}.parquet", pa.table({"id": [number], "c": values}))
+        data = parquet(pa.table({"id": [number], "c": values}))
+        table.store.put(f"{number}.parquet", data)
         # As one that doesn't tell its columns, which would be compared with the table's at once.
-        append(table, AddFile(file.path, file.partition_values, file.size, file.modification_time))
+        append(table, AddFile(f"{number}.parquet", {}, len(data), 0))
     return table
 
 

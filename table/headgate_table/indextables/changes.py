@@ -16,6 +16,7 @@ from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import CorruptTable, ObjectMissing, VersionNotRetained
 from headgate_table.indextables.entries import added_table, column_type, entry_schema
 from headgate_table.indextables.entry_reader import read_entries
+from headgate_table.indextables.late_versions import is_named, late_up_to
 from headgate_table.indextables.listing import list_log
 from headgate_table.indextables.live_difference import difference
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
@@ -120,8 +121,8 @@ class _Feed:
             try:
                 for version, actions in self._actions(versions):
                     net.apply(version, actions)
-            except ObjectMissing:
-                raise untold from None  # cleaned since the log was listed
+            except (ObjectMissing, _CameLate):
+                raise untold from None  # cleaned since the log was listed, or before it came
             return net.changes(since, until)
         added, gone = difference(self._reader, before, after, DEFAULT_COLUMNS)
         return Changes(since, until, added, self._dated(gone, since, after))
@@ -145,24 +146,49 @@ class _Feed:
                 if not _is_ours(actions):
                     return None
                 net.apply(version, actions)
-        except (CorruptTable, ObjectMissing):
+        except (CorruptTable, ObjectMissing, _CameLate):
             return None
         return net
 
     def _actions(self, versions: Sequence[int]) -> Iterator[tuple[int, list[Action]]]:
+        """Raises `_CameLate` in the end where one of them doesn't belong to the log that snapshots are made of."""
+        before: list[Action] | None = None
+        is_untold = False
         for start in range(0, len(versions), _BATCH):
             batch = versions[start : start + _BATCH]
-            yield from zip(batch, self._reader.many_actions(batch), strict=True)
+            for version, actions in zip(batch, self._reader.many_actions(batch), strict=True):
+                is_untold |= before is not None and _check_named(before, actions)
+                yield version, actions
+                before = actions
+        following = self._after(versions[-1])
+        if before is not None and following is not None:
+            is_untold |= _check_named(before, following)
+        if is_untold and versions[0] <= late_up_to(self._reader, self._reader.full_listing(), self._newest):
+            raise _CameLate
+
+    def _after(self, version: int) -> list[Action] | None:
+        """The next version, where it can be read."""
+        if version >= self._newest.version or version + 1 not in self._files:
+            return None
+        try:
+            return self._reader.actions_or_none(version + 1)
+        except CorruptTable:
+            return None
 
     def _removals(self, since: int, until: int) -> dict[str, "_Removed"]:
-        """What version files say of removals; one that is damaged, or was cleaned since, says nothing."""
+        """What version files say of removals; one that is damaged, came late, or was cleaned since, says nothing."""
         told: dict[str, _Removed] = {}
+        before: tuple[int, list[Action]] | None = None
         for version in range(since + 1, until + 1):
             if version in self._files:
                 try:
-                    told.update(_removals(version, self._reader.actions(version)))
+                    actions = self._reader.actions(version)
                 except (CorruptTable, ObjectMissing):
                     continue
+                if before is not None and before[0] == version - 1 and is_named(before[1], actions) is False:
+                    told.clear()
+                told.update(_removals(version, actions))
+                before = version, actions
         return told
 
     def _dated(self, gone: pa.Table, since: int, after: LoadedLog) -> pa.Table:
@@ -181,6 +207,18 @@ class _Feed:
             ],
             schema=REMOVED_SCHEMA,
         )
+
+
+class _CameLate(Exception):
+    """A version file came late, into a number that had been cleaned (docs/format.md, section 6.6)."""
+
+
+def _check_named(own: Sequence[Action], following: Sequence[Action]) -> bool:
+    """Whether the next version doesn't tell what it was put upon. Raises `_CameLate` where it names another than this one."""
+    told = is_named(own, following)
+    if told is False:
+        raise _CameLate
+    return told is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from headgate_table.errors import CorruptTable
 from headgate_table.indextables.commit_info import commit_record
 from headgate_table.indextables.late_versions import late_up_to
 from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.memory import MemoryLimits
+from headgate_table.indextables.memory import MemoryLimits, TableMemory
 from headgate_table.indextables.memory_reader import recover
 from headgate_table.indextables.options import TableOptions
 
@@ -25,24 +25,32 @@ def find_decision(
 ) -> Receipt | None:
     """The first decision about a proposal: from what the table remembers, else from the versions that are left.
 
-    A seq that was committed is answered where another id committed it, too, and for the newest ones of its app where the
+    Where a writer is given, what another one did under the same id is no answer, unless the table took this proposal for that
+    one. A seq that was committed is answered where another id committed it, too, and for the newest ones of its app where the
     version is gone.
     """
     log = reader.latest()
     memory = recover(reader, log, options or MemoryLimits())
     remembered = memory.receipt_of(proposal_id)
-    if remembered is not None:
+    if remembered is not None and not may_be_of_another(memory, remembered, writer):
         return remembered
-    # Ids of proposals with a writer are not remembered; all others are, but for those that were forgotten.
+    # Of proposals with a writer the newest ids are remembered; all others are, but for those that were forgotten.
     covered_from = memory.ids.forgotten_through + 1 if writer is None else log.version + 1
     listing = reader.full_listing()
     late = late_up_to(reader, listing, log)
     versions = [number for number in listing.versions if late < number < covered_from]
     told = _told(reader, versions[::-1], proposal_id, writer)
-    if told is not None or writer is None:
-        return told
+    if told is not None or remembered is not None or writer is None:
+        return told or remembered
     known = memory.earlier(proposal_id, writer)
     return known if isinstance(known, Duplicate) else None  # that it is superseded tells nothing of its first delivery
+
+
+def may_be_of_another(memory: TableMemory, remembered: Receipt, writer: Writer | None) -> bool:
+    """Whether what is remembered of an id may be what another writer did under it: where the seq says another version, or none."""
+    if writer is None or not isinstance(remembered, Committed):
+        return False
+    return memory.version_of_seq(writer) != remembered.version
 
 
 def _told(reader: LogReader, versions: Sequence[int], proposal_id: str, writer: Writer | None) -> Receipt | None:
@@ -64,7 +72,7 @@ def _decided(reader: LogReader, version: int, proposal_id: str, writer: Writer |
         _log.warning("version_not_readable", table=reader.store.uri, version=version, reason=str(error))
         return None
     for decision in () if record is None else record.decisions:
-        if decision.id == proposal_id:
+        if decision.id == proposal_id and writer in (None, decision.writer):
             if decision.accepted:
                 return Committed(version, proposal_id)
             return Rejected(decision.code or RejectCode.INVALID, decision.reason or "", proposal_id)

@@ -10,6 +10,7 @@ from headgate_schemas.errors import InvalidInput
 from headgate_table.data_file import partition_folders
 from headgate_table.errors import ObjectMissing
 from headgate_table.file_schema import columns_with_nulls
+from headgate_table.fine_times import time_misfit
 from headgate_table.indextables.found_files import Found
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.parquet_bounds import column_bounds
@@ -81,6 +82,9 @@ class Footers:
         try:
             footer = read_footer(f"file {info.key}", info.size, reading.read)
             columns = self._columns(footer)
+            fine = time_misfit(footer)
+            if fine is not None:
+                return UnreadableFile(info.key, fine)
             lower, upper = column_bounds(footer, without=self._partitioning(info.key))
         except InvalidInput as error:
             if found is Found.NAMELESS and not reading.ends_like_parquet:

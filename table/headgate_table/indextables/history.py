@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from headgate_schemas.actions import Action, AddFile, CommitInfo, Metadata, Protocol, RemoveFile
 from headgate_schemas.errors import InvalidInput
+from headgate_table.indextables.late_versions import first_left, is_named
 from headgate_table.indextables.listing import LogListing
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.names import carried_path
@@ -61,6 +62,9 @@ def _entries(reader: LogReader, listing: LogListing, limit: int | None) -> Itera
     numbers = sorted({*numbers, *lost}, reverse=True)
     time_ms = 0
     step = _BATCH if limit is None else min(limit, _BATCH)
+    following: tuple[int, Sequence[Action]] | None = None
+    late = -1
+    was_cleaned = bool(numbers) and first_left(listing, numbers[0]) > 0
     for start in range(0, len(numbers), step):
         window = numbers[start : start + step]
         # Whether a state is history shows by those after it alone; the one before is what it differs from.
@@ -69,6 +73,14 @@ def _entries(reader: LogReader, listing: LogListing, limit: int | None) -> Itera
         files = [number for number in window if number in listing.version_objects]
         found = zip(files, reader.resources.each(reader.actions_or_none, files), strict=True)
         told = {number: actions for number, actions in found if actions is not None}  # but what was cleaned since
+        for number in window:
+            own = told.get(number)
+            if own is not None and was_cleaned and following is not None and following[0] == number + 1:
+                late = number if is_named(own, following[1]) is False else late
+            if own is not None:
+                following = number, own
+            if number <= late:
+                told.pop(number, None)  # it came late, and readers of snapshots know nothing of it
         usable = set(reader.states_in_order(near)) if len(told) < len(window) else set()
         for number in window:
             if number in told:

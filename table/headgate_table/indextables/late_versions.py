@@ -6,7 +6,9 @@ tells. Cleaning takes a prefix, up to the lowest state or checkpoint that stays 
 above a state whose own version has no file.
 """
 
-from headgate_schemas.actions import Metadata
+from collections.abc import Sequence
+
+from headgate_schemas.actions import Action, Metadata
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.commit_info import commit_record
 from headgate_table.indextables.listing import LogListing
@@ -20,15 +22,21 @@ a cleaning, one upon the other, and woke up in order, are beyond belief."""
 
 def late_up_to(reader: LogReader, listing: LogListing, log: LoadedLog) -> int:
     """The number up to which version files may have come late; -1 in a log that never was cleaned."""
-    anchors = {*listing.states, *listing.checkpoints}
-    first = log.version
-    while first > 0 and (first - 1 in listing.version_objects or first - 1 in anchors):
-        first -= 1
+    first = first_left(listing, log.version)
     if first == 0:
-        return 0 if anchors and _began_another_table(reader, log) else -1
+        return 0 if (listing.states or listing.checkpoints) and _began_another_table(reader, log) else -1
     if first not in listing.version_objects:
         return first - 1
     return _disowned_up_to(reader, listing, first, min(log.version, first + _MOST_LATE))
+
+
+def first_left(listing: LogListing, newest: int) -> int:
+    """The lowest version from which on none is missing up to the newest; 0 in a log that never was cleaned."""
+    anchors = {*listing.states, *listing.checkpoints}
+    first = newest
+    while first > 0 and (first - 1 in listing.version_objects or first - 1 in anchors):
+        first -= 1
+    return first
 
 
 def _disowned_up_to(reader: LogReader, listing: LogListing, lowest: int, highest: int) -> int:
@@ -39,10 +47,10 @@ def _disowned_up_to(reader: LogReader, listing: LogListing, lowest: int, highest
     """
     late = lowest
     for version in range(lowest, highest):
-        is_named = _is_named_by_the_next(reader, listing, version)
-        if is_named:
+        is_told = _is_named_by_the_next(reader, listing, version)
+        if is_told:
             break
-        if is_named is False:
+        if is_told is False:
             late = version + 1
     return late
 
@@ -56,10 +64,14 @@ def _is_named_by_the_next(reader: LogReader, listing: LogListing, version: int) 
         own, following = reader.actions_or_none(version), reader.actions_or_none(version + 1)
     except CorruptTable:
         return None
-    named = commit_record(following or ())
-    if own is None or named is None or not named.previous:
-        return None
-    return named.previous == mark_of(own)
+    return None if own is None else is_named(own, following or ())
+
+
+def is_named(own: Sequence[Action], following: Sequence[Action]) -> bool | None:
+    """Whether the next version was put upon this one; if not, this one came late, and so did all below it. None where the next
+    doesn't tell."""
+    record = commit_record(following)
+    return None if record is None or not record.previous else record.previous == mark_of(own)
 
 
 def _began_another_table(reader: LogReader, log: LoadedLog) -> bool:

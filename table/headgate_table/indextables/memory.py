@@ -14,6 +14,7 @@ from headgate_schemas.operations import Committed, Duplicate, Receipt, RejectCod
 from headgate_schemas.sources import Source
 from headgate_table.indextables.commit_info import MAX_AHEAD_MS, CommitRecord, Settled, Term, commit_record
 from headgate_table.indextables.remembered_ids import NO_REASON, Clocks, IdsOfVersion, Refused, RememberedIds
+from headgate_table.indextables.writers_ids import WritersIds
 
 HASH_BYTES = 12
 LATE_MS = 30_000
@@ -79,6 +80,8 @@ class TableMemory:
     """By app, its last commits as (seq, version), oldest first."""
     ids: RememberedIds = field(default_factory=RememberedIds)
     """Of proposals without a writer, and of all that were refused."""
+    writers_ids: WritersIds = field(default_factory=WritersIds)
+    """Of the newest accepted proposals with a writer."""
     lost_ms: int = 0
     """Decisions about proposals that the bus took up to here may be in versions that can't be read, those of writers too."""
     metadata_version: int = 0
@@ -156,25 +159,29 @@ class TableMemory:
     def earlier(self, proposal_id: str, writer: Writer | None) -> Receipt | None:
         """What was decided about this proposal before, as far as it is remembered.
 
-        A seq below the remembered ones of its app is `superseded`: nothing tells whether it was committed.
+        An id has one decision, whoever sends it: so it counts before the seq does. A seq below the remembered ones of its app is `superseded`: nothing tells whether it was committed.
         """
         identity = hashed(proposal_id)
         rejected = self.ids.refusal_of(identity)
         if rejected is not None:
             return Rejected(*rejected, proposal_id)
-        if writer is not None:
-            return self._earlier_of(writer, proposal_id)
-        version = self.ids.version_of(identity)
-        return None if version is None else Duplicate(version, proposal_id)
+        version = self._version_of(identity)
+        if version is not None:
+            return Duplicate(version, proposal_id)
+        return None if writer is None else self._earlier_of(writer, proposal_id)
 
     def receipt_of(self, proposal_id: str) -> Receipt | None:
-        """The first decision about an id, where the window still has it."""
+        """The first decision about an id, where it is still remembered."""
         identity = hashed(proposal_id)
-        version = self.ids.version_of(identity)
+        version = self._version_of(identity)
         if version is not None:
             return Committed(version, proposal_id)
         rejected = self.ids.refusal_of(identity)
         return None if rejected is None else Rejected(*rejected, proposal_id)
+
+    def version_of_seq(self, writer: Writer) -> int | None:
+        """The version that committed this seq, where it is one of the newest of its app."""
+        return dict(self.writers.get(writer.app, ())).get(writer.seq)
 
     def newer_seq(self, writer: Writer) -> int | None:
         """The newest committed seq of the app, where this lower one surely was never committed; else None."""
@@ -280,12 +287,12 @@ class TableMemory:
             self.remember_purge(PurgedPaths(version, latest_ms, tuple(map(hashed, record.purged))))
 
     def _remember_ids(self, version: int, record: CommitRecord, latest_ms: int) -> None:
-        """Accepted proposals with a writer are known by their seq, all others by their id."""
+        """Those of accepted proposals with a writer are kept apart: they are known by their seq, too."""
         settled = record.settled
         # They are kept for the window from their decision on, whatever times the bus tells, and however long they waited there.
         decided_ms = latest_ms if settled is None else max(record.time_ms, self.newest_appended_ms)
         for decision in record.decisions:
-            if not decision.accepted:
+            if not decision.accepted and self.writers_ids.version_of(hashed(decision.id)) is None:
                 code, reason = decision.code or RejectCode.INVALID, decision.reason or NO_REASON
                 self.ids.refuse(hashed(decision.id), Refused(version, decided_ms, code, reason))
         accepted = tuple(hashed(each.id) for each in record.decisions if each.accepted and each.writer is None)
@@ -296,6 +303,14 @@ class TableMemory:
         else:
             made_ms = settled.made_ms
         self.ids.accept(IdsOfVersion(version, decided_ms, accepted, settled is None, made_ms))
+        self.writers_ids.accept(
+            version, (hashed(each.id) for each in record.decisions if each.accepted and each.writer)
+        )
+
+    def _version_of(self, identity: bytes) -> int | None:
+        """The first version that accepted the id, of a proposal with a writer or without."""
+        found = (self.ids.version_of(identity), self.writers_ids.version_of(identity))
+        return min((version for version in found if version is not None), default=None)
 
     def _settle(self, settled: Settled, record: CommitRecord) -> None:
         # Ids age by it: no faster than by the version's own time, whatever times a bus tells.
@@ -327,7 +342,7 @@ class TableMemory:
         recent = self.writers.get(writer.app)
         if recent is None or writer.seq > recent[-1][0]:
             return None
-        version = dict(recent).get(writer.seq)
+        version = self.version_of_seq(writer)
         if version is not None:
             return Duplicate(version, proposal_id)
         if self._is_gap_known(writer):

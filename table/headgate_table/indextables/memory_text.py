@@ -69,6 +69,7 @@ def format_memory(memory: TableMemory) -> str:
             "writers": {app: [list(pair) for pair in recent] for app, recent in sorted(memory.writers.items())},
             "horizon": memory.horizon_ms,
             **_ids_bodies(memory.ids),
+            "writersIds": [[version, _blob(ids)] for version, ids in memory.writers_ids.by_version()],
             "lost": memory.lost_ms,
             "metadataVersion": memory.metadata_version,
             "completeFrom": memory.complete_from,
@@ -187,6 +188,8 @@ def _memory(body: dict[str, Any], limits: MemoryLimits) -> TableMemory:
         newest_ms=_int(body["newest"]),
         newest_appended_ms=_int(body["newestAppended"]),
     )
+    for version, blob in body.get("writersIds", ()):
+        memory.writers_ids.accept(_int(version), _hashes(blob))
     for version, blob in body["removed"]:
         memory.removed.update(dict.fromkeys(_hashes(blob), _int(version)))
     for version, time_ms, blob in body["purged"]:

@@ -142,5 +142,6 @@ def gap(uri: str, missing: Sequence[int], base: Base, target: int) -> CorruptTab
     names = ", ".join(f"{version:020d}.json" for version in missing)
     return CorruptTable(
         f"the log of {uri} has a gap: between {start} and version {target} these version files are missing: {names}. "
-        f"Restore them, or read an earlier version; `headgate table verify` lists what is retained"
+        f"Restore them, or read an earlier version; `headgate table verify` lists what is retained. If an older copy of the table was "
+        f"put back while somebody wrote to it, they were never part of it: then move the version files above the gap away"
     )

@@ -158,10 +158,19 @@ def _cast(array: pa.Array, field: "pa.Field[Any]", name: str) -> pa.Array:
         try:
             return array.cast(field.type)
         except pa.ArrowException as error:
-            problem = str(error)
+            problem = _too_fine(source, field.type) or str(error)
     raise CorruptTable(
         f"{name} holds {field.name!r} as {array.type}, which can't be read as the table's {field.type}: {problem}. "
         f"Write the file again in the table's types, or read it by itself"
+    )
+
+
+def _too_fine(source: pa.DataType, target: pa.DataType) -> str | None:
+    if not (isinstance(source, pa.TimestampType) and isinstance(target, pa.TimestampType) and source.unit == "ns"):
+        return None
+    return (
+        "some are finer than a microsecond, and none of them is rounded in silence (PyArrow writes microseconds with "
+        "coerce_timestamps='us', allow_truncated_timestamps=True)"
     )
 
 

@@ -139,7 +139,8 @@ def verify_numbers(inventory: LogInventory, anchors: Collection[int], lost: Sequ
             findings.error(
                 missing,
                 f"a gap: version {after} and all later ones can't be rebuilt",
-                "restore the missing files; or save what is readable with `headgate table repair`",
+                "restore the missing files; if an older copy was put back while somebody wrote to the table, move the version files "
+                "above the gap away; else save what is readable with `headgate table repair`",
             )
 
 

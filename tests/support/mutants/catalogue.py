@@ -1,6 +1,7 @@
 """All mutants, by what they break."""
 
 from support.mutants import (
+    agreeing,
     believing,
     commits,
     crowding,
@@ -22,6 +23,7 @@ from support.mutants import (
 from support.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
+    *agreeing.MUTANTS,
     *commits.MUTANTS,
     *remembering.MUTANTS,
     *decisions.MUTANTS,

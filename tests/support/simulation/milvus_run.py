@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from headgate_bus.errors import BusError
@@ -71,8 +71,15 @@ class _Author:
                 self._wait(process, note)
             self.notes.pop(0)
             if self.sent and self.drawn.random() < 0.1:
-                self.notes.append(self.drawn.choice(self.sent))
+                self.notes.append(self._repetition())
             process.sleep(self.drawn.random() ** 2 * 2)
+
+    def _repetition(self) -> Note:
+        """The same again; of a counter's sometimes in the name of another writer, or of none."""
+        note = self.drawn.choice(self.sent)
+        if note.writer is None or self.drawn.random() < 0.6:
+            return note
+        return replace(note, writer=self.drawn.choice((None, Writer(f"{note.writer.app}-other", note.writer.seq))))
 
     def _begin(self) -> Note:
         self.made += 1

@@ -157,15 +157,18 @@ class Receipts:
     def _check_duplicate(self, model: Told, identity: str, version: int) -> None:
         decided = model.decided.get(identity)
         if decided is not None:
-            must(decided.accepted, f"{identity} was told to be a duplicate of version {version}, but {decided}")
-        ask = self.asks.by_id.get(identity)
-        writer = None if ask is None else ask.writer
-        if writer is None:
             must(
-                decided is not None and decided.version == version,
+                decided.accepted and decided.version == version,
                 f"{identity} was told to be a duplicate of version {version}, but the log says {decided} (invariant 5)",
             )
             return
+        ask = self.asks.by_id.get(identity)
+        writer = None if ask is None else ask.writer
+        must(
+            writer is not None,
+            f"{identity} was told to be a duplicate of version {version}, but the log says nothing of it (invariant 5)",
+        )
+        assert writer is not None
         history = model.seqs.get(writer.app, [])
         must(
             (writer.seq, version) in history,

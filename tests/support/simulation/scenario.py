@@ -12,7 +12,7 @@ from support.simulation.committers import SETTINGS, CommitterSeat
 from support.simulation.scheduler import Match, Process, Step
 from support.simulation.seats import Seat
 from support.simulation.workers import SMALL_RETENTION, WorkerSeat
-from support.simulation.workloads import Note, message_of
+from support.simulation.workloads import Note, message_of, written_by
 from support.simulation.world import GROUP, World
 
 TABLE = "memory://lake/first"
@@ -108,6 +108,12 @@ class Scenario(World):
         offset = next(offset for offset, known in self.receipts.proposals.items() if known == identity)
         record = self.receipts.records[offset]
         self.cluster.append(Topic.PROPOSALS, [Message(record.key, record.headers, record.body)])
+
+    def repeat_as(self, identity: str, writer: Writer | None) -> None:
+        """Put it on the bus once more, by another writer, or by none."""
+        offset = next(offset for offset, known in self.receipts.proposals.items() if known == identity)
+        record = self.receipts.records[offset]
+        self.cluster.append(Topic.PROPOSALS, [written_by(Message(record.key, record.headers, record.body), writer)])
 
     def committed(self, count: int = 1) -> list[str]:
         """New proposals, one version each."""

@@ -3,9 +3,10 @@
 An author's notes survive its death, as a job's input does; everything else in a process is lost with it.
 """
 
+import json
 import random
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from headgate_bus.errors import BusError
 from headgate_bus.interface import Message, Topic
@@ -57,6 +58,14 @@ def message_of(note: Note, table: str, author: str) -> Message:
     return Message(table, headers, encode_proposal(proposal))
 
 
+def written_by(message: Message, writer: Writer | None) -> Message:
+    """The same proposal, in the name of another writer or of none."""
+    body = {name: value for name, value in json.loads(message.body).items() if name != "writer"}
+    if writer is not None:
+        body["writer"] = {"app": writer.app, "seq": writer.seq}
+    return Message(message.key, message.headers, json.dumps(body).encode())
+
+
 @dataclass
 class Author:
     """Proposes one thing after the other, with or without waiting for receipts. Sends again whatever it isn't sure about."""
@@ -75,6 +84,8 @@ class Author:
     seq: int = 0
     passed_over: list[int] = field(default_factory=list)
     """Seqs that were left out."""
+    other_runs: set[str] = field(default_factory=set)
+    """Ids of proposals whose seq another id had first."""
 
     def __post_init__(self) -> None:
         self.drawn = random.Random(f"author/{self.world.seed}/{self.name}")
@@ -128,13 +139,16 @@ class Author:
 
     def _repetition(self) -> Note:
         """The same again, after a while; of a counter's, sometimes by another run, with another id and other files, or with a
-        seq that was passed over.
+        seq that was passed over; or with the same id in the name of another writer, or of none.
         """
         note = self.drawn.choice(self.sent)
         if self.app is not None and self.passed_over and self.drawn.random() < 0.3:
             return self._other_run(Writer(self.app, self.drawn.choice(self.passed_over)))
         if note.writer is None or self.drawn.random() < 0.5:
             return note
+        if self.drawn.random() < 0.4 and note.id not in self.other_runs:
+            # What an id was given by its seq alone, the table doesn't remember by that id.
+            return replace(note, writer=self.drawn.choice((None, Writer(f"{note.writer.app}-other", note.writer.seq))))
         return self._other_run(note.writer)
 
     def _other_run(self, writer: Writer) -> Note:
@@ -145,6 +159,7 @@ class Author:
             writer,
             created_ms=self._now_ms(),
         )
+        self.other_runs.add(again.id)
         self.world.asks.add(ask_of(again.id, self.table, again.operation, again.writer))
         return again
 

@@ -4,6 +4,7 @@ from headgate_schemas.operations import Committed, Duplicate, RejectCode, Reject
 from headgate_table.indextables.decisions import find_decision
 from headgate_table.indextables.memory import MemoryLimits, TableMemory
 from headgate_table.indextables.names import version_key
+from headgate_table.indextables.writers_ids import MAX_WRITERS_IDS
 from support.decided_logs import (
     accepted,
     by_committer,
@@ -41,7 +42,6 @@ def test_a_proposal_that_nobody_decided_has_no_decision() -> None:
 
 
 def test_a_proposal_with_a_writer_is_found_by_its_id() -> None:
-    """Break: only the window is asked, which holds no ids of proposals with a writer."""
     store = logged(by_committer(accepted("x"), accepted("a", writer=WRITER), next_offset=2), [])
     assert find_decision(fresh_reader(store), "a", WRITER) == Committed(1, "a")
 
@@ -56,7 +56,8 @@ def test_a_seq_whose_version_is_gone_is_a_duplicate_of_it() -> None:
     store = logged(*versions)
     write_state(store, 2, replayed(versions, TableMemory()))
     store.delete([version_key(0), version_key(1)])
-    assert find_decision(fresh_reader(store), "a", WRITER) == Duplicate(1, "a")
+    assert find_decision(fresh_reader(store), "b", WRITER) == Duplicate(1, "b")
+    assert find_decision(fresh_reader(store), "a", WRITER) == Committed(1, "a")
 
 
 def test_a_rejected_proposal_with_a_writer_was_rejected_though_its_seq_was_committed_later() -> None:
@@ -65,6 +66,38 @@ def test_a_rejected_proposal_with_a_writer_was_rejected_though_its_seq_was_commi
         by_committer(accepted("b", writer=WRITER), next_offset=2),
     )
     assert find_decision(fresh_reader(store), "a", WRITER) == Rejected(RejectCode.PATH_IN_USE, "live", "a")
+
+
+def test_an_author_is_never_told_the_version_of_another_writer_that_used_its_id() -> None:
+    """Break: take the id for enough. A log of an earlier release may hold one id three times."""
+    hourly = Writer("hourly", 1)
+    versions = [
+        by_committer(accepted("x", writer=WRITER), next_offset=1),
+        by_committer(accepted("x"), next_offset=2),
+        by_committer(accepted("x", writer=hourly), next_offset=3),
+    ]
+    reader = fresh_reader(logged(*versions))
+    assert find_decision(reader, "x", WRITER) == Committed(1, "x")
+    assert find_decision(reader, "x", hourly) == Committed(3, "x")
+    assert find_decision(reader, "x") == Committed(1, "x")
+
+
+def test_a_forgotten_id_of_another_writer_is_no_answer() -> None:
+    """Break: look through the versions for the id alone."""
+    many = [
+        by_committer(
+            *(accepted(f"w{step}-{n}", writer=Writer("w", step * 500 + n)) for n in range(500)), next_offset=step + 1
+        )
+        for step in range(MAX_WRITERS_IDS // 500 + 1)
+    ]
+    reader = fresh_reader(logged(*many))
+    assert find_decision(reader, "w0-3", Writer("w", 3)) == Committed(1, "w0-3")
+    assert find_decision(reader, "w0-3", Writer("other", 3)) is None
+
+
+def test_an_id_that_a_writer_committed_is_found_without_it() -> None:
+    store = logged(by_committer(accepted("a", writer=WRITER), next_offset=1))
+    assert find_decision(fresh_reader(store), "a") == Committed(1, "a")
 
 
 def test_an_id_that_is_forgotten_is_looked_up_in_the_versions() -> None:

@@ -7,6 +7,7 @@ import pytest
 from headgate_committer.table_log import TableLog
 from headgate_schemas.actions import Protocol
 from headgate_schemas.operations import Append, Committed, Duplicate, ReadSet, RejectCode, Rejected, Writer
+from headgate_table.errors import VersionNotRetained
 from headgate_table.indextables.commit_info import Decision, Term
 from headgate_table.indextables.decisions import find_decision
 from headgate_table.indextables.memory import MemoryLimits, TableMemory
@@ -195,3 +196,58 @@ def test_a_direct_version_that_came_late_answers_for_no_id() -> None:
     store.put(version_key(2), encode_actions(directly(accepted("late"), actions=adds("late"))))
     receipt = opened(store)._committer.commit(Append((add_file("new", region="eu"),)), "late")
     assert receipt == Committed(5, "late")
+
+
+def late_upon_states(form: str) -> MemoryStore:
+    """Versions 3 and 4 stand on what was cleaned; version 2 and 1 came late, each upon its true predecessor."""
+    store = cleaned_below_3(form)
+    fill(store, 1)
+    fill(store, 2)
+    return store
+
+
+@FORMS
+@pytest.mark.parametrize("since", [0, 1])
+@pytest.mark.parametrize("until", [2, 3, 4])
+def test_changes_believe_no_late_version(form: str, since: int, until: int) -> None:
+    """Break: replay the version files that are there. Readers of snapshots know nothing of the late ones."""
+    table = opened(late_upon_states(form), settings={"state.format": form})
+    assert "late" not in " ".join(table.snapshot().paths())
+    with pytest.raises(VersionNotRetained):
+        table.changes(since, until)
+
+
+@FORMS
+def test_changes_since_a_version_that_can_be_rebuilt_are_told_though_some_below_came_late(form: str) -> None:
+    table = opened(late_upon_states(form), settings={"state.format": form})
+    assert [path.split("/")[-1] for path in table.changes(2, 4).added.column("path").to_pylist()] == [
+        "c.parquet",
+        "d.parquet",
+    ]
+
+
+@FORMS
+def test_what_is_left_of_a_cleaned_log_still_tells_its_changes(form: str) -> None:
+    """Break: doubt each version that is the lowest, though the next one names it."""
+    table = opened(cleaned_below_3(form), settings={"state.format": form})
+    assert [path.split("/")[-1] for path in table.changes(2, 3).added.column("path").to_pylist()] == ["c.parquet"]
+
+
+def test_history_of_a_log_that_was_never_cleaned_is_whole() -> None:
+    """Nothing can have come late there. A version that names another one before it is damage, for `verify` to tell."""
+    store = MemoryStore()
+    table = new_table(store, "region", interval=2)
+    for name in ("a", "b", "c"):
+        table.append([add_file(name, region="eu")])
+    fill(store, 1)
+    assert [entry.version for entry in opened(store).history()] == [3, 2, 1, 0]
+
+
+@FORMS
+def test_history_leaves_late_versions_out(form: str) -> None:
+    table = opened(late_upon_states(form), settings={"state.format": form})
+    assert [(entry.version, entry.source) for entry in table.history() if entry.source == "version file"] == [
+        (4, "version file"),
+        (3, "version file"),
+    ]
+    assert [entry.version for entry in table.history(limit=3)][:2] == [4, 3]

@@ -95,6 +95,7 @@ def test_nothing_is_decided_twice_no_version_is_made_up_and_nobody_is_turned_awa
         if is_reread:
             memory = parse_memory(format_memory(memory), LIMITS)
         for identity, fate in everything.ids.items():
+            _judge_other_writers(memory, identity, fate)
             _judge_repetition(memory, everything, identity, fate, now_ms)
         _judge_seqs(memory, everything)
         _judge_fresh(memory, everything, now_ms)
@@ -145,6 +146,16 @@ def _judge_repetition(memory: TableMemory, everything: Everything, identity: str
         assert told.code is RejectCode.SUPERSEDED
     receipt = memory.receipt_of(identity)
     assert receipt is None or receipt == Committed(fate.version, identity)
+
+
+def _judge_other_writers(memory: TableMemory, identity: str, fate: Fate) -> None:
+    """The same id, sent by somebody else: it is in the version of the first, or in none."""
+    for other in (None, Writer("a", 31), Writer("c", 0)):
+        told = memory.earlier(identity, other)
+        if fate.code is None and fate.writer is not None:  # fewer than are kept
+            assert told == Duplicate(fate.version, identity), f"{identity}, {fate}, sent by {other}"
+        elif told is not None:
+            assert told == memory.earlier(identity, None)
 
 
 def _forgotten_lately(everything: Everything, fate: Fate, now_ms: int) -> bool:

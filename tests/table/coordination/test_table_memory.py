@@ -9,6 +9,7 @@ from headgate_table.indextables import memory as memory_module
 from headgate_table.indextables.commit_info import Term
 from headgate_table.indextables.memory import MAX_SOURCES, Floor, MemoryLimits, TableMemory
 from headgate_table.indextables.memory_text import format_memory, parse_memory
+from headgate_table.indextables.writers_ids import MAX_WRITERS_IDS
 from support.decided_logs import (
     OTHER,
     SOURCE,
@@ -56,6 +57,44 @@ def test_the_first_decision_about_an_id_stands() -> None:
         by_committer(rejected("a", "first"), next_offset=1), by_committer(accepted("a"), next_offset=2)
     )
     assert memory.earlier("a", None) == Rejected(RejectCode.PATH_IN_USE, "first", "a")
+
+
+OTHERS = (None, Writer("nightly", 17), Writer("nightly", 18), Writer("hourly", 17))
+
+
+@pytest.mark.parametrize("first", OTHERS)
+@pytest.mark.parametrize("later", OTHERS)
+def test_an_id_that_was_accepted_is_a_duplicate_whoever_sends_it_again(
+    first: Writer | None, later: Writer | None
+) -> None:
+    """Break: know what has a writer by its seq alone."""
+    memory = TableMemory()
+    memory.apply(1, by_committer(accepted("a", writer=first), next_offset=1))
+    memory = parse_memory(format_memory(memory), MemoryLimits())
+    assert memory.earlier("a", later) == Duplicate(1, "a")
+    assert memory.receipt_of("a") == Committed(1, "a")
+
+
+def test_the_first_decision_about_an_id_stands_whoever_sent_it() -> None:
+    memory = TableMemory()
+    memory.apply(1, by_committer(accepted("a", writer=Writer("w", 1)), next_offset=1))
+    memory.apply(2, by_committer(accepted("a"), next_offset=2))
+    memory.apply(3, by_committer(accepted("a", writer=Writer("w2", 1)), next_offset=3))
+    memory.apply(4, by_committer(rejected("a"), next_offset=4))
+    assert memory.earlier("a", None) == memory.earlier("a", Writer("w2", 1)) == Duplicate(1, "a")
+
+
+def test_the_ids_of_proposals_with_a_writer_are_bounded_and_move_no_horizon() -> None:
+    """Break: count them with the others, so that a stream of one writer makes the proposals of others expire."""
+    memory = TableMemory(MemoryLimits(max_ids=4))
+    memory.apply(1, by_committer(accepted("plain"), next_offset=1))
+    for number in range(2, MAX_WRITERS_IDS + 4):
+        decision = accepted(f"w{number}", writer=Writer("w", number))
+        memory.apply(number, by_committer(decision, next_offset=number, appended_ms=START_MS + number))
+    assert memory.earlier("plain", None) == Duplicate(1, "plain")
+    assert memory.horizon_ms == 0
+    assert [memory.earlier(f"w{number}", None) for number in (2, 3)] == [None, None]
+    assert memory.earlier("w4", None) == Duplicate(4, "w4")
 
 
 def test_a_seq_that_was_committed_is_a_duplicate_for_good() -> None:

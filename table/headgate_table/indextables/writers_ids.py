@@ -1,0 +1,39 @@
+"""Accepted proposals with a writer, by their ids: the newest, so that an id that comes again under another name is known.
+
+Such a proposal is known for good by its seq. Its id is needed only where it comes again without the writer, or with another one.
+So the ids have a small bound of their own, and those that are forgotten leave no horizon. Pure.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
+
+MAX_WRITERS_IDS = 2_000
+"""So many of the newest. Every state carries them, and a stream that commits each second would fill any bound."""
+
+
+@dataclass(slots=True)
+class WritersIds:
+    """Hashes of ids with the version that accepted each, oldest first. First decisions stand."""
+
+    _versions: OrderedDict[bytes, int] = field(default_factory=OrderedDict)
+
+    def __len__(self) -> int:
+        return len(self._versions)
+
+    def version_of(self, identity: bytes) -> int | None:
+        """The version that accepted it."""
+        return self._versions.get(identity)
+
+    def accept(self, version: int, identities: Iterable[bytes]) -> None:
+        for identity in identities:
+            self._versions.setdefault(identity, version)
+        while len(self._versions) > MAX_WRITERS_IDS:
+            self._versions.popitem(last=False)
+
+    def by_version(self) -> Iterator[tuple[int, list[bytes]]]:
+        """In the order in which they were accepted."""
+        for version, run in groupby(self._versions.items(), key=itemgetter(1)):
+            yield version, [identity for identity, _ in run]

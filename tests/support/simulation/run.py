@@ -22,14 +22,21 @@ from support.simulation.outsiders import (
     NOISE_MESSAGES,
     direct_writer,
     foreign_writer,
+    misplacing_writer,
     noisy_writer,
     rubbish_writer,
 )
 from support.simulation.producers import Job
 from support.simulation.readers import reader
+from support.simulation.retries import CHANCE as RETRIES
+from support.simulation.retries import retry_forgotten
+from support.simulation.rivals import CHANCE as RIVALS
+from support.simulation.rivals import ROOTS, Rivalry
 from support.simulation.seats import Seat
 from support.simulation.settling import LOOK_EVERY, ask_again, calm, settle, stop
 from support.simulation.streams import Stream
+from support.simulation.surgery import CHANCE as SURGERY
+from support.simulation.surgery import OperatorSeat, Surgeon
 from support.simulation.weather import LIMITS, SKEWS_MS, STEPS_SHOWN, WEATHER, WORK_S
 from support.simulation.work import Crew
 from support.simulation.workloads import Author, Note, message_of
@@ -40,13 +47,22 @@ WRONG_CLOCKS = 0.4
 """Of a run to have machines whose clocks are wrong by up to a month."""
 NOISY = 0.2
 """Of a run to have a neighbour who proposes nothing but what is refused."""
+TWO_PARTITIONS = 0.35
+"""Of a run to have more than one partition of proposals, and perhaps somebody who takes the wrong one."""
+MISPLACING = 0.4
+"""Of a table to have such a client, where there is more than one."""
 BANKS = 0.3
 """Of a run to have one."""
 
 
+def partitions_of(seed: int) -> int:
+    """Of the proposals."""
+    return 2 if random.Random(f"partitions/{seed}").random() < TWO_PARTITIONS else 1
+
+
 def simulate(seed: int) -> Outcome:
     """One run. Raises `Failure`."""
-    with World(seed) as world:
+    with World(seed, partitions_of(seed)) as world:
         try:
             return _Run(world).outcome()
         except (Exception, InvariantBroken) as error:  # whatever it is, the seed has to be told
@@ -71,6 +87,11 @@ class _Run:
         drawn = random.Random(f"run/{world.seed}")
         self._prepare(drawn)
         seats: list[Seat] = [*self.committers, *self.maintenance.seats]
+        surgeon = Surgeon(world) if drawn.random() < SURGERY else None
+        if surgeon is not None:
+            seats.append(OperatorSeat(world, "operator", committers=self.committers))
+            surgeon.start()
+        rivalry = self._rivalry(drawn)
         nemesis = Nemesis(world, self.committers, self.maintenance.seats)
         for seat in seats:
             seat.keep_alive()
@@ -82,6 +103,10 @@ class _Run:
             world.let_pass(hours)
         self._work(WORK_S)
         nemesis.stop()
+        if surgeon is not None:
+            surgeon.stop()
+        if rivalry is not None:
+            rivalry.stop()
         calm(world)
         settle(world, crew)
         self.maintenance.look_after()
@@ -89,6 +114,10 @@ class _Run:
         ask_again(world, crew, drawn)
         for uri in self.uris:
             self.maintenance.check_left(world.models[uri])
+        if drawn.random() < RETRIES:
+            retry_forgotten(world, self.uris, drawn)
+        if rivalry is not None:
+            rivalry.check_end()
         stop(world, seats)
         for stream in self.streams:
             stream.check_end()
@@ -96,6 +125,16 @@ class _Run:
             world.models[uri].check_files()
             check_reads(world, uri, drawn)
         return self._told()
+
+    def _rivalry(self, drawn: random.Random) -> Rivalry | None:
+        """Now and then, another deployment on the same bus."""
+        if drawn.random() >= RIVALS:
+            return None
+        for seat in self.committers:
+            seat.roots = ROOTS
+        rivalry = Rivalry(self.world, self.uris, self.committers[0].limits, self.committers[0].settings)
+        rivalry.start()
+        return rivalry
 
     def _work(self, seconds: float) -> None:
         scheduler = self.world.scheduler
@@ -166,6 +205,8 @@ class _Run:
         crew.maybe(drawn, 0.4, f"direct-{place}", partial(direct_writer, world, table=uri, count=6))
         crew.maybe(drawn, 0.35, f"foreign-{place}", partial(foreign_writer, world, table=uri, count=4))
         crew.maybe(drawn, 0.3, f"rubbish-{place}", partial(rubbish_writer, world, table=uri, count=4))
+        if world.partitions > 1:
+            crew.maybe(drawn, MISPLACING, f"misplaced-{place}", partial(misplacing_writer, world, table=uri, count=5))
 
     def _add_tellers(self, drawn: random.Random) -> None:
         for number in range(drawn.choice((2, 3))):

@@ -53,6 +53,10 @@ def judge_decisions(model: TableModel, number: int, info: dict[str, Any]) -> lis
 def _judge_refusal(model: TableModel, where: str, identity: str, code: str | None) -> None:
     """New data may only be refused when its author was away for as long as orphans and ids are kept."""
     ask = model.asks.by_id.get(identity)
+    must(
+        code != "unknown_table" or model.versions[0].source is not None or identity in model.announced,
+        f"{where} refuses {identity} as if there were no such table, which nobody was told",
+    )
     # What was told before the table was there is in its first version.
     if ask is None or not ask.is_new_data or code in ("expired", "unknown_table"):
         return

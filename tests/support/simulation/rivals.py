@@ -14,6 +14,7 @@ from headgate_committer.limits import CommitterLimits
 from headgate_schemas.errors import HeadgateError
 from support.simulation.broken import must
 from support.simulation.committers import CommitterSeat
+from support.simulation.seats import Seat
 from support.simulation.world import GROUP, World
 
 STARTED = "rival: another deployment is started on the same bus"
@@ -26,6 +27,7 @@ ROOTS = ("memory://lake",)
 """Of those who are meant to be there."""
 OTHER_ROOTS = (("memory://lake/first",), ("memory://pond",))
 _BEGINS_WITHIN_S = 10.0
+_LATE_BY_S = 6.0
 _STAYS_S = 20.0
 _LEAVES_WITHIN_S = 20.0
 
@@ -53,9 +55,28 @@ class Rivalry:
     def __post_init__(self) -> None:
         self._drawn = random.Random(f"rivals/{self.world.seed}")
         self._left = self._drawn.choice((1, 2, 3))
+        self._is_first = False
 
     def start(self) -> None:
+        """At times it is there first."""
+        self._is_first = self._drawn.random() < 0.4 and self._may_begin
+        if self._is_first:
+            self._left -= 1
+            self._started()
         self._later(_BEGINS_WITHIN_S * self._drawn.random())
+
+    def before(self, seat: Seat) -> None:
+        """Those who are meant to be there begin."""
+        scheduler = self.world.scheduler
+        if self._is_first:
+            scheduler.at(scheduler.now_ms + round(1000 * _LATE_BY_S * self._drawn.random()), seat.keep_alive)
+        else:
+            seat.keep_alive()
+
+    @property
+    def _may_begin(self) -> bool:
+        """What would make a table isn't kept from it."""
+        return all(self.world.models[uri].newest >= 0 for uri in self.uris)
 
     def stop(self) -> None:
         self.is_over = True
@@ -73,8 +94,7 @@ class Rivalry:
     def _begin(self) -> None:
         if self.is_over or not self._left:
             return
-        # What would make a table isn't kept from it.
-        if all(self.world.models[uri].newest >= 0 for uri in self.uris):
+        if self._may_begin:
             self._left -= 1
             self._started()
         self._later(_BEGINS_WITHIN_S * self._drawn.random())

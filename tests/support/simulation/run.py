@@ -94,7 +94,10 @@ class _Run:
         rivalry = self._rivalry(drawn)
         nemesis = Nemesis(world, self.committers, self.maintenance.seats)
         for seat in seats:
-            seat.keep_alive()
+            if rivalry is not None and seat in self.committers:
+                rivalry.before(seat)
+            else:
+                seat.keep_alive()
         world.faults.rates = drawn.choice(WEATHER)
         nemesis.start()
         crew.tend(nemesis)
@@ -180,8 +183,8 @@ class _Run:
         world.receipts.may_expire = world.has_wrong_clocks or foreign or bool(self.maintenance.pauses)
 
     def _create_by_proposal(self, uri: str) -> None:
-        """Two rivals create the same table; one is told that it exists."""
-        for rival in ("a", "b"):
+        """Two rivals create the same table; one is told that it exists. A third one sends it to a wrong partition, if there is one."""
+        for rival in ("c", "a", "b") if self.world.partitions > 1 else ("a", "b"):
             note = Note(
                 f"create-{rival}",
                 Create(schema_string_of(COLUMNS), PARTITION_BY, name=rival),
@@ -189,7 +192,9 @@ class _Run:
                 created_ms=self.world.scheduler.now_ms,
             )
             self.world.asks.add(ask_of(note.id, uri, note.operation))
-            self.world.cluster.append(Topic.PROPOSALS, [message_of(note, uri, "setup")])
+            home = self.world.home_of(uri)
+            partition = home if rival != "c" else (home + 1) % self.world.partitions
+            self.world.cluster.append_at(Topic.PROPOSALS, partition, message_of(note, uri, "setup"))
 
     def _add_jobs(self, drawn: random.Random, uri: str) -> None:
         """Who proposes, commits by itself, and writes rubbish."""

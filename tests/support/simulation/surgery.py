@@ -10,22 +10,27 @@ from functools import partial
 from headgate_bus.interface import Message, Record, Topic
 from headgate_committer.rebind import rebind
 from headgate_schemas.errors import HeadgateError
+from headgate_schemas.operations import Append
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.options import table_options
 from support.simulation.ambient import SimulatedAmbient
+from support.simulation.asked import ask_of
 from support.simulation.committers import CommitterSeat
 from support.simulation.executors import resources_of
+from support.simulation.operations import added_file
 from support.simulation.scheduler import Process
 from support.simulation.seats import Seat
 from support.simulation.simulated_bus import SimulatedBus
+from support.simulation.workloads import Note, message_of
 from support.simulation.world import World
 
 TAIL_LOST = "log: loses its newest proposals"
 GROWN = "log: grows over what it lost"
 MADE_ANEW = "log: the topic is made anew"
+REFILLED = "log: the new topic is filled from a copy"
 TRIMMED = "log: trimmed before it was decided"
 REBOUND = "operator: binds a table again"
-KINDS = (TAIL_LOST, GROWN, MADE_ANEW, TRIMMED, REBOUND)
+KINDS = (TAIL_LOST, GROWN, MADE_ANEW, REFILLED, TRIMMED, REBOUND)
 """What happens to logs, by the names that it is counted by."""
 CHANCE = 0.3
 """Of a run to have surgery."""
@@ -107,8 +112,36 @@ class Surgeon:
         return world.lose_beginning(before, number)
 
     def _make_anew(self) -> list[Record]:
+        """Empty, or filled from a copy in which something else lies in one place; then groups still know their offsets."""
+        world = self._world
         self._count(MADE_ANEW, "the topic of proposals is made anew")
-        return self._world.recreate_topic(forgets=self._random.random() < 0.5)
+        if self._random.random() < 0.5:
+            return world.recreate_topic(forgets=self._random.random() < 0.5)
+        held = [world.receipts.records[place] for place in sorted(world.receipts.records)]
+        world.recreate_topic(forgets=False)
+        self._refill(held)
+        return []
+
+    def _refill(self, held: Sequence[Record]) -> None:
+        world = self._world
+        own = [
+            record for record in held if record.key in world.models and world.home_of(record.key) == record.partition
+        ]
+        other = self._random.choice(own) if own else None
+        self._count(REFILLED, f"it is filled from a copy of {len(held)} proposals")
+        for record in held:
+            message = self._new(record.key) if record is other else _message(record)
+            world.cluster.append_at(Topic.PROPOSALS, record.partition, message)
+
+    def _new(self, uri: str) -> Message:
+        """What only this log holds."""
+        world = self._world
+        path = world.file_name("eu")
+        file = added_file(path, "eu")
+        world.put_file(uri, path, file.size)
+        note = Note(f"only-there-{path}", Append((file,)), None, created_ms=world.scheduler.now_ms)
+        world.asks.add(ask_of(note.id, uri, note.operation))
+        return message_of(note, uri, "surgeon")
 
     def _propose_again(self, lost: Sequence[Record]) -> None:
         """Some are found out to be missing, and are proposed again; others' authors do it by themselves, or never."""

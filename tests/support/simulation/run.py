@@ -12,6 +12,8 @@ from headgate_schemas.table_schema import schema_string_of
 from support.simulation.asked import ask_of
 from support.simulation.bank import BANK, Teller, found_bank
 from support.simulation.broken import InvariantBroken
+from support.simulation.careless import CHANCE as CARELESS
+from support.simulation.careless import WRITERS, add_careless_table, careless_writer
 from support.simulation.committers import SETTINGS, CommitterSeat
 from support.simulation.maintenance import Maintenance, check_reads
 from support.simulation.nemesis import Nemesis
@@ -51,6 +53,9 @@ TWO_PARTITIONS = 0.35
 """Of a run to have more than one partition of proposals, and perhaps somebody who takes the wrong one."""
 MISPLACING = 0.4
 """Of a table to have such a client, where there is more than one."""
+FULL = 0.2
+"""Of a run to have a bus that takes few proposals at a time. None where rivals come, whose group would keep it full, and none where
+the log is harmed: such a bus is one file."""
 BANKS = 0.3
 """Of a run to have one."""
 
@@ -92,6 +97,8 @@ class _Run:
             seats.append(OperatorSeat(world, "operator", committers=self.committers))
             surgeon.start()
         rivalry = self._rivalry(drawn)
+        if rivalry is None and surgeon is None and drawn.random() < FULL:
+            world.cluster.room = drawn.choice((3, 8, 20))
         nemesis = Nemesis(world, self.committers, self.maintenance.seats)
         for seat in seats:
             if rivalry is not None and seat in self.committers:
@@ -176,6 +183,10 @@ class _Run:
                 self._add_jobs(drawn, uri)
             self._add_upkeep(drawn, uri)
         self._add_streams(drawn, lakes)
+        if drawn.random() < CARELESS:
+            add_careless_table(world, denies=drawn.random() < 0.4)
+            for number in range(WRITERS):
+                self.crew.maybe(drawn, 1.0, f"careless-{number}", partial(careless_writer, world, count=3))
         if noisy:
             noise = partial(noisy_writer, world, table=drawn.choice(lakes), count=6)
             self.crew.maybe(drawn, 1.0, "noise", noise)

@@ -18,6 +18,10 @@ from support.simulation.scheduler import Died, Process, Signal, whole_ms
 
 T = TypeVar("T")
 
+FULL = "bus: too full to take a proposal"
+KINDS = (FULL,)
+"""By this name it is counted, beside `faults.KINDS`."""
+
 
 class BusWitness(Protocol):
     def appended(self, topic: Topic, records: Sequence[Record]) -> None: ...
@@ -30,6 +34,8 @@ class WitnessedCluster(MemoryCluster):
         # Events in two, so that workers have something to share.
         super().__init__(ambient, {Topic.PROPOSALS: partitions, Topic.EVENTS: 2}, leaders=True)
         self.witness: BusWitness | None = None
+        self.room: int | None = None
+        """Proposals that the bus holds at most; committers may say what they like all the same."""
         self._wake = wake
 
     def append(self, topic: Topic, messages: Sequence[Message]) -> list[Place]:
@@ -39,6 +45,16 @@ class WitnessedCluster(MemoryCluster):
             self.witness.appended(topic, records)
         self._wake()
         return places
+
+    def has_room_for(self, count: int) -> bool:
+        """Whether so many more may be proposed. A full bus first lets go of all settled proposals but the last."""
+        if self.room is None:
+            return True
+        logs = self.topic(Topic.PROPOSALS)
+        if sum(len(log.records) for log in logs) + count > self.room:
+            for number, log in enumerate(logs):
+                log.trim(self.settled(number) - 1)
+        return sum(len(log.records) for log in logs) + count <= self.room
 
     def append_at(self, topic: Topic, partition: int, message: Message) -> None:
         """As a client does that chooses partitions by a rule of its own."""
@@ -53,8 +69,11 @@ class WitnessedCluster(MemoryCluster):
 
 
 class SimulatedBus:
-    def __init__(self, inner: MemoryBus, process: Process, faults: Faults, news: Signal) -> None:
+    def __init__(
+        self, inner: MemoryBus, process: Process, faults: Faults, news: Signal, cluster: WitnessedCluster
+    ) -> None:
         self.inner = inner
+        self.cluster = cluster
         self.process = process
         self.faults = faults
         self.news = news
@@ -89,6 +108,9 @@ class SimulatedBus:
     def append(self, topic: Topic, messages: Sequence[Message], timeout_s: float = DEFAULT_TIMEOUT_S) -> list[Place]:
         operation, key = "bus.append", topic.value
         fault = self.begin(operation, key, APPEND_FAULTS)
+        if topic is Topic.PROPOSALS and not self.cluster.has_room_for(len(messages)):
+            self.faults.injected[FULL] += 1
+            raise BusUnavailable("the simulated bus is full: try again when committers have settled what waits")
         places: list[Place] = []
         match fault:
             case None:

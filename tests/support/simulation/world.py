@@ -202,8 +202,8 @@ class World:
         """Cluster and topic id of the proposals."""
         return self.cluster.cluster_id, self.cluster.topic_ids[Topic.PROPOSALS]
 
-    def add_store(self, uri: str) -> TableModel:
-        objects = MemoryStore(self.clock, uri=uri)
+    def add_store(self, uri: str, objects: MemoryStore | None = None) -> TableModel:
+        objects = objects or MemoryStore(self.clock, uri=uri)
         shared = WitnessedStore(objects)
         model = TableModel(
             uri,
@@ -295,7 +295,7 @@ class World:
 
     def bus(self, process: Process) -> SimulatedBus:
         inner = MemoryBus(self.ambient(process), cluster=self.cluster)
-        return SimulatedBus(inner, process, self.faults, self.news)
+        return SimulatedBus(inner, process, self.faults, self.news, self.cluster)
 
     def table(self, process: Process, uri: str, settings: Mapping[str, str] | None = None) -> Table:
         """The table as a process opens it, with an empty cache."""

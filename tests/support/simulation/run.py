@@ -125,7 +125,7 @@ class _Run:
         for uri in self.uris:
             self.maintenance.check_left(world.models[uri])
         if drawn.random() < RETRIES:
-            retry_forgotten(world, self.uris, drawn)
+            retry_forgotten(world, [uri for uri in self.uris if uri != BANK], drawn)
         if rivalry is not None:
             rivalry.check_end()
         stop(world, seats)

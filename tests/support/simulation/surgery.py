@@ -125,13 +125,17 @@ class Surgeon:
     def _refill(self, held: Sequence[Record]) -> None:
         world = self._world
         own = [
-            record for record in held if record.key in world.models and world.home_of(record.key) == record.partition
+            record for record in held if self._takes_new(record.key) and world.home_of(record.key) == record.partition
         ]
         other = self._random.choice(own) if own else None
         self._count(REFILLED, f"it is filled from a copy of {len(held)} proposals")
         for record in held:
             message = self._new(record.key) if record is other else _message(record)
             world.cluster.append_at(Topic.PROPOSALS, record.partition, message)
+
+    def _takes_new(self, uri: str) -> bool:
+        """Whether anybody may append there: nobody makes money."""
+        return uri in self._world.models and self._world.models[uri].balance is None
 
     def _new(self, uri: str) -> Message:
         """What only this log holds."""

@@ -31,6 +31,12 @@ def commit_time_ms(store: Store, ambient: Ambient, told_ms: int = 0) -> int:
     return bounded_time_ms(own_ms, server_ms, told_ms)
 
 
+def age_time_ms(store: Store, ambient: Ambient) -> int:
+    """The time by which it is told how old an object is: no later than the store's, so that a clock far ahead makes nothing old."""
+    own_ms, server_ms = ambient.now_ms(), store.clock_ms()
+    return own_ms if server_ms is None else min(own_ms, server_ms)
+
+
 def bounded_time_ms(own_ms: int, server_ms: int | None, told_ms: int) -> int:
     """Times don't go back, as time travel relies on that; except from one that lies in the future, which is not handed on."""
     now_ms, believed_ms = own_ms, UNTOLD_MARGIN_MS

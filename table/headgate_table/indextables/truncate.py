@@ -22,6 +22,7 @@ from headgate_table.indextables.cleaning import (
     StateFacts,
     plan_cleaning,
 )
+from headgate_table.indextables.commit_times import age_time_ms
 from headgate_table.indextables.deleting import Deleted, Deleter, count_states
 from headgate_table.indextables.entry_reader import read_entries
 from headgate_table.indextables.log_inventory import LogInventory, StateFolder
@@ -95,7 +96,9 @@ class Truncation:
             survey = survey_log(self._reader, self._protected)
         # The store's clock may be ahead of ours: age plays no part here, except for manifests.
         limits = replace(_NO_AGE, skew_ms=self._options.purge_clock_skew_minutes * MINUTE_MS)
-        plan = plan_cleaning(_aged(survey.inventory), survey.roots, limits, self._ambient.now_ms())
+        plan = plan_cleaning(
+            _aged(survey.inventory), survey.roots, limits, age_time_ms(self._reader.store, self._ambient)
+        )
         deleted = Deleted(problems=list(plan.problems))
         if not dry_run:
             measures = self._reader.resources.measures

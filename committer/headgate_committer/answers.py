@@ -104,6 +104,7 @@ def letter_message(letter: Undecidable, source: Source, committer: str, now_ms: 
         },
         body=record.body[:MAX_LETTER_BODY_BYTES],
         body_bytes=len(record.body),
+        told=letter.is_told,
         time=now_ms,
     )
     headers = attributes(

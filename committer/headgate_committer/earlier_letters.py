@@ -22,8 +22,12 @@ LETTERS_READ = 20_000
 LETTERS_KEPT = 1_000
 """Of one table, so many refusals go into its first version; the newest ones."""
 _READ_WITHIN_S = 10.0
-_CODES = {code.value: code for code in RejectCode if code not in (RejectCode.EXPIRED, RejectCode.SUPERSEDED)}
-"""What says nothing of a first delivery is no decision that could be contradicted."""
+_CODES = {
+    code.value: code
+    for code in RejectCode
+    if code not in (RejectCode.EXPIRED, RejectCode.SUPERSEDED, RejectCode.MISPLACED)
+}
+"""What says nothing of a first delivery is no decision that could be contradicted, and nobody is told to be misplaced."""
 
 
 class EarlierLetters:
@@ -87,7 +91,7 @@ class EarlierLetters:
         except UnreadableMessage:
             return  # of a stranger, who wrote to the topic: nobody was told anything by it
         code = _CODES.get(letter.code)
-        if letter.proposal is None or letter.table != self._uri or code is None:
+        if letter.proposal is None or letter.table != self._uri or code is None or not letter.told:
             return
         is_ours = (letter.cluster, letter.topic, letter.partition) == (
             self._source.cluster,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor, Future
 
 from headgate_bus.errors import BusUnavailable
-from headgate_bus.interface import Bus, Record, Seat
+from headgate_bus.interface import Bus, Mark, Record, Seat
 from headgate_committer.announcements import Announcements
 from headgate_committer.answers import Settlement, set_aside
 from headgate_committer.errors import Overtaken, TableHeld
@@ -80,7 +80,8 @@ class Lane:
         self._leftovers = Leftovers(bus, partition, limits)
         self._announcements = Announcements(partition, feed.source, identity, ambient, limits, measures)
         self._landmarks = Landmarks(feed.source.topic)
-        self._trimmer = Trimmer(bus, partition, ambient, limits, background)
+        self._trimmer = Trimmer(bus, feed.source, ambient, limits, background)
+        self._announced_mark: Mark | None = None
         self._held_bytes = 0
         self._untold: set[str] = set()
         """Tables with answers that are not announced yet."""
@@ -329,7 +330,7 @@ class Lane:
         if not self._announcements.publish(seat, offset if moves else None, mark):
             return False
         if moves:
-            self.feed.announced = offset
+            self.feed.announced, self._announced_mark = offset, mark
         now_s = self._ambient.monotonic_s()
         for uri in self._untold:
             if uri in self._queues:
@@ -340,7 +341,7 @@ class Lane:
 
     def trim(self) -> None:
         """Now and then, have the bus let go of what was settled long ago."""
-        self._trimmer.look(self.feed.announced)
+        self._trimmer.look(self.feed.announced, self._announced_mark)
 
     def _measure_told(self) -> None:
         now_ms = self._ambient.now_ms()

@@ -8,7 +8,7 @@ import threading
 from collections import OrderedDict
 
 from headgate_committer.errors import TableHeld
-from headgate_committer.tables import NotServed
+from headgate_committer.tables import OtherAddress
 
 MAX_REMEMBERED = 100_000
 """Tables whose address is remembered, places and ids apart. Beyond that the one that was opened longest ago is forgotten."""
@@ -23,10 +23,10 @@ class ServedAddresses:
         self._by_id: OrderedDict[str, str] = OrderedDict()
 
     def check_place(self, address: str, place: str) -> None:
-        """Raises `NotServed` where the place was opened by another address: what is sent to this one is set aside."""
+        """Raises `OtherAddress` where the place was opened by another address: what is sent to this one is set aside."""
         known = self._known(self._by_place, place, address)
         if known != address:
-            raise NotServed(
+            raise OtherAddress(
                 f"{address} is another address of {known}, by which this committer serves the table: send proposals to {known}"
             )
 

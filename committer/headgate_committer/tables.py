@@ -29,6 +29,12 @@ class OutsideRoots(NotServed):
     is_for_good = False
 
 
+class OtherAddress(NotServed):
+    """This committer serves the table by another address; one that opens this address first serves it by this one."""
+
+    is_for_good = False
+
+
 class Tables(Protocol):
     """What a committer needs of the world of tables."""
 

@@ -63,6 +63,8 @@ class DeadLetter(ToldMessage):
     """The original bytes, in base64; of a body that the topic can't hold again, the beginning."""
     body_bytes: Count
     """How long the original was."""
+    told: bool = True
+    """Whether its author gets a receipt with this code."""
     time: Moment
     """When it was set aside, in epoch milliseconds."""
 

@@ -1,12 +1,16 @@
 """Proposals for a table that isn't there yet: what their authors were told stays true once the table is made."""
 
+from dataclasses import replace
+
 from headgate_bus.interface import Topic
 from headgate_committer.committer import Committer
 from headgate_committer.limits import CommitterLimits
+from headgate_committer.tables import OutsideRoots
 from headgate_schemas.milvus import DeltaLog, Updates
 from headgate_schemas.operations import Append, Create, Milvus, RejectCode, Rejected
 from headgate_schemas.table_schema import schema_string_of
-from support.committing.rig import AtOnce, Rig, Stores
+from headgate_table.indextables.log_reader import LogReader
+from support.committing.rig import TABLE, AtOnce, Rig, Stores
 from support.tables import COLUMNS, add_file
 
 CREATE = Create(schema_string_of(COLUMNS), ())
@@ -119,3 +123,60 @@ def test_a_version_records_what_was_told_before_the_table() -> None:
     decisions = rig.record(1).decisions
     assert (decisions[0].id, decisions[0].code) == (early, RejectCode.UNKNOWN_TABLE)
     assert decisions[1].accepted
+
+
+def test_what_nobody_was_told_while_the_table_was_fed_from_no_bus_is_decided_where_it_belongs() -> None:
+    """Break: take every dead letter for an answer."""
+    rig = Rig(partitions=2, create=False)
+    made_directly(rig)
+    proposal = rig.proposal(Append((add_file("early"),)))
+    rig.misplace(proposal, 1 - rig.bus.partition_of(TABLE))
+    committer = rig.committer()
+    rig.settle(committer)
+    assert [letter.code for letter in rig.dead_letters()] == ["misplaced"]
+    rig.send(proposal)
+    rig.settle(committer)
+    assert codes(rig, proposal.id) == ["Committed"]
+    assert rig.table().snapshot().paths() == ["early.parquet"]
+
+
+def test_what_a_committer_with_other_roots_set_aside_is_decided_by_one_that_serves_the_table() -> None:
+    """Break: take every dead letter for an answer."""
+    rig = Rig(create=False)
+    made_directly(rig)
+    proposal = rig.proposal(Append((add_file("early"),)))
+    rig.send(proposal)
+    narrow = Committer(
+        rig.bus.again(), _Nowhere(rig.stores, rig.settings), rig.ambient, identity="narrow", executor=AtOnce()
+    )
+    rig.settle(narrow)
+    narrow.close()
+    assert [letter.code for letter in rig.dead_letters()] == ["unknown_table"]
+    assert codes(rig, proposal.id) == []
+    rig.send(proposal)
+    rig.settle(rig.committer())
+    assert codes(rig, proposal.id) == ["Committed"]
+
+
+class _Nowhere(Stores):
+    """Of a committer with other roots."""
+
+    def reader(self, uri: str) -> LogReader:
+        raise OutsideRoots(f"{uri} lies outside of the roots")
+
+
+def test_a_misplaced_letter_of_an_earlier_release_is_no_answer() -> None:
+    """Break: believe the field that such a letter hasn't got."""
+    rig = Rig(partitions=2, create=False)
+    proposal = rig.proposal(Append((add_file("early"),)))
+    rig.misplace(proposal, 1 - rig.bus.partition_of(TABLE))
+    made_directly(rig)
+    committer = rig.committer()
+    rig.settle(committer)
+    (log,) = [log for log in rig.bus.cluster.topic(Topic.DEAD_LETTERS) if log.records]
+    (record,) = log.records
+    log.records[0] = replace(record, body=record.body.replace(b'"told":false,', b""))
+    assert log.records[0] != record
+    rig.send(proposal)
+    rig.settle(committer)
+    assert codes(rig, proposal.id) == ["Committed"]

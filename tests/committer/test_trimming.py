@@ -204,3 +204,35 @@ def test_what_was_left_on_the_bus_for_want_of_room_is_still_there(kept: int) -> 
     receipts = rig.receipts()
     assert [type(receipts.get(proposal)) for proposal in spilled] == [Committed] * 9
     assert _first(rig) == _end(rig) - kept
+
+
+def _about_to_trim() -> tuple[Rig, Committer, Later]:
+    """Everything is decided, and what may go has yet to be let go of."""
+    rig, later = Rig(), Later()
+    committer = rig.committer(limits=LIMITS, background=later)
+    _decided(rig, committer, 8)
+    assert (_first(rig), len(later.waiting) > 0) == (0, True)
+    return rig, committer, later
+
+
+def _grown(rig: Rig, count: int = 12) -> None:
+    for number in range(count):
+        rig.append(f"new-{number}")
+
+
+def test_nothing_is_let_go_of_a_topic_that_was_made_anew_before_the_committer_noticed() -> None:
+    """Break: trim by offsets that were settled on the topic before; what lies there was decided by nobody."""
+    rig, _, later = _about_to_trim()
+    rig.bus.cluster.recreate(Topic.PROPOSALS, forgets=False)
+    _grown(rig)
+    later.run()
+    assert (_first(rig), _end(rig)) == (0, 12)
+
+
+def test_nothing_is_let_go_of_a_log_that_lost_its_end_and_has_grown_again() -> None:
+    """Break: look at the topic alone."""
+    rig, _, later = _about_to_trim()
+    rig.bus.cluster.lose_tail(Topic.PROPOSALS, 0, 1)
+    _grown(rig)
+    later.run()
+    assert (_first(rig), _end(rig)) == (0, 13)

@@ -5,7 +5,7 @@ import pytest
 from headgate_committer.served_addresses import ServedAddresses
 from headgate_committer.tables import NotServed
 from headgate_schemas.ambient import SystemAmbient
-from headgate_schemas.operations import Committed, RejectCode
+from headgate_schemas.operations import Append, Committed, RejectCode
 from headgate_table.store.addresses import table_address
 from headgate_table.store.open import StoreSettings, open_store
 from support.committing.rig import TABLE, Rig
@@ -66,6 +66,25 @@ def test_a_second_table_with_the_same_id_waits_and_both_addresses_are_named() ->
     (trouble,) = [text for uri, text in committer.refused.items() if uri == OTHER]
     assert TABLE in trouble
     assert OTHER in trouble
+
+
+def test_nobody_is_told_what_a_committer_that_opens_the_other_address_first_would_contradict() -> None:
+    """Break: call the other address unknown for good."""
+    rig = Rig()
+    first = rig.committer("first", stores={OTHER: rig.stores[TABLE]})
+    rig.settle(first)
+    rig.append("a")
+    rig.settle(first)
+    rig.receipts()
+    proposal = rig.proposal(Append((add_file("b"),)), table=OTHER)
+    rig.send(proposal)
+    rig.settle(first)
+    assert rig.receipts() == {}
+    first.close()
+    second = rig.committer("second", stores={OTHER: rig.stores[TABLE]})
+    rig.send(proposal)
+    rig.settle(second)
+    assert rig.receipts() == {proposal.id: Committed(2, proposal.id)}
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from support.foreign_log import build_on
 from support.stores.faulty import Fault, FaultyStore, on
 from support.stores.kills import deaths
 from support.stores.memory import MemoryStore
+from support.tables import new_table, opened
 from support.writers.handmade import HandMade
 from support.writers.handmade import file as foreign_file
 
@@ -195,3 +196,15 @@ def test_the_pointer_is_the_last_thing_read_before_the_first_delete(world: World
     world.reopened(store).truncate_history()
     first_delete = next(place for place, step in enumerate(store.steps) if step.operation == "delete")
     assert store.steps[first_delete - 1].key == POINTER
+
+
+def test_a_clock_that_is_a_month_ahead_makes_no_manifest_old() -> None:
+    """Break: tell ages by this machine's clock alone. Another process may be about to name the manifest in its state."""
+    clock = FakeAmbient()
+    store = MemoryStore(clock)
+    new_table(store, ambient=clock)
+    store.put("_transaction_log/manifests/manifest-0123456789abcdef.avro", b"of a state that is being made")
+    ahead = FakeAmbient("ahead")
+    ahead.advance(hours=30 * 24)
+    opened(store, ambient=ahead).truncate_history()
+    assert store.head("_transaction_log/manifests/manifest-0123456789abcdef.avro") is not None

@@ -1,7 +1,7 @@
 """Asking a store, before the first commit to it, whether it creates an object only where there is none.
 
 Some servers that speak S3 ignore the condition and overwrite: every writer would be told that its version is committed. A process
-asks once for each server and bucket, by two requests, or three where nobody has asked before. `probe` asks for more, and by hand.
+asks once for each server and bucket, by three requests, or four where nobody has asked before. `probe` asks for more, and by hand.
 """
 
 import threading
@@ -49,17 +49,29 @@ def require_conditions(store: Store, unique: Callable[[], str], trusted: Trusted
     if server is None or server in trusted:
         return
     mark = unique()
-    # A process that finds the object has asked the question with its first request.
-    answer = _asked(store, f"{mark} first")
-    if answer.is_created:
-        answer = _asked(store, f"{mark} second")
-    try:
-        is_overwritten = store.get(PROBE_KEY, max_bytes=MAX_PROBE_BYTES) == answer.data
-    except ObjectMissing:
-        raise StoreError(f"{store.uri}/{PROBE_KEY} is gone as soon as it was written. Try again") from None
+    before = _before(store, mark)
+    answer = _asked(store, f"{mark} second")
+    # Whoever asks at the same time may have overwritten it, too: what counts is that it changes, not by whom.
+    is_overwritten = _held(store) != before
     if answer.is_created or is_overwritten:
         raise _distrust(store)
     trusted.add(server)
+
+
+def _before(store: Store, mark: str) -> bytes:
+    """What the object holds, which is made where there is none."""
+    try:
+        return store.get(PROBE_KEY, max_bytes=MAX_PROBE_BYTES)
+    except ObjectMissing:
+        answer = _asked(store, f"{mark} first")
+        return answer.data if answer.is_created else _held(store)
+
+
+def _held(store: Store) -> bytes:
+    try:
+        return store.get(PROBE_KEY, max_bytes=MAX_PROBE_BYTES)
+    except ObjectMissing:
+        raise StoreError(f"{store.uri}/{PROBE_KEY} is gone as soon as it was written. Try again") from None
 
 
 @dataclass(frozen=True, slots=True)

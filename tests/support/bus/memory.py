@@ -29,11 +29,19 @@ class _Partition:
     next_offset: int = 0
     last_time_ms: int = 0
     records: list[Record] = field(default_factory=list)
+    epochs: list[tuple[int, int]] = field(default_factory=list)
+    """Where each leader has led from, as (epoch, offset); empty on a bus without leaders."""
 
     def append(self, number: int, message: Message, now_ms: int) -> Place:
         self.last_time_ms = max(self.last_time_ms, now_ms)
         record = Record(
-            number, self.next_offset, self.last_time_ms, message.key, bytes(message.body), dict(message.headers)
+            number,
+            self.next_offset,
+            self.last_time_ms,
+            message.key,
+            bytes(message.body),
+            dict(message.headers),
+            leader_epoch=self.epoch,
         )
         self.records.append(record)
         self.next_offset += 1
@@ -49,6 +57,20 @@ class _Partition:
     def lose_tail(self, end: int) -> None:
         self.next_offset = max(self.first, min(end, self.next_offset))
         del self.records[self.index(self.next_offset) :]
+        epoch = self.epoch
+        if epoch is not None:  # whoever lost it is another leader
+            self.epochs = [(each, start) for each, start in self.epochs if start < self.next_offset]
+            self.epochs.append((epoch + 1, self.next_offset))
+
+    @property
+    def epoch(self) -> int | None:
+        """Of who leads now."""
+        return self.epochs[-1][0] if self.epochs else None
+
+    def end_of(self, epoch: int | None) -> int:
+        """Where the records of that leader and of those before end."""
+        later = [start for each, start in self.epochs if epoch is not None and each > epoch]
+        return min(later, default=self.next_offset)
 
 
 @dataclass(slots=True)
@@ -73,8 +95,17 @@ class _Group:
 class MemoryCluster:
     """What the handles of one bus share: the records, and the groups. Tests that play the administrator use it."""
 
-    def __init__(self, ambient: Ambient, partitions: int | Mapping[Topic, int] = 1, *, gaps: bool = True) -> None:
+    def __init__(
+        self,
+        ambient: Ambient,
+        partitions: int | Mapping[Topic, int] = 1,
+        *,
+        gaps: bool = True,
+        leaders: bool = False,
+    ) -> None:
+        """`leaders`: records tell in whose term they were appended, and whoever lost some is followed by another leader."""
         self.ambient = ambient
+        self.leaders = leaders
         self.lock = threading.RLock()
         self.gaps = gaps
         self.cluster_id = f"memory-{ambient.new_id()}"
@@ -96,12 +127,14 @@ class MemoryCluster:
                 if topic not in self.logs:
                     self.recreate(topic)
 
-    def recreate(self, topic: Topic) -> None:
-        """Make the topic anew: empty, from offset 0, with another id."""
+    def recreate(self, topic: Topic, *, forgets: bool = True) -> None:
+        """Make the topic anew: empty, from offset 0, with another id. Groups forget what they had settled, unless that
+        `forgets` nothing.
+        """
         with self.lock:
             self.topic_ids[topic] = self.ambient.new_id()
-            self.logs[topic] = [_Partition() for _ in range(self._counts[topic])]
-            if topic is Topic.PROPOSALS:
+            self.logs[topic] = [self._new_partition() for _ in range(self._counts[topic])]
+            if topic is Topic.PROPOSALS and forgets:
                 for group in self._groups.values():
                     group.committed.clear()
                     group.marks.clear()
@@ -110,7 +143,10 @@ class MemoryCluster:
         """As an administrator may: keys go to other partitions from now on, and what is there stays where it is."""
         with self.lock:
             self._counts[topic] = count
-            self.logs[topic] += [_Partition() for _ in range(count - len(self.logs[topic]))]
+            self.logs[topic] += [self._new_partition() for _ in range(count - len(self.logs[topic]))]
+
+    def _new_partition(self) -> _Partition:
+        return _Partition(epochs=[(0, 0)] if self.leaders else [])
 
     @staticmethod
     def home_among(key: str, count: int) -> int:
@@ -212,6 +248,20 @@ def check_offset(topic: Topic, number: int, offset: int, log: _Partition) -> Non
         raise OffsetGone(
             f"offset {offset} of {topic.value}, partition {number}, is outside of what the bus holds,"
             f" {log.first} to {log.next_offset}",
+            number,
+            offset,
+            log.first,
+            log.next_offset,
+        )
+
+
+def check_epoch(number: int, offset: int, epoch: int | None, log: _Partition) -> None:
+    """Raise `OffsetGone` where the log is another one than that which was read up to this offset."""
+    end = log.end_of(epoch)
+    if offset > end:
+        raise OffsetGone(
+            f"what was read of proposals, partition {number}, up to offset {offset} is another log: that of epoch {epoch} ends"
+            f" at {end}",
             number,
             offset,
             log.first,
@@ -384,6 +434,8 @@ class MemorySeat:
         self._group.members.append(self)
         self._held: set[int] = set()
         self._positions: dict[int, int] = {}
+        self._epochs: dict[int, int | None] = {}
+        """Of the records before these positions."""
         self._paused: set[int] = set()
         self._closed = False
         self._lost = False
@@ -412,6 +464,7 @@ class MemorySeat:
     def seek(self, partition: int, offset: int, leader_epoch: int | None = None) -> None:
         self._check_held(partition)
         self._positions[partition] = offset
+        self._epochs[partition] = leader_epoch
 
     def pause(self, partition: int) -> None:
         self._check_held(partition)
@@ -486,8 +539,12 @@ class MemorySeat:
         self._rebalance()
         delivering = sorted(number for number in self._held - self._paused if number in self._positions)
         positions = dict(self._positions)
+        for number in delivering:
+            log = self._bus.cluster.partition(Topic.PROPOSALS, number)
+            check_epoch(number, positions[number], self._epochs.get(number), log)
         found = self._bus.cluster.take(Topic.PROPOSALS, positions, delivering, max_records)
         self._positions = positions
+        self._epochs |= {record.partition: record.leader_epoch for record in found}
         # Whoever holds other partitions than before is told at once, to seek in them.
         return found if found or self.held() != before else None
 
@@ -502,6 +559,7 @@ class MemorySeat:
         for number in lost:
             self._held.discard(number)
             self._positions.pop(number, None)
+            self._epochs.pop(number, None)
             self._paused.discard(number)
             if group.owner.get(number) is self:
                 del group.owner[number]

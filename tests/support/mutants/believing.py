@@ -144,7 +144,6 @@ MUTANTS = (
         "    require_conditions(store, lambda: body.nonce)\n",
         "",
         (_CONDITION_TESTS,),
-        NONE,
     ),
     Mutant(
         "any-server-trusted-with-manifests",
@@ -164,7 +163,15 @@ MUTANTS = (
         "    if answer.is_created or is_overwritten:\n",
         "    if answer.is_created:\n",
         (_CONDITION_TESTS,),
-        NONE,
+    ),
+    Mutant(
+        "denial-believed-beside-others",
+        Rule.FOLDING,
+        "A server that overwrites what it says was there is trusted, when another process asks it at the same time.",
+        "table/headgate_table/store/conditions.py",
+        "    is_overwritten = _held(store) != before\n",
+        "    is_overwritten = _held(store) == answer.data\n",
+        (_CONDITION_TESTS,),
     ),
     Mutant(
         "two-addresses-of-one-table",

@@ -79,6 +79,15 @@ MUTANTS = (
         NONE,
     ),
     Mutant(
+        "manifests-aged-by-a-machine",
+        Rule.CLEANING,
+        "A machine whose clock is a month ahead truncates, and takes the manifests of a state that is being made for old ones.",
+        "table/headgate_table/indextables/truncate.py",
+        "now_ms = time_for_ages_ms(self._reader.store, self._ambient, self._protected.looked_ms)\n",
+        "now_ms = self._ambient.now_ms()\n",
+        ("tests/table/test_truncate.py",),
+    ),
+    Mutant(
         "bus-by-the-name-of-a-link",
         Rule.SOURCES,
         "A bus that is opened through a symbolic link looks for its log and its locks beside the link.",

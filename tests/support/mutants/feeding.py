@@ -16,7 +16,6 @@ MUTANTS = (
         "        if home != here.partition:\n",
         "        if home != here.partition and memory is None:\n",
         (_WRONG_PARTITION,),
-        NONE,
     ),
     Mutant(
         "wrong-partition-binds-the-table",
@@ -26,7 +25,6 @@ MUTANTS = (
         "        self._check_home(None)\n",
         "",
         (_WRONG_PARTITION,),
-        NONE,
     ),
     Mutant(
         "misplaced-told-as-rejected",
@@ -36,6 +34,34 @@ MUTANTS = (
         "    if letter.proposal_id is not None and letter.is_told:\n",
         "    if letter.proposal_id is not None:\n",
         (_WRONG_PARTITION,),
+    ),
+    Mutant(
+        "untold-letter-is-an-answer",
+        Rule.ANSWERS,
+        "A table that a bus feeds for the first time refuses what was set aside without a word to its author.",
+        "committer/headgate_committer/earlier_letters.py",
+        " or code is None or not letter.told:\n",
+        " or code is None:\n",
+        ("tests/committer/test_before_the_table.py",),
+    ),
+    Mutant(
+        "misplaced-letter-is-an-answer",
+        Rule.ANSWERS,
+        "A table that a bus feeds for the first time refuses what came on a wrong partition before.",
+        "committer/headgate_committer/earlier_letters.py",
+        "RejectCode.SUPERSEDED, RejectCode.MISPLACED)\n}\n",
+        "RejectCode.SUPERSEDED)\n}\n",
+        ("tests/committer/test_before_the_table.py",),
+        NONE,
+    ),
+    Mutant(
+        "other-address-told-as-unknown",
+        Rule.ANSWERS,
+        "Who sends to another address of a table is told that there is none, which the next committer contradicts.",
+        "committer/headgate_committer/served_addresses.py",
+        "            raise OtherAddress(\n",
+        "            from headgate_committer.tables import NotServed\n\n            raise NotServed(\n",
+        ("tests/committer/test_two_addresses.py",),
         NONE,
     ),
     Mutant(
@@ -43,10 +69,9 @@ MUTANTS = (
         Rule.ANSWERS,
         "A committer tells the author of a proposal for a table outside of its roots that there is no such table.",
         "committer/headgate_committer/tables.py",
-        "    is_for_good = False\n",
-        "    is_for_good = True\n",
+        'serve the table, so this one must not answer for it."""\n\n    is_for_good = False\n',
+        'serve the table, so this one must not answer for it."""\n\n    is_for_good = True\n',
         ("tests/committer/test_rubbish.py",),
-        NONE,
     ),
     Mutant(
         "rivals-not-looked-for",
@@ -56,7 +81,6 @@ MUTANTS = (
         "        if other.group != mine.group:\n",
         "        if other.group == mine.group and other.roots is None:\n",
         ("tests/committer/test_rivals.py",),
-        NONE,
     ),
     Mutant(
         "newcomers-stop-who-is-at-work",
@@ -66,7 +90,6 @@ MUTANTS = (
         "        if self._is_alone or (not held and now_s < self._looks_around_at_s):\n",
         "        if not held and now_s < self._looks_around_at_s:\n",
         ("tests/committer/test_rivals.py",),
-        NONE,
     ),
     Mutant(
         "grown-log-taken-for-the-old-one",
@@ -85,7 +108,6 @@ MUTANTS = (
         "    if mark is not None and mark.topic != source.topic:\n",
         "    if mark is not None and mark.topic == source.partition:\n",
         ("tests/bus/test_marks.py",),
-        NONE,
     ),
     Mutant(
         "equal-positions-believed",
@@ -106,6 +128,15 @@ MUTANTS = (
         "None",
         (_LOG_CUT,),
         NONE,
+    ),
+    Mutant(
+        "another-log-trimmed",
+        Rule.SOURCES,
+        "A committer that hasn't noticed yet that the topic was made anew lets go of proposals there which nobody has decided.",
+        "committer/headgate_committer/trimming.py",
+        "            if other:\n",
+        "            if other and announced < 0:\n",
+        ("tests/committer/test_trimming.py",),
     ),
     Mutant(
         "cut-taken-for-an-outage",

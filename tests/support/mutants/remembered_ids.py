@@ -119,7 +119,6 @@ MUTANTS = (
         "        return proposal_id, first_made(proposal_id, now_ms)\n",
         "        return proposal_id, now_ms\n",
         (_RETRY_TESTS,),
-        NONE,
     ),
     Mutant(
         "forgotten-direct-ids-are-new",

@@ -54,9 +54,9 @@ def _version(model: TableModel, number: int, age_ms: int) -> None:
     must(number < model.newest, f"{model.uri}: the newest version file, {number}, was deleted (rule 1)")
     must(number < model.pointer, f"{model.uri}: version {number} was deleted over the pointer {model.pointer} (rule 7)")
     version = model.versions[number]
-    if version.source == (*model.place(), 0):
+    if version.source == (*model.place(), model.home()) and version.next_offset > model.committed_offset():
         must(
-            version.next_offset <= model.committed_offset(),
+            model.is_cut and not model.untold_of(number),
             f"{model.uri}: version {number} was deleted, which settles proposals up to {version.next_offset}; they may have "
             f"to be announced again, since only those up to {model.committed_offset()} are known to be (rule 11)",
         )

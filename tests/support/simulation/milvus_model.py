@@ -51,12 +51,15 @@ class MilvusModel:
     decided: dict[str, Decided] = field(default_factory=dict)
     seqs: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     writers: dict[str, Writer | None] = field(default_factory=dict)
-    record_at: dict[tuple[str, str, int, int], str] = field(default_factory=dict)
+    record_at: dict[tuple[str, str, int, int], list[tuple[int, str]]] = field(default_factory=dict)
     proposed_ms: dict[str, int] = field(default_factory=dict)
     acknowledged: int = -1
     proposed_after: dict[str, int] = field(default_factory=dict)
     newest_offset: int = -1
     newest_term: tuple[int, str] = (-1, "")
+
+    def home(self) -> int:
+        return 0
 
     @property
     def newest(self) -> int:

@@ -82,11 +82,14 @@ class TableModel:
     newest_term: tuple[int, str] = (-1, "")
     newest_time_ms: int = 0
     """What the newest version that tells its time says: time travel and cleaning rely on it that times never go back."""
-    newest_offset: dict[tuple[str, str, int], int] = field(default_factory=dict)
+    newest_offset: dict[tuple[str, str, int], tuple[int, int]] = field(default_factory=dict)
+    """By cluster, topic and partition, the last proposal that was decided: how often the log had been cut when it came, and its
+    offset."""
     added_in: dict[str, int] = field(default_factory=dict)
     deleted_files: set[str] = field(default_factory=set)
-    record_at: dict[tuple[str, str, int, int], str] = field(default_factory=dict)
-    """By cluster, topic, partition and offset, the id of the proposal that the bus holds there."""
+    record_at: dict[tuple[str, str, int, int], list[tuple[int, str]]] = field(default_factory=dict)
+    """By cluster, topic, partition and offset, the ids of the proposals that the bus held there, each after so many cuts of the
+    log."""
     proposed_ms: dict[str, int] = field(default_factory=dict)
     """By proposal, when the bus took it first."""
     acknowledged: int = -1
@@ -95,6 +98,8 @@ class TableModel:
     """By proposal, the newest version that anybody had been told of when the bus took it first."""
     announced: set[str] = field(default_factory=set)
     """The world's: proposals that have a receipt on the bus."""
+    lost: set[str] = field(default_factory=set)
+    """The world's: proposals that the bus lost before anybody had answered them."""
     rows: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By path, what a data file holds or held."""
     batch_of_row: dict[str, int] = field(default_factory=dict)
@@ -109,6 +114,10 @@ class TableModel:
     committed_offset: Callable[[], int] = field(default=lambda: 0)
     """Up to where proposals of `place` are settled and announced."""
     place: Callable[[], tuple[str, str]] = field(default=lambda: ("", ""))
+    home: Callable[[], int] = field(default=lambda: 0)
+    """The partition on which its proposals belong."""
+    is_cut: bool = False
+    """Whether the bus lost something of its log, so that offsets were said of proposals that are there no more."""
     changes: int = 0
     merges: int = 0
     swaps: int = 0
@@ -162,6 +171,14 @@ class TableModel:
                 ask = self.asks.by_id.get(identity)
                 if ask is not None:
                     yield ask
+
+    def untold_of(self, number: int) -> list[str]:
+        """What the version decides and the bus still holds, and nobody has been told about."""
+        return [
+            identity
+            for identity, decided in self.decided.items()
+            if decided.version == number and identity in self.proposed_ms and identity not in self.announced
+        ]
 
     def forget_below(self, number: int) -> list[str]:
         """Expect no version file and no state below this number any more; the keys of those that are to go."""

@@ -52,9 +52,9 @@ def outcome_of(
         steps=world.trace.count,
         simulated_s=(world.scheduler.now_ms - START_MS) / 1000,
         versions=versions,
-        proposals=len(world.receipts.proposals),
+        proposals=len(world.receipts.asked),
         receipts=world.receipts.count,
         outcomes=+outcomes,
         injected=+world.faults.injected,
-        did={**(did or {}), "proposals trimmed": world.cluster.partition(Topic.PROPOSALS, 0).first},
+        did={**(did or {}), "proposals trimmed": sum(log.first for log in world.cluster.topic(Topic.PROPOSALS))},
     )

@@ -21,7 +21,8 @@ FOREIGN_COMMIT = "table: a foreign writer commits"
 FOREIGN_STATE = "table: a foreign writer makes a state"
 RUBBISH = "bus: a message that nobody can decide"
 NOISE = "bus: a noisy neighbour proposes what is refused"
-KINDS = (FOREIGN_COMMIT, FOREIGN_STATE, RUBBISH, NOISE)
+MISPLACED = "bus: a message on the wrong partition"
+KINDS = (FOREIGN_COMMIT, FOREIGN_STATE, RUBBISH, NOISE, MISPLACED)
 """What others do, by the names that it is counted by."""
 NOISE_MESSAGES = 180
 """In one burst: six of them are more than the fewest ids that a table may be set to remember."""
@@ -114,6 +115,27 @@ def noisy_writer(world: World, process: Process, *, table: str, count: int) -> N
             bus.append(Topic.PROPOSALS, [message_of(note, table, process.name) for note in notes])
         except BusError as error:
             world.scheduler.note(process.name, str(error))
+
+
+def misplacing_writer(world: World, process: Process, *, table: str, count: int) -> None:
+    """A client that chooses partitions by another rule: something new, or what others have proposed where it belongs."""
+    drawn = random.Random(f"misplaced/{world.seed}/{process.name}")
+    operations = Operations(drawn, world, table)
+    wrong = (world.home_of(table) + 1) % world.partitions
+    for number in range(count):
+        process.sleep(drawn.random() ** 2 * 5)
+        known = [record for record in world.receipts.asked if record.key == table]
+        if known and drawn.random() < 0.5:
+            record = drawn.choice(known)
+            message = Message(table, record.headers, record.body)
+        else:
+            operation = operations.draw()
+            note = Note(f"{process.name}-{number}", operation, None, created_ms=world.scheduler.now_ms)
+            world.asks.add(ask_of(note.id, table, operation))
+            message = message_of(note, table, process.name)
+        if world.cluster.available:
+            world.faults.injected[MISPLACED] += 1
+            world.cluster.append_at(Topic.PROPOSALS, wrong, message)
 
 
 def rubbish_writer(world: World, process: Process, *, table: str, count: int) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table
 
-from support.simulation import faults, nemesis, outsiders
+from support.simulation import careless, faults, nemesis, outsiders, retries, rivals, simulated_bus, surgery
 from support.simulation.milvus_run import simulate_milvus
 from support.simulation.outcome import Failure, Outcome, replay
 from support.simulation.run import simulate
@@ -25,7 +25,16 @@ KINDS = {"log": simulate, "milvus": simulate_milvus}
 """By the format of the tables."""
 MILVUS_EVERY = 4
 """Of seeds that run without a kind, each so many'th is on manifests."""
-FAULTS = (*faults.KINDS, *nemesis.KINDS, *outsiders.KINDS)
+FAULTS = (
+    *faults.KINDS,
+    *nemesis.KINDS,
+    *outsiders.KINDS,
+    *surgery.KINDS,
+    *rivals.KINDS,
+    *retries.KINDS,
+    *careless.KINDS,
+    *simulated_bus.KINDS,
+)
 ENOUGH_SEEDS = 200
 """With fewer, it may be chance that a fault never came up."""
 WIDTH = 130

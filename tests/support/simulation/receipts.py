@@ -1,9 +1,10 @@
 """What was promised to anybody: every receipt ever seen, on the bus or by a caller, compared with the log and with each other."""
 
+import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from headgate_bus.interface import Record, Topic
 from headgate_schemas.cloud_events import RECEIPT, kind_of, subject_of
@@ -28,10 +29,15 @@ class Told(Protocol):
     """By proposal, what a version says of it."""
     seqs: dict[str, list[tuple[int, int]]]
     """By app, its accepted (seq, version), in order."""
-    record_at: dict[tuple[str, str, int, int], str]
+    record_at: dict[tuple[str, str, int, int], list[tuple[int, str]]]
     proposed_ms: dict[str, int]
     acknowledged: int
     proposed_after: dict[str, int]
+
+    @property
+    def home(self) -> Callable[[], int]:
+        """The partition on which its proposals belong."""
+        ...
 
 
 @dataclass(slots=True)
@@ -42,14 +48,22 @@ class Receipts:
     tables: Mapping[str, Told]
     source: tuple[str, str]
     """Cluster and topic id of the proposals."""
+    former: list[tuple[str, str]] = field(default_factory=list)
+    """Those of topics in whose place this one was made. A committer needs some seconds to notice."""
+    generation: int = 0
+    """How often the log was cut or made anew."""
     answered: dict[str, Receipt] = field(default_factory=dict)
     """By proposal, the first receipt that said something."""
     announced: set[str] = field(default_factory=set)
-    set_aside: set[int] = field(default_factory=set)
-    proposals: dict[int, str] = field(default_factory=dict)
-    """By offset, the ids on the bus; "" for what is no proposal."""
-    records: dict[int, Record] = field(default_factory=dict)
-    """By offset, what was put on the bus, which may have let go of it since."""
+    set_aside: set[tuple[int, int]] = field(default_factory=set)
+    proposals: dict[tuple[int, int], str] = field(default_factory=dict)
+    """By partition and offset, the ids on the bus; "" for what is no proposal."""
+    records: dict[tuple[int, int], Record] = field(default_factory=dict)
+    """By partition and offset, what was put on the bus, which may have let go of it since."""
+    lost: set[str] = field(default_factory=set)
+    """Proposals of which the bus lost a record before anybody had answered it."""
+    asked: list[Record] = field(default_factory=list)
+    """All that was ever put on the bus, also what was lost."""
     expired: set[str] = field(default_factory=set)
     may_expire: bool = True
     """Whether anything in this run could have a table forget an accepted id, or lose what it remembers."""
@@ -65,19 +79,35 @@ class Receipts:
                 case Topic.EVENTS:
                     self._announced(record)
                 case Topic.DEAD_LETTERS:
-                    self.set_aside.add(json.loads(record.body)["offset"])
+                    self._put_aside(json.loads(record.body))
 
     def _proposed(self, record: Record) -> None:
         identity = subject_of(record.headers)
-        self.proposals[record.offset] = identity
-        self.records[record.offset] = record
+        self.proposals[record.partition, record.offset] = identity
+        self.records[record.partition, record.offset] = record
+        self.asked.append(record)
         model = self.tables.get(record.key)
         if model is not None:
-            model.record_at[(*self.source, record.partition, record.offset)] = identity
+            for source in (self.source, *self.former):
+                at = model.record_at.setdefault((*source, record.partition, record.offset), [])
+                at.append((self.generation, identity))
             model.proposed_ms.setdefault(identity, record.time_ms)
             model.proposed_after.setdefault(identity, model.acknowledged)
             if identity not in self.asks.by_id:
                 self._learn(identity, record)
+
+    def _put_aside(self, letter: Mapping[str, Any]) -> None:
+        """Of what lies there now, and no other that lay there before."""
+        place = letter["partition"], letter["offset"]
+        record = self.records.get(place)
+        if record is not None and record.body.startswith(base64.b64decode(letter["body"])):
+            self.set_aside.add(place)
+            model = self.tables.get(record.key)
+            must(
+                letter["code"] != RejectCode.MISPLACED.value
+                or (model is not None and model.home() != record.partition),
+                f"{letter['proposal']} was set aside as misplaced, but lies on partition {record.partition}, where it belongs",
+            )
 
     def _learn(self, identity: str, record: Record) -> None:
         """What a worker asks for, nobody has told the workload of."""
@@ -125,7 +155,7 @@ class Receipts:
             case Rejected(code):
                 if code is RejectCode.EXPIRED:
                     must(
-                        self.may_expire,
+                        self.may_expire or identity in self.lost,
                         f"{identity} was told to be expired, though no clock is wrong and nothing was forgotten (rule 5)",
                     )
                     self.expired.add(identity)
@@ -139,6 +169,10 @@ class Receipts:
                 must(
                     decided is None or not decided.accepted,
                     f"{identity} was told to be rejected ({code.value}), but {decided} (invariant 1)",
+                )
+                must(
+                    code is not RejectCode.MISPLACED,
+                    f"{identity} was told to be misplaced, though it may be decided yet where it belongs (invariant 5)",
                 )
                 if code not in UNDECIDED:
                     must(
@@ -202,20 +236,56 @@ class Receipts:
     def unanswered(self) -> list[str]:
         """Proposals on the bus that nobody was told about."""
         return [
-            identity or f"offset {offset}"
-            for offset, identity in self.proposals.items()
-            if offset not in self.set_aside and identity not in self.announced
+            identity or f"offset {place[1]} of partition {place[0]}"
+            for place, identity in self.proposals.items()
+            if place not in self.set_aside and identity not in self.announced
         ]
 
-    def check_offset(self, offset: int, before: int) -> None:
+    def check_offset(self, partition: int, offset: int, before: int) -> None:
         """All that lies below the committed offset has been answered."""
         for number in range(before, offset):
-            identity = self.proposals.get(number)
+            place = partition, number
+            identity = self.proposals.get(place)
             if identity is not None:
                 must(
-                    number in self.set_aside or identity in self.announced,
-                    f"the committed offset is {offset}, but nobody answered {identity or 'what lies'} at {number}",
+                    place in self.set_aside or identity in self.announced,
+                    f"the committed offset of partition {partition} is {offset}, but nobody answered "
+                    f"{identity or 'what lies'} at {number}",
                 )
+
+    # -- surgery
+
+    def made_anew(self, source: tuple[str, str], *, is_same_name: bool) -> list[Record]:
+        """Another log takes the place of this one. Returns what it held and nobody had answered."""
+        self.former = [self.source, *self.former] if is_same_name else []
+        self.source = source
+        return self._lost(list(self.records))
+
+    def cut(self, partition: int, end: int) -> list[Record]:
+        """The log lost its end from an offset on. Returns what nobody had answered of it."""
+        return self._lost([place for place in self.records if place[0] == partition and place[1] >= end])
+
+    def trimmed(self, partition: int, before: int) -> list[Record]:
+        """The log lost its beginning. Returns what nobody had answered of it."""
+        places = [place for place in self.records if place[0] == partition and place[1] < before]
+        return self._lost(
+            [place for place in places if place not in self.set_aside and self.proposals[place] not in self.announced]
+        )
+
+    def _lost(self, places: Sequence[tuple[int, int]]) -> list[Record]:
+        self.generation += 1
+        unanswered = []
+        for place in places:
+            record, identity = self.records.pop(place), self.proposals.pop(place)
+            if place not in self.set_aside and identity not in self.announced:
+                unanswered.append(record)
+                self.lost.add(identity)
+            self.set_aside.discard(place)
+        there = set(self.proposals.values())
+        for model in self.tables.values():
+            for identity in [identity for identity in model.proposed_ms if identity not in there]:
+                del model.proposed_ms[identity]
+        return unanswered
 
 
 def _agree(first: Receipt, later: Receipt) -> bool:

@@ -12,6 +12,8 @@ from headgate_schemas.table_schema import schema_string_of
 from support.simulation.asked import ask_of
 from support.simulation.bank import BANK, Teller, found_bank
 from support.simulation.broken import InvariantBroken
+from support.simulation.careless import CHANCE as CARELESS
+from support.simulation.careless import WRITERS, add_careless_table, careless_writer
 from support.simulation.committers import SETTINGS, CommitterSeat
 from support.simulation.maintenance import Maintenance, check_reads
 from support.simulation.nemesis import Nemesis
@@ -22,14 +24,21 @@ from support.simulation.outsiders import (
     NOISE_MESSAGES,
     direct_writer,
     foreign_writer,
+    misplacing_writer,
     noisy_writer,
     rubbish_writer,
 )
 from support.simulation.producers import Job
 from support.simulation.readers import reader
+from support.simulation.retries import CHANCE as RETRIES
+from support.simulation.retries import retry_forgotten
+from support.simulation.rivals import CHANCE as RIVALS
+from support.simulation.rivals import ROOTS, Rivalry
 from support.simulation.seats import Seat
 from support.simulation.settling import LOOK_EVERY, ask_again, calm, settle, stop
 from support.simulation.streams import Stream
+from support.simulation.surgery import CHANCE as SURGERY
+from support.simulation.surgery import OperatorSeat, Surgeon
 from support.simulation.weather import LIMITS, SKEWS_MS, STEPS_SHOWN, WEATHER, WORK_S
 from support.simulation.work import Crew
 from support.simulation.workloads import Author, Note, message_of
@@ -40,13 +49,25 @@ WRONG_CLOCKS = 0.4
 """Of a run to have machines whose clocks are wrong by up to a month."""
 NOISY = 0.2
 """Of a run to have a neighbour who proposes nothing but what is refused."""
+TWO_PARTITIONS = 0.35
+"""Of a run to have more than one partition of proposals, and perhaps somebody who takes the wrong one."""
+MISPLACING = 0.4
+"""Of a table to have such a client, where there is more than one."""
+FULL = 0.2
+"""Of a run to have a bus that takes few proposals at a time. None where rivals come, whose group would keep it full, and none where
+the log is harmed: such a bus is one file."""
 BANKS = 0.3
 """Of a run to have one."""
 
 
+def partitions_of(seed: int) -> int:
+    """Of the proposals."""
+    return 2 if random.Random(f"partitions/{seed}").random() < TWO_PARTITIONS else 1
+
+
 def simulate(seed: int) -> Outcome:
     """One run. Raises `Failure`."""
-    with World(seed) as world:
+    with World(seed, partitions_of(seed)) as world:
         try:
             return _Run(world).outcome()
         except (Exception, InvariantBroken) as error:  # whatever it is, the seed has to be told
@@ -71,9 +92,19 @@ class _Run:
         drawn = random.Random(f"run/{world.seed}")
         self._prepare(drawn)
         seats: list[Seat] = [*self.committers, *self.maintenance.seats]
+        surgeon = Surgeon(world) if drawn.random() < SURGERY else None
+        if surgeon is not None:
+            seats.append(OperatorSeat(world, "operator", committers=self.committers))
+            surgeon.start()
+        rivalry = self._rivalry(drawn)
+        if rivalry is None and surgeon is None and drawn.random() < FULL:
+            world.cluster.room = drawn.choice((3, 8, 20))
         nemesis = Nemesis(world, self.committers, self.maintenance.seats)
         for seat in seats:
-            seat.keep_alive()
+            if rivalry is not None and seat in self.committers:
+                rivalry.before(seat)
+            else:
+                seat.keep_alive()
         world.faults.rates = drawn.choice(WEATHER)
         nemesis.start()
         crew.tend(nemesis)
@@ -82,6 +113,10 @@ class _Run:
             world.let_pass(hours)
         self._work(WORK_S)
         nemesis.stop()
+        if surgeon is not None:
+            surgeon.stop()
+        if rivalry is not None:
+            rivalry.stop()
         calm(world)
         settle(world, crew)
         self.maintenance.look_after()
@@ -89,6 +124,10 @@ class _Run:
         ask_again(world, crew, drawn)
         for uri in self.uris:
             self.maintenance.check_left(world.models[uri])
+        if drawn.random() < RETRIES:
+            retry_forgotten(world, [uri for uri in self.uris if uri != BANK], drawn)
+        if rivalry is not None:
+            rivalry.check_end()
         stop(world, seats)
         for stream in self.streams:
             stream.check_end()
@@ -96,6 +135,16 @@ class _Run:
             world.models[uri].check_files()
             check_reads(world, uri, drawn)
         return self._told()
+
+    def _rivalry(self, drawn: random.Random) -> Rivalry | None:
+        """Now and then, another deployment on the same bus."""
+        if drawn.random() >= RIVALS:
+            return None
+        for seat in self.committers:
+            seat.roots = ROOTS
+        rivalry = Rivalry(self.world, self.uris, self.committers[0].limits, self.committers[0].settings)
+        rivalry.start()
+        return rivalry
 
     def _work(self, seconds: float) -> None:
         scheduler = self.world.scheduler
@@ -134,6 +183,10 @@ class _Run:
                 self._add_jobs(drawn, uri)
             self._add_upkeep(drawn, uri)
         self._add_streams(drawn, lakes)
+        if drawn.random() < CARELESS:
+            add_careless_table(world, denies=drawn.random() < 0.4)
+            for number in range(WRITERS):
+                self.crew.maybe(drawn, 1.0, f"careless-{number}", partial(careless_writer, world, count=3))
         if noisy:
             noise = partial(noisy_writer, world, table=drawn.choice(lakes), count=6)
             self.crew.maybe(drawn, 1.0, "noise", noise)
@@ -141,8 +194,8 @@ class _Run:
         world.receipts.may_expire = world.has_wrong_clocks or foreign or bool(self.maintenance.pauses)
 
     def _create_by_proposal(self, uri: str) -> None:
-        """Two rivals create the same table; one is told that it exists."""
-        for rival in ("a", "b"):
+        """Two rivals create the same table; one is told that it exists. A third one sends it to a wrong partition, if there is one."""
+        for rival in ("c", "a", "b") if self.world.partitions > 1 else ("a", "b"):
             note = Note(
                 f"create-{rival}",
                 Create(schema_string_of(COLUMNS), PARTITION_BY, name=rival),
@@ -150,7 +203,9 @@ class _Run:
                 created_ms=self.world.scheduler.now_ms,
             )
             self.world.asks.add(ask_of(note.id, uri, note.operation))
-            self.world.cluster.append(Topic.PROPOSALS, [message_of(note, uri, "setup")])
+            home = self.world.home_of(uri)
+            partition = home if rival != "c" else (home + 1) % self.world.partitions
+            self.world.cluster.append_at(Topic.PROPOSALS, partition, message_of(note, uri, "setup"))
 
     def _add_jobs(self, drawn: random.Random, uri: str) -> None:
         """Who proposes, commits by itself, and writes rubbish."""
@@ -166,6 +221,8 @@ class _Run:
         crew.maybe(drawn, 0.4, f"direct-{place}", partial(direct_writer, world, table=uri, count=6))
         crew.maybe(drawn, 0.35, f"foreign-{place}", partial(foreign_writer, world, table=uri, count=4))
         crew.maybe(drawn, 0.3, f"rubbish-{place}", partial(rubbish_writer, world, table=uri, count=4))
+        if world.partitions > 1:
+            crew.maybe(drawn, MISPLACING, f"misplaced-{place}", partial(misplacing_writer, world, table=uri, count=5))
 
     def _add_tellers(self, drawn: random.Random) -> None:
         for number in range(drawn.choice((2, 3))):

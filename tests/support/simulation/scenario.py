@@ -105,8 +105,8 @@ class Scenario(World):
 
     def repeat(self, identity: str) -> None:
         """Put the same message on the bus once more."""
-        offset = next(offset for offset, known in self.receipts.proposals.items() if known == identity)
-        record = self.receipts.records[offset]
+        place = next(place for place, known in self.receipts.proposals.items() if known == identity)
+        record = self.receipts.records[place]
         self.cluster.append(Topic.PROPOSALS, [Message(record.key, record.headers, record.body)])
 
     def repeat_as(self, identity: str, writer: Writer | None) -> None:

@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 
 from headgate_bus.interface import Message, Topic
+from headgate_schemas.cloud_events import subject_of
 from support.simulation.broken import InvariantBroken, must
 from support.simulation.faults import CALM
 from support.simulation.seats import Seat
@@ -33,22 +34,28 @@ def calm(world: World) -> None:
 def settle(world: World, crew: Crew) -> None:
     """Everybody gets an answer, and the committed offset reaches the end."""
 
+    def are_committed() -> list[tuple[int, int]]:
+        """By partition, the committed offset and the end of the log."""
+        logs = world.cluster.topic(Topic.PROPOSALS)
+        return [(world.committed_offset(number), log.next_offset) for number, log in enumerate(logs)]
+
     def is_settled() -> bool:
-        end = world.cluster.partition(Topic.PROPOSALS, 0).next_offset
-        return crew.is_done and not world.receipts.unanswered() and world.committed_offset() == end
+        return (
+            crew.is_done
+            and not world.receipts.unanswered()
+            and all(committed == end for committed, end in are_committed())
+        )
 
     if not world.scheduler.run(is_settled, world.scheduler.now_ms + CALM_S * 1000, every=LOOK_EVERY):
-        end = world.cluster.partition(Topic.PROPOSALS, 0).next_offset
         raise InvariantBroken(
-            f"after {CALM_S} s without faults, {world.receipts.unanswered()[:5]} have no answer, the committed offset is "
-            f"{world.committed_offset()} of {end}, and {crew.undone} are not done (liveness)"
+            f"after {CALM_S} s without faults, {world.receipts.unanswered()[:5]} have no answer, the committed offsets and ends "
+            f"are {are_committed()}, and {crew.undone} are not done (liveness)"
         )
 
 
 def ask_again(world: World, crew: Crew, drawn: random.Random) -> None:
     """Some proposals come once more: their answers must agree with the first (invariant 5)."""
-    asked = world.receipts.records.items()
-    known = [record for offset, record in asked if world.receipts.proposals[offset] in world.asks.by_id]
+    known = [record for record in world.receipts.asked if subject_of(record.headers) in world.asks.by_id]
     again = drawn.sample(known, min(ASKED_AGAIN, len(known)))
     told = world.receipts.count
     for record in again:

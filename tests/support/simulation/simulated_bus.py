@@ -12,10 +12,15 @@ from headgate_schemas.ambient import Ambient
 from headgate_schemas.sources import Source
 from support.bus.memory import MemoryBus, MemoryCluster, MemoryReader, MemorySeat
 from support.bus.memory_follower import MemoryFollower
+from support.simulation.broken import InvariantBroken, must
 from support.simulation.faults import APPEND_FAULTS, READ_FAULTS, WRITE_FAULTS, Fault, Faults
 from support.simulation.scheduler import Died, Process, Signal, whole_ms
 
 T = TypeVar("T")
+
+FULL = "bus: too full to take a proposal"
+KINDS = (FULL,)
+"""By this name it is counted, beside `faults.KINDS`."""
 
 
 class BusWitness(Protocol):
@@ -27,8 +32,10 @@ class WitnessedCluster(MemoryCluster):
 
     def __init__(self, ambient: Ambient, partitions: int, wake: Callable[[], None]) -> None:
         # Events in two, so that workers have something to share.
-        super().__init__(ambient, {Topic.PROPOSALS: partitions, Topic.EVENTS: 2})
+        super().__init__(ambient, {Topic.PROPOSALS: partitions, Topic.EVENTS: 2}, leaders=True)
         self.witness: BusWitness | None = None
+        self.room: int | None = None
+        """Proposals that the bus holds at most; committers may say what they like all the same."""
         self._wake = wake
 
     def append(self, topic: Topic, messages: Sequence[Message]) -> list[Place]:
@@ -39,17 +46,39 @@ class WitnessedCluster(MemoryCluster):
         self._wake()
         return places
 
+    def has_room_for(self, count: int) -> bool:
+        """Whether so many more may be proposed. A full bus first lets go of all settled proposals but the last."""
+        if self.room is None:
+            return True
+        logs = self.topic(Topic.PROPOSALS)
+        if sum(len(log.records) for log in logs) + count > self.room:
+            for number, log in enumerate(logs):
+                log.trim(self.settled(number) - 1)
+        return sum(len(log.records) for log in logs) + count <= self.room
+
+    def append_at(self, topic: Topic, partition: int, message: Message) -> None:
+        """As a client does that chooses partitions by a rule of its own."""
+        place = self.partition(topic, partition).append(partition, message, self.ambient.now_ms())
+        if self.witness is not None:
+            self.witness.appended(topic, [self._record(topic, place)])
+        self._wake()
+
     def _record(self, topic: Topic, place: Place) -> Record:
         log = self.partition(topic, place.partition)
         return log.records[log.index(place.offset)]
 
 
 class SimulatedBus:
-    def __init__(self, inner: MemoryBus, process: Process, faults: Faults, news: Signal) -> None:
+    def __init__(
+        self, inner: MemoryBus, process: Process, faults: Faults, news: Signal, cluster: WitnessedCluster
+    ) -> None:
         self.inner = inner
+        self.cluster = cluster
         self.process = process
         self.faults = faults
         self.news = news
+        self.is_leaving: Callable[[], bool] = lambda: False
+        """Whether its process was told to stop."""
 
     @property
     def address(self) -> str:
@@ -79,6 +108,9 @@ class SimulatedBus:
     def append(self, topic: Topic, messages: Sequence[Message], timeout_s: float = DEFAULT_TIMEOUT_S) -> list[Place]:
         operation, key = "bus.append", topic.value
         fault = self.begin(operation, key, APPEND_FAULTS)
+        if topic is Topic.PROPOSALS and not self.cluster.has_room_for(len(messages)):
+            self.faults.injected[FULL] += 1
+            raise BusUnavailable("the simulated bus is full: try again when committers have settled what waits")
         places: list[Place] = []
         match fault:
             case None:
@@ -110,7 +142,7 @@ class SimulatedBus:
         return SimulatedReader(self, self.read("reader", topic.value, lambda: self.inner.reader(topic, offsets)))
 
     def seat(self, group: str, roots: Sequence[str] = ()) -> "SimulatedSeat":
-        return SimulatedSeat(self, self.read("seat", group, lambda: self.inner.seat(group, roots)))
+        return SimulatedSeat(self, self.read("seat", group, lambda: self.inner.seat(group, roots)), group)
 
     def follow(self, group: str) -> "SimulatedFollower":
         return SimulatedFollower(self, self.read("follow", group, lambda: self.inner.follow(group)))
@@ -193,24 +225,35 @@ class SimulatedReader:
 
 
 class SimulatedSeat:
-    """A publication that was not answered is settled before the next: it happened, or it never will."""
+    """A publication that was not answered is settled before the next: it happened, or it never will.
 
-    def __init__(self, bus: SimulatedBus, inner: MemorySeat) -> None:
+    Judges who begins, and who gives up: a committer goes to work when it has seen that nobody contradicts it, and then stays.
+    """
+
+    def __init__(self, bus: SimulatedBus, inner: MemorySeat, group: str) -> None:
         self._bus = bus
         self._inner = inner
+        self._group = group
+        self._saw_nobody = False
+        self._is_at_work = False
         self._pending: Callable[[], None] | None = None
 
     def poll(self, timeout_s: float, max_records: int = 1_000) -> Sequence[Record]:
         before = self._inner.held()
-        return self._bus.wait_for_records(
+        records = self._bus.wait_for_records(
             "poll", timeout_s, lambda: self._inner.poll(0.0, max_records), lambda: self._inner.held() != before
         )
+        self._is_at_work = self._is_at_work and bool(self._inner.held())
+        return records
 
     def held(self) -> frozenset[int]:
         return self._inner.held()
 
     def others(self) -> Sequence[Deployment]:
-        return self._bus.read("seat_others", "", self._inner.others)
+        found = self._bus.read("seat_others", "", self._inner.others)
+        mine = Deployment(self._group, self._inner.roots)
+        self._saw_nobody = self._saw_nobody or all(other == mine for other in found)
+        return found
 
     def committed(self, partition: int) -> int | None:
         return self._bus.read("seat_committed", str(partition), lambda: self._inner.committed(partition))
@@ -219,6 +262,11 @@ class SimulatedSeat:
         return self._bus.read("seat_mark", str(partition), lambda: self._inner.mark(partition))
 
     def seek(self, partition: int, offset: int, leader_epoch: int | None = None) -> None:
+        self._judge(
+            self._saw_nobody,
+            f"{self._bus.process.name} of group {self._group}, {self._inner.roots}, goes to work beside other deployments",
+        )
+        self._is_at_work = True
         self._inner.seek(partition, offset, leader_epoch)
 
     def pause(self, partition: int) -> None:
@@ -274,8 +322,19 @@ class SimulatedSeat:
         self._bus.end(operation, key)
 
     def close(self) -> None:
+        self._judge(
+            not self._is_at_work or self._bus.is_leaving(),
+            f"{self._bus.process.name} of group {self._group} gives its place up, though it was at work",
+        )
         self._bus.process.io("bus.seat_close", "", done=False)
         self._inner.close()
+
+    def _judge(self, condition: bool, what: str) -> None:
+        try:
+            must(condition, f"{what} (one deployment answers for a partition)")
+        except InvariantBroken as broken:
+            self._bus.process.scheduler.stop(broken)
+            raise
 
     def _settle(self) -> None:
         effect, self._pending = self._pending, None

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from headgate_bus.interface import Record, Topic
+from headgate_schemas.cloud_events import subject_of
 from headgate_schemas.operations import Create
 from headgate_schemas.table_schema import schema_string_of
 from headgate_table.indextables.create import create_table
@@ -148,8 +149,10 @@ class _IntoTrace(logging.Handler):
 class World:
     """Leave it by `with`: what is left then is killed. Logs go into the trace meanwhile."""
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self, seed: int = 0, partitions: int = 1) -> None:
         self.seed = seed
+        self.partitions = partitions
+        """Of the proposals."""
         self.random = random.Random(f"world/{seed}")
         self.trace = Trace(START_MS)
         self.scheduler = Scheduler(seed, START_MS, self.trace)
@@ -169,7 +172,7 @@ class World:
         self.scheduler.on_step = self._stepped
         self._lives: dict[str, int] = {}
         self._ambients: dict[str, SimulatedAmbient] = {}
-        self._checked_offset = 0
+        self._checked_offset: dict[int, int] = {}
         self._made_files = 0
         self.rows_given: dict[str, tuple[str, ...]] = {}
         """By path, what is going to be written there, if not a row of its own: a rewrite's are those of its sources."""
@@ -199,17 +202,19 @@ class World:
         """Cluster and topic id of the proposals."""
         return self.cluster.cluster_id, self.cluster.topic_ids[Topic.PROPOSALS]
 
-    def add_store(self, uri: str) -> TableModel:
-        objects = MemoryStore(self.clock, uri=uri)
+    def add_store(self, uri: str, objects: MemoryStore | None = None) -> TableModel:
+        objects = objects or MemoryStore(self.clock, uri=uri)
         shared = WitnessedStore(objects)
         model = TableModel(
             uri,
             objects,
             self.asks,
             announced=self.receipts.announced,
+            lost=self.receipts.lost,
             now_ms=self.clock.now_ms,
-            committed_offset=self.committed_offset,
+            committed_offset=lambda: self.committed_offset(self.home_of(uri)),
             place=self.place,
+            home=lambda: self.home_of(uri),
         )
         shared.witness = _TableWitness(self.scheduler, model)
         self.stores[uri], self.models[uri] = shared, model
@@ -229,23 +234,37 @@ class World:
     def rebuild_cluster(self) -> None:
         """Another cluster takes the place of the bus: empty, with other identities."""
         self.cluster = self._new_cluster()
-        self.receipts.source = self.place()
-        self.receipts.proposals.clear()
-        self.receipts.records.clear()
         self.cluster.witness = _BusWitness(self.scheduler, self.receipts)
-        self._checked_offset = 0
+        self.receipts.made_anew(self.place(), is_same_name=False)
+        self._was_cut()
 
-    def lose_tail(self, end: int) -> None:
-        """The broker loses what was proposed from an offset on, and hands the same offsets out again."""
-        self.cluster.lose_tail(Topic.PROPOSALS, 0, end)
-        for offset in [offset for offset in self.receipts.proposals if offset >= end]:
-            del self.receipts.proposals[offset], self.receipts.records[offset]
+    def lose_tail(self, end: int, partition: int = 0) -> list[Record]:
+        """The broker loses what was proposed from an offset on, and hands the same offsets out again. Returns what nobody had
+        answered of it, as the others of these do.
+        """
+        self.cluster.lose_tail(Topic.PROPOSALS, partition, end)
+        self._was_cut()
+        return self.receipts.cut(partition, end)
+
+    def lose_beginning(self, before: int, partition: int = 0) -> list[Record]:
+        """The broker lets go of what was proposed before an offset, whether it was decided or not."""
+        self.cluster.truncate(Topic.PROPOSALS, partition, before)
+        self._was_cut()
+        return self.receipts.trimmed(partition, before)
+
+    def recreate_topic(self, *, forgets: bool = True) -> list[Record]:
+        """Somebody deletes the topic of proposals, and it is made again under the same name."""
+        self.cluster.recreate(Topic.PROPOSALS, forgets=forgets)
+        self._was_cut()
+        return self.receipts.made_anew(self.place(), is_same_name=True)
+
+    def _was_cut(self) -> None:
+        self._checked_offset.clear()
         for model in self.models.values():
-            model.newest_offset = {place: min(offset, end - 1) for place, offset in model.newest_offset.items()}
-        self._checked_offset = 0
+            model.is_cut = True
 
     def _new_cluster(self) -> WitnessedCluster:
-        cluster = WitnessedCluster(self.bus_clock, 1, lambda: self.scheduler.send(self.news))
+        cluster = WitnessedCluster(self.bus_clock, self.partitions, lambda: self.scheduler.send(self.news))
         cluster.prepare()
         return cluster
 
@@ -276,7 +295,7 @@ class World:
 
     def bus(self, process: Process) -> SimulatedBus:
         inner = MemoryBus(self.ambient(process), cluster=self.cluster)
-        return SimulatedBus(inner, process, self.faults, self.news)
+        return SimulatedBus(inner, process, self.faults, self.news, self.cluster)
 
     def table(self, process: Process, uri: str, settings: Mapping[str, str] | None = None) -> Table:
         """The table as a process opens it, with an empty cache."""
@@ -318,16 +337,38 @@ class World:
 
     # -- judging -----------------------------------------------------------------------------------------------------
 
-    def committed_offset(self) -> int:
-        return self.cluster.group(GROUP).committed.get(0, 0)
+    def committed_offset(self, partition: int = 0) -> int:
+        return self.cluster.group(GROUP).committed.get(partition, 0)
+
+    def home_of(self, uri: str) -> int:
+        """The partition on which the proposals of a table belong."""
+        return self.cluster.home_among(uri, self.partitions)
+
+    def _is_of_this_log(self, partition: int) -> bool:
+        """Whether the committed offset was said of the log that is there; else whoever takes the partition over sets it back."""
+        mark = self.cluster.mark_of(GROUP, partition)
+        if mark is None:
+            return True
+        if mark.topic != self.place()[1]:
+            return False
+        record = self.receipts.records.get((partition, mark.offset))
+        return record is not None and (mark.identity, mark.leader_epoch) == (
+            subject_of(record.headers),
+            record.leader_epoch,
+        )
 
     def _stepped(self, process: Process, step: Step) -> None:
         self.scheduler.note(process.name, str(step))
         if step.done and step.operation == "bus.publish":
-            offset = self.committed_offset()
-            try:
-                self.receipts.check_offset(offset, self._checked_offset)
-            except InvariantBroken as broken:
-                self.scheduler.stop(broken)
-                raise
-            self._checked_offset = max(offset, self._checked_offset)
+            for partition in range(self.partitions):
+                if self._is_of_this_log(partition):
+                    self._check_offset(partition)
+
+    def _check_offset(self, partition: int) -> None:
+        offset, before = self.committed_offset(partition), self._checked_offset.get(partition, 0)
+        try:
+            self.receipts.check_offset(partition, offset, before)
+        except InvariantBroken as broken:
+            self.scheduler.stop(broken)
+            raise
+        self._checked_offset[partition] = max(offset, before)

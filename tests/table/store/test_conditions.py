@@ -105,17 +105,49 @@ def test_a_process_asks_each_server_once() -> None:
     trusted = TrustedServers()
     for unique in ("a", "b", "c"):
         require_conditions(store, unique.upper, trusted)
-    assert store.count() - asked == 2
+    assert store.count() - asked == 3
     before = len(store.steps)
     for number in range(3):
         assert isinstance(table.append([add_file(f"f{number}")]), Committed)
     assert PROBE_KEY not in [step.key for step in store.steps[before:]]
 
 
-def test_the_first_who_ever_asks_needs_three_requests() -> None:
+def test_the_first_who_ever_asks_needs_four_requests() -> None:
     store = FaultyStore(Served())
     require_conditions(store, lambda: "a", TrustedServers())
-    assert [step.operation for step in store.steps] == ["create", "create", "get"]
+    assert [step.operation for step in store.steps] == ["get", "create", "create", "get"]
+
+
+class AskedByOthersToo(OverwritesAndDenies):
+    """Another process asks the same right after each question."""
+
+    def create(self, key: str, data: bytes) -> CreateOutcome:
+        answer = super().create(key, data)
+        super().create(key, b"of another process")
+        return answer
+
+
+@pytest.mark.parametrize("was_asked_before", [True, False])
+def test_what_another_process_overwrites_meanwhile_counts_as_well(was_asked_before: bool) -> None:
+    """Break: look only for what this process wrote."""
+    store = AskedByOthersToo()
+    if was_asked_before:
+        store.put(PROBE_KEY, b"long ago")
+    with pytest.raises(StoreError, match="ignores If-None-Match"):
+        require_conditions(store, lambda: "a", TrustedServers())
+
+
+def test_who_asks_at_the_same_time_as_others_for_the_first_time_trusts_a_server_that_keeps_conditions() -> None:
+    class First(Served):
+        """Another process is the first after all."""
+
+        def create(self, key: str, data: bytes) -> CreateOutcome:
+            super().create(key, b"of another process")
+            return super().create(key, data)
+
+    trusted, store = TrustedServers(), First()
+    require_conditions(store, lambda: "a", trusted)
+    assert str(store.server) in trusted
 
 
 @pytest.mark.parametrize("fault", [Fault.LOST_ANSWER, Fault.LOST_REQUEST])

@@ -78,7 +78,9 @@ def cleaned(store: Store, name: str) -> str:
     pointer = store.head(POINTER)
     assert pointer is not None
     ambient = FakeAmbient(name, pointer.modified_ms + DAYS_60_MS)
-    return Table(store, ambient, one_thread(), {"checkpoint.interval": "3"}).purge().status
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "clock_ms", ambient.now_ms)
+        return Table(store, ambient, one_thread(), {"checkpoint.interval": "3"}).purge().status
 
 
 @pytest.mark.parametrize("moment", ["purge", "delete"])

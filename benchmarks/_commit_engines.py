@@ -209,7 +209,7 @@ def headgate_files(proposer: int, turn: int, files: int) -> list[Any]:
 
 def must_be_committed(receipt: object) -> None:
     from headgate_schemas.errors import HeadgateError
-    from headgate_schemas.operations import Committed
+    from headgate_schemas.messages.operations import Committed
 
     if not isinstance(receipt, Committed):
         raise HeadgateError(f"not committed: {receipt}")

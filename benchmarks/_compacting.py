@@ -40,7 +40,7 @@ def make_dirty(folder: str, files: int) -> None:
 
 
 def _make_state(folder: str, files: int, dead: Any) -> None:
-    from headgate_schemas.actions import CommitInfo
+    from headgate_schemas.actions.actions import CommitInfo
     from headgate_schemas.ambient import SystemAmbient
     from headgate_table.indextables.log_reader import LogReader
     from headgate_table.indextables.manifest_writer import write_manifest
@@ -90,7 +90,7 @@ def compact_in_part(folder: str, runs: int) -> Measured:
 
 
 def _compact_headgate(folder: str, runs: int, *, full: bool) -> Measured:
-    from headgate_schemas.operations import Committed
+    from headgate_schemas.messages.operations import Committed
     from headgate_table.table import Table
 
     _import_what_is_used()

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 if TYPE_CHECKING:
-    from headgate_schemas.actions import AddFile
+    from headgate_schemas.actions.actions import AddFile
 
 COLUMNS = "id BIGINT, text STRING, score DOUBLE, date STRING"
 PARTITION = "date"
@@ -30,7 +30,7 @@ def path_of(number: int, salt: str = "part") -> str:
 
 def added_files(salt: str, count: int) -> "list[AddFile]":
     """Files that are not in the table yet, with few statistics."""
-    from headgate_schemas.actions import AddFile
+    from headgate_schemas.actions.actions import AddFile
 
     return [
         AddFile(
@@ -77,7 +77,7 @@ def _greatest(number: int) -> dict[str, str]:
 
 def make_headgate(folder: str, files: int, per_manifest: int = 50_000, storage: dict[str, str] | None = None) -> None:
     """A table whose state at version 1 lists the files, in manifests as our own compaction writes them."""
-    from headgate_schemas.actions import CommitInfo
+    from headgate_schemas.actions.actions import CommitInfo
     from headgate_schemas.ambient import SystemAmbient
     from headgate_table.indextables.log_reader import LogReader
     from headgate_table.indextables.manifest_writer import write_manifest

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from headgate.settings import load_settings
 from headgate_producer.producer import Producer
-from headgate_schemas.operations import Committed, Duplicate, RejectCode, Rejected
+from headgate_schemas.messages.operations import Committed, Duplicate, RejectCode, Rejected
 from headgate_table.data_file import DataFile
 
 WAIT_S = 60

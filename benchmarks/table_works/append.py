@@ -10,7 +10,7 @@ from table_works.opening import copied, opened
 from table_works.work import APPENDED, DELTA, HEADGATE, ICEBERG, Task, Work, large_sizes
 
 if TYPE_CHECKING:
-    from headgate_schemas.actions import AddFile
+    from headgate_schemas.actions.actions import AddFile
 
 
 def new_files(number: int) -> "list[AddFile]":

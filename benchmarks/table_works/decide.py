@@ -22,7 +22,7 @@ _NO_COMMITTER = HasNone("no committer: every writer decides by itself, which the
 def _headgate(task: Task) -> Measured:
     from headgate_committer.version_log import VersionLog
     from headgate_schemas.ambient import SystemAmbient
-    from headgate_schemas.sources import Source
+    from headgate_schemas.messages.sources import Source
     from headgate_table.avro import decode  # noqa: F401  # imports are not part of the work
     from headgate_table.indextables.commit_info import Settled
     from headgate_table.indextables.log_reader import LogReader
@@ -56,9 +56,9 @@ def _proposals(table: str, group: int, now_ms: int) -> "list[Item]":
     from headgate_bus.interface import Record
     from headgate_committer.grouping import Asked
     from headgate_committer.intake import Undecided
-    from headgate_schemas.actions import AddFile
-    from headgate_schemas.operations import Append
-    from headgate_schemas.proposals import encode_proposal, new_proposal
+    from headgate_schemas.actions.actions import AddFile
+    from headgate_schemas.messages.operations import Append
+    from headgate_schemas.messages.proposals import encode_proposal, new_proposal
 
     items: list[Item] = []
     for number in range(PROPOSALS):

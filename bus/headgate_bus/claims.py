@@ -13,7 +13,7 @@ from typing import Protocol
 import zstandard
 
 from headgate_bus.errors import ClaimFault, ClaimRefused
-from headgate_schemas.proposals import Claim
+from headgate_schemas.messages.proposals import Claim
 
 FOLDER = "_headgate/claims/"
 CLOCK_KEY = f"{FOLDER}clock"

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol, runtime_checkable
 
-from headgate_schemas import message_shape
-from headgate_schemas.sources import Source
+from headgate_schemas.messages import message_shape
+from headgate_schemas.messages.sources import Source
 
 MAX_MESSAGE_BYTES = message_shape.MAX_MESSAGE_BYTES
 """What a topic takes. Larger proposals travel as claim checks."""

@@ -18,7 +18,7 @@ from headgate_bus.kafka_seat import KafkaSeat
 from headgate_bus.kafka_topics import explain, faults, wanted_topics
 from headgate_bus.message_bounds import check_messages
 from headgate_schemas.ambient import Ambient
-from headgate_schemas.sources import Source
+from headgate_schemas.messages.sources import Source
 
 Lent = TypeVar("Lent", KafkaReader, KafkaSeat, KafkaFollower)
 

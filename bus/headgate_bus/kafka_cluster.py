@@ -20,7 +20,7 @@ from headgate_bus.kafka_errors import PASSING, translated
 from headgate_bus.kafka_topics import FoundTopic, WantedTopic
 from headgate_bus.marks import read_mark
 from headgate_schemas.ambient import Ambient
-from headgate_schemas.sources import Source
+from headgate_schemas.messages.sources import Source
 
 ANSWER_TIMEOUT_S = 10.0
 """For one question, its repeats over elections and lost connections included."""

@@ -12,8 +12,8 @@ from enum import Enum
 
 from headgate_bus.errors import BusUnavailable, OffsetGone
 from headgate_bus.interface import Bus, Extent, Mark, Record, Topic
-from headgate_schemas.cloud_events import subject_of
-from headgate_schemas.sources import Source
+from headgate_schemas.messages.cloud_events import subject_of
+from headgate_schemas.messages.sources import Source
 
 READ_WITHIN_S = 10.0
 """For one record that lies on the bus already."""

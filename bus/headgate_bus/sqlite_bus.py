@@ -21,7 +21,7 @@ from headgate_bus.sqlite_seat import SqliteSeat, committed, mark, settled_by_all
 from headgate_bus.sqlite_writer import GroupWriter
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.sources import Source
+from headgate_schemas.messages.sources import Source
 
 T = TypeVar("T")
 _ROOM_EVERY_S = 10.0

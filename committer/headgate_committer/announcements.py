@@ -19,9 +19,9 @@ from headgate_committer.limits import CommitterLimits
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
 from headgate_schemas.measures import Measures
+from headgate_schemas.messages.operations import Committed, Duplicate, Rejected
+from headgate_schemas.messages.sources import Source
 from headgate_schemas.metrics import COMMIT_STEP_SECONDS, DEAD_LETTERS, PROPOSALS_DECIDED
-from headgate_schemas.operations import Committed, Duplicate, Rejected
-from headgate_schemas.sources import Source
 
 _log = get_logger("headgate.committer")
 

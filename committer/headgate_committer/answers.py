@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from headgate_bus.interface import Message, Record
 from headgate_committer.intake import Undecidable
-from headgate_schemas.cloud_events import COMMIT, DEAD_LETTER, RECEIPT, attributes
-from headgate_schemas.dead_letters import DeadLetter, encode_dead_letter
-from headgate_schemas.events import CommitEvent, encode_event, receipt_event
-from headgate_schemas.message_shape import FORMAT
-from headgate_schemas.operations import Receipt, Rejected
-from headgate_schemas.sources import Source
+from headgate_schemas.messages.cloud_events import COMMIT, DEAD_LETTER, RECEIPT, attributes
+from headgate_schemas.messages.dead_letters import DeadLetter, encode_dead_letter
+from headgate_schemas.messages.events import CommitEvent, encode_event, receipt_event
+from headgate_schemas.messages.message_shape import FORMAT
+from headgate_schemas.messages.operations import Receipt, Rejected
+from headgate_schemas.messages.sources import Source
 
 MAX_LETTER_BODY_BYTES = 600 << 10
 """Of an undecidable message's bytes: in base64, and beside all of the rest at its longest, they still fit into one message."""

@@ -3,9 +3,9 @@
 import json
 from collections.abc import Iterable
 
-from headgate_schemas.events import CommitEvent
-from headgate_schemas.message_shape import MAX_BODY_BYTES
-from headgate_schemas.operations import Committed, Receipt, RejectCode, Rejected
+from headgate_schemas.messages.events import CommitEvent
+from headgate_schemas.messages.message_shape import MAX_BODY_BYTES
+from headgate_schemas.messages.operations import Committed, Receipt, RejectCode, Rejected
 from headgate_table.indextables.commit_info import CommitRecord
 
 _MAX_IDS_BYTES = MAX_BODY_BYTES

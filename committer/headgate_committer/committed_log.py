@@ -11,9 +11,9 @@ from headgate_committer.answers import Answer
 from headgate_committer.grouping import Item
 from headgate_committer.intake import Undecidable, Undecided
 from headgate_committer.sorting import Forgotten, Known, New
-from headgate_schemas.events import CommitEvent
-from headgate_schemas.operations import Operation, Receipt
-from headgate_schemas.sources import Source
+from headgate_schemas.messages.events import CommitEvent
+from headgate_schemas.messages.operations import Operation, Receipt
+from headgate_schemas.messages.sources import Source
 from headgate_table.indextables.commit_info import CommitRecord, Settled
 from headgate_table.indextables.memory import TableMemory
 from headgate_table.indextables.state_manifest import StateManifest

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from headgate_committer.answers import Answer, Settlement, set_aside
 from headgate_committer.intake import Undecidable, Undecided
-from headgate_schemas.actions import Protocol
+from headgate_schemas.actions.actions import Protocol
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.operations import Committed, Create, Milvus, Operation, RejectCode
-from headgate_schemas.sources import Source
+from headgate_schemas.messages.operations import Committed, Create, Milvus, Operation, RejectCode
+from headgate_schemas.messages.sources import Source
 from headgate_table.indextables.commit_info import Decision, Settled, Term
 from headgate_table.indextables.create import metadata_of
 from headgate_table.indextables.decide import Effect

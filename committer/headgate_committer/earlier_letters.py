@@ -9,10 +9,10 @@ from contextlib import closing
 from headgate_bus.errors import BusUnavailable, OffsetGone
 from headgate_bus.interface import Bus, Topic
 from headgate_committer.answers import Answer
-from headgate_schemas.dead_letters import decode_dead_letter
-from headgate_schemas.message_shape import UnreadableMessage
-from headgate_schemas.operations import Append, RejectCode, Rejected
-from headgate_schemas.sources import Source
+from headgate_schemas.messages.dead_letters import decode_dead_letter
+from headgate_schemas.messages.message_shape import UnreadableMessage
+from headgate_schemas.messages.operations import Append, RejectCode, Rejected
+from headgate_schemas.messages.sources import Source
 from headgate_table.indextables.commit_info import Decision
 from headgate_table.indextables.decide import Effect
 from headgate_table.indextables.version_body import Decided

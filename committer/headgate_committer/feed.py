@@ -2,7 +2,7 @@
 
 from headgate_bus.interface import Bus, Extent, Topic
 from headgate_bus.marks import Known, Proof
-from headgate_schemas.sources import Source
+from headgate_schemas.messages.sources import Source
 
 
 class Feed:

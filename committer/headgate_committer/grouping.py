@@ -11,9 +11,10 @@ from headgate_committer.answers import Answer
 from headgate_committer.group_so_far import GroupSoFar
 from headgate_committer.intake import Undecidable, Undecided
 from headgate_committer.sorting import Known
-from headgate_schemas.actions import Metadata
-from headgate_schemas.column_kinds import kinds_of
-from headgate_schemas.operations import (
+from headgate_schemas.actions.actions import Metadata
+from headgate_schemas.columns.column_kinds import kinds_of
+from headgate_schemas.columns.table_schema import column_kinds
+from headgate_schemas.messages.operations import (
     Alter,
     CompactState,
     Create,
@@ -24,9 +25,8 @@ from headgate_schemas.operations import (
     Restore,
     Rewrite,
 )
-from headgate_schemas.partition_text import covering
-from headgate_schemas.predicate_text import parse_predicate
-from headgate_schemas.table_schema import column_kinds
+from headgate_schemas.predicates.partition_text import covering
+from headgate_schemas.predicates.text import parse_predicate
 from headgate_table.indextables.decide import Blocked, Effect, Evidence, LiveFile, Refusal, decide
 from headgate_table.indextables.memory import TableMemory
 from headgate_table.indextables.version_body import Decided

@@ -4,7 +4,7 @@ and a committer whose turn is over from going on. Pure.
 
 from headgate_bus.interface import Extent
 from headgate_committer.errors import Overtaken
-from headgate_schemas.sources import Source
+from headgate_schemas.messages.sources import Source
 from headgate_table.indextables.commit_info import Term
 from headgate_table.indextables.memory import TableMemory
 

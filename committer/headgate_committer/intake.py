@@ -6,10 +6,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from headgate_bus.claims import DEFAULT_LIMITS, ClaimLimits, bytes_to_open
 from headgate_bus.interface import MAX_MESSAGE_BYTES, Record
-from headgate_schemas.cloud_events import PROPOSAL, kind_of, subject_of
-from headgate_schemas.message_shape import Identity, UnreadableMessage
-from headgate_schemas.operations import RejectCode
-from headgate_schemas.proposals import Proposal, decode_proposal
+from headgate_schemas.messages.cloud_events import PROPOSAL, kind_of, subject_of
+from headgate_schemas.messages.message_shape import Identity, UnreadableMessage
+from headgate_schemas.messages.operations import RejectCode
+from headgate_schemas.messages.proposals import Proposal, decode_proposal
 
 _IDENTITY: TypeAdapter[str] = TypeAdapter(Identity)
 

@@ -28,13 +28,13 @@ from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.logs import get_logger
 from headgate_schemas.measures import Measures
+from headgate_schemas.messages.operations import RejectCode
 from headgate_schemas.metrics import (
     COMMIT_SECONDS,
     COMMIT_STEP_SECONDS,
     PROPOSALS_RECEIVED,
     PROPOSALS_RECEIVED_BYTES,
 )
-from headgate_schemas.operations import RejectCode
 from headgate_table.errors import CommitConflict, OutcomeUnknown, StoreError
 
 _log = get_logger("headgate.committer")

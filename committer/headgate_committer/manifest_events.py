@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headgate_committer.commit_events import event_of
-from headgate_schemas.events import CommitEvent
 from headgate_schemas.logs import get_logger
+from headgate_schemas.messages.events import CommitEvent
 from headgate_table.indextables.commit_info import CommitRecord
 from headgate_table.milvus.commit_records import FileCounts, VersionRecord
 from headgate_table.milvus.file_changes import dropped, file_counts

@@ -12,8 +12,8 @@ from headgate_committer.group_so_far import GroupSoFar
 from headgate_committer.grouping import Asked, Item
 from headgate_committer.intake import Undecidable
 from headgate_committer.sorting import Known
+from headgate_schemas.messages.operations import Milvus, Operation, RejectCode, Rejected
 from headgate_schemas.milvus import Resolver
-from headgate_schemas.operations import Milvus, Operation, RejectCode, Rejected
 from headgate_table.indextables.commit_info import Decision
 from headgate_table.indextables.decide import Refusal
 from headgate_table.indextables.memory import TableMemory

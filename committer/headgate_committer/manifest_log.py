@@ -26,10 +26,10 @@ from headgate_committer.record_sweeping import RecordSweeper
 from headgate_committer.sorting import Forgotten, Known, New
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.events import CommitEvent
 from headgate_schemas.logs import get_logger
-from headgate_schemas.operations import Milvus, Receipt, RejectCode
-from headgate_schemas.sources import Source
+from headgate_schemas.messages.events import CommitEvent
+from headgate_schemas.messages.operations import Milvus, Receipt, RejectCode
+from headgate_schemas.messages.sources import Source
 from headgate_table.errors import TableNotFound, UnsupportedTable
 from headgate_table.indextables.commit_info import CommitRecord, Term, record_of
 from headgate_table.indextables.commit_times import commit_time_ms

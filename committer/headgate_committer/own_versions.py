@@ -1,6 +1,6 @@
 """What a committer has written on top of a base: a base that comes later has to carry it, or to agree with it. Bounded."""
 
-from headgate_schemas.actions import Action
+from headgate_schemas.actions.actions import Action
 
 MAX_ACTIONS = 100_000
 """Beyond it the oldest are let go of, and read from the log should they be asked for: without states the base never moves."""

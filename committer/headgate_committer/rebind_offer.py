@@ -6,7 +6,7 @@ from headgate_bus.interface import Extent
 from headgate_committer.guards import refusal
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
-from headgate_schemas.sources import Source
+from headgate_schemas.messages.sources import Source
 from headgate_table.indextables.commit_info import Settled, Term
 from headgate_table.indextables.memory import TableMemory
 

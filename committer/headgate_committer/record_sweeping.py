@@ -5,7 +5,7 @@ from concurrent.futures import Executor
 
 from headgate_committer.side_work import SideWork
 from headgate_schemas.logs import get_logger
-from headgate_schemas.sources import Source
+from headgate_schemas.messages.sources import Source
 from headgate_table.milvus.commit_records import ManifestId, VersionRecord
 from headgate_table.milvus.recorded_log import RecordedLog
 

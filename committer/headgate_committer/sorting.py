@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from headgate_committer.answers import Answer, set_aside
 from headgate_committer.intake import Undecidable, Undecided
 from headgate_committer.limits import CommitterLimits
-from headgate_schemas.operations import Receipt, RejectCode, Rejected
+from headgate_schemas.messages.operations import Receipt, RejectCode, Rejected
 from headgate_table.indextables.memory import TableMemory
 
 

@@ -8,8 +8,8 @@ from headgate_committer.table_log import Held, TableLog
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.logs import get_logger
+from headgate_schemas.messages.operations import CompactState
 from headgate_schemas.metrics import COMMIT_STEP_SECONDS, STATES_FAILED
-from headgate_schemas.operations import CompactState
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.base_writer import write_base
 from headgate_table.indextables.log_reader import LoadedLog, LogReader

@@ -25,10 +25,13 @@ from headgate_committer.sorting import misplaced, sort_out
 from headgate_committer.tail import lost_tail
 from headgate_committer.version_log import FirstVersionDraft, VersionLog
 from headgate_schemas.ambient import Ambient
-from headgate_schemas.events import CommitEvent
 from headgate_schemas.logs import get_logger
 from headgate_schemas.measures import Measures
-from headgate_schemas.message_shape import UnreadableMessage
+from headgate_schemas.messages.events import CommitEvent
+from headgate_schemas.messages.message_shape import UnreadableMessage
+from headgate_schemas.messages.operation_bodies import operation_of
+from headgate_schemas.messages.operations import Committed, Operation, Receipt, RejectCode, Rejected
+from headgate_schemas.messages.proposals import decode_claimed
 from headgate_schemas.metrics import (
     COMMIT_STEP_SECONDS,
     FILES_ADDED,
@@ -37,9 +40,6 @@ from headgate_schemas.metrics import (
     VERSIONS_LOST,
     VERSIONS_WRITTEN,
 )
-from headgate_schemas.operation_bodies import operation_of
-from headgate_schemas.operations import Committed, Operation, Receipt, RejectCode, Rejected
-from headgate_schemas.proposals import decode_claimed
 from headgate_table.errors import CommitConflict, ManifestMissing, OutcomeUnknown, TableNotFound
 from headgate_table.indextables.commit_info import Decision, Settled
 from headgate_table.indextables.commit_times import bounded_time_ms, commit_time_ms

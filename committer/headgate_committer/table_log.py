@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from headgate_committer.commit_events import event_of, receipts_of
 from headgate_committer.guards import check_term
 from headgate_committer.own_versions import OwnVersions
-from headgate_schemas.actions import Action, AddFile, Metadata, RemoveFile
-from headgate_schemas.events import CommitEvent
+from headgate_schemas.actions.actions import Action, AddFile, Metadata, RemoveFile
 from headgate_schemas.logs import get_logger
-from headgate_schemas.operations import Receipt
-from headgate_schemas.sources import Source
+from headgate_schemas.messages.events import CommitEvent
+from headgate_schemas.messages.operations import Receipt
+from headgate_schemas.messages.sources import Source
 from headgate_table.indextables.commit_info import CommitRecord, Term, commit_record
 from headgate_table.indextables.evidence import EvidenceReader
 from headgate_table.indextables.late_versions import late_up_to

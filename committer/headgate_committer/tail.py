@@ -12,7 +12,7 @@ from headgate_bus.errors import OffsetGone
 from headgate_bus.interface import Bus, Record, Topic
 from headgate_bus.marks import record_at
 from headgate_committer.intake import Undecided, take_in
-from headgate_schemas.sources import Source
+from headgate_schemas.messages.sources import Source
 from headgate_table.indextables.commit_info import CommitRecord
 
 LOOKED_THROUGH = 32

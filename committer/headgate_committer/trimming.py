@@ -11,7 +11,7 @@ from headgate_bus.marks import known_again
 from headgate_committer.limits import CommitterLimits
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
-from headgate_schemas.sources import Source
+from headgate_schemas.messages.sources import Source
 
 _SHARE = 10
 """It is worth while once a tenth of what is kept anyway can go."""

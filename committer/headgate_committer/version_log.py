@@ -19,10 +19,10 @@ from headgate_committer.states import StateKeeper
 from headgate_committer.table_log import Held, TableLog, commit_event, records_from
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.events import CommitEvent
 from headgate_schemas.logs import get_logger
-from headgate_schemas.operations import CompactState, Delete, Overwrite, RejectCode, Restore
-from headgate_schemas.sources import Source
+from headgate_schemas.messages.events import CommitEvent
+from headgate_schemas.messages.operations import CompactState, Delete, Overwrite, RejectCode, Restore
+from headgate_schemas.messages.sources import Source
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.commit_info import CommitRecord, commit_record
 from headgate_table.indextables.commit_times import commit_time_ms

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from headgate_schemas.errors import HeadgateError as HeadgateError
     from headgate_schemas.errors import InvalidInput as InvalidInput
     from headgate_schemas.errors import PredicateError as PredicateError
-    from headgate_schemas.operations import Committed as Committed
-    from headgate_schemas.operations import Duplicate as Duplicate
-    from headgate_schemas.operations import Receipt as Receipt
-    from headgate_schemas.operations import RejectCode as RejectCode
-    from headgate_schemas.operations import Rejected as Rejected
-    from headgate_schemas.operations import Writer as Writer
+    from headgate_schemas.messages.operations import Committed as Committed
+    from headgate_schemas.messages.operations import Duplicate as Duplicate
+    from headgate_schemas.messages.operations import Receipt as Receipt
+    from headgate_schemas.messages.operations import RejectCode as RejectCode
+    from headgate_schemas.messages.operations import Rejected as Rejected
+    from headgate_schemas.messages.operations import Writer as Writer
     from headgate_schemas.version import __version__ as __version__
     from headgate_table.data_file import DataFile as DataFile
     from headgate_table.errors import CommitConflict as CommitConflict
@@ -46,10 +46,10 @@ _HOMES = {
     "BatchJob": "headgate_producer.batch_job",
     "Changes": "headgate_table.indextables.changes",
     "CommitConflict": "headgate_table.errors",
-    "Committed": "headgate_schemas.operations",
+    "Committed": "headgate_schemas.messages.operations",
     "CorruptTable": "headgate_table.errors",
     "DataFile": "headgate_table.data_file",
-    "Duplicate": "headgate_schemas.operations",
+    "Duplicate": "headgate_schemas.messages.operations",
     "HeadgateError": "headgate_schemas.errors",
     "InvalidInput": "headgate_schemas.errors",
     "JobStopped": "headgate_producer.errors",
@@ -60,9 +60,9 @@ _HOMES = {
     "PredicateError": "headgate_schemas.errors",
     "Producer": "headgate_producer.producer",
     "RebuildResult": "headgate_table.indextables.rebuild",
-    "Receipt": "headgate_schemas.operations",
-    "RejectCode": "headgate_schemas.operations",
-    "Rejected": "headgate_schemas.operations",
+    "Receipt": "headgate_schemas.messages.operations",
+    "RejectCode": "headgate_schemas.messages.operations",
+    "Rejected": "headgate_schemas.messages.operations",
     "RepairResult": "headgate_table.indextables.repair",
     "Snapshot": "headgate_table.indextables.snapshot",
     "SourceRecord": "headgate_producer.record_source",
@@ -75,7 +75,7 @@ _HOMES = {
     "UnsupportedTable": "headgate_table.errors",
     "VersionNotRetained": "headgate_table.errors",
     "Ticket": "headgate_producer.ticket",
-    "Writer": "headgate_schemas.operations",
+    "Writer": "headgate_schemas.messages.operations",
     "__version__": "headgate_schemas.version",
     "committing": "headgate.embedded",
     "rebuild_log": "headgate_table.indextables.rebuild",

@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from headgate_schemas.ambient import Ambient
-from headgate_schemas.operations import Operation, Receipt
+from headgate_schemas.messages.operations import Operation, Receipt
 from headgate_schemas.version import __version__
 from headgate_table.errors import OutcomeUnknown
 from headgate_table.store.settings import StoreSettings

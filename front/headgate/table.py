@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from headgate_schemas.ambient import Ambient
-from headgate_schemas.operations import Operation, Receipt
+from headgate_schemas.messages.operations import Operation, Receipt
 from headgate_table.indextables.options import table_options
 from headgate_table.indextables.resources import ReadResources
 from headgate_table.store.interface import Store

@@ -8,7 +8,7 @@ from headgate.health_limits import WORKER_LIMITS as WORKER_HEALTH
 from headgate.health_limits import HealthLimits
 from headgate.listen_address import ListenAddress
 from headgate.process_settings import HEALTH_LIMITS, LogForm, ProcessKeys
-from headgate_schemas.operations import Operation
+from headgate_schemas.messages.operations import Operation
 from headgate_worker.limits import DEFAULT_TERMS, RoleTerms, ScheduleLimits, WorkerLimits
 
 DEFAULT_GROUP = "headgate-worker"

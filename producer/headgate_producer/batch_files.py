@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from headgate_producer.errors import JobStopped
-from headgate_schemas.actions import NULL_PARTITION
-from headgate_schemas.partition_text import escape_partition_text
+from headgate_schemas.actions.actions import NULL_PARTITION
+from headgate_schemas.predicates.partition_text import escape_partition_text
 from headgate_table.data_file import DataFile
 from headgate_table.store.interface import Store
 

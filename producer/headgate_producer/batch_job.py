@@ -21,10 +21,10 @@ from headgate_producer.errors import JobStopped
 from headgate_producer.producer import Producer
 from headgate_producer.record_source import RecordSource, SourceRecord, TopicIdentity
 from headgate_producer.ticket import Ticket
-from headgate_schemas.actions import AddFile
+from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.logs import get_logger
-from headgate_schemas.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
+from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
 from headgate_table.errors import OutcomeUnknown
 from headgate_table.indextables.memory_reader import recover
 from headgate_table.indextables.options import table_options

@@ -7,12 +7,12 @@ from typing import TypedDict
 from headgate_bus.interface import Message
 from headgate_producer.outbox import Outgoing
 from headgate_schemas import arguments
-from headgate_schemas.cloud_events import PROPOSAL, attributes
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.message_shape import MAX_BODY_BYTES
-from headgate_schemas.operations import Isolation, Operation, Writer
-from headgate_schemas.proposal_ids import first_made, timed_id
-from headgate_schemas.proposals import Claim, Proposal, encode_claimed, encode_proposal, new_proposal
+from headgate_schemas.messages.cloud_events import PROPOSAL, attributes
+from headgate_schemas.messages.message_shape import MAX_BODY_BYTES
+from headgate_schemas.messages.operations import Isolation, Operation, Writer
+from headgate_schemas.messages.proposal_ids import first_made, timed_id
+from headgate_schemas.messages.proposals import Claim, Proposal, encode_claimed, encode_proposal, new_proposal
 
 PutClaim = Callable[[str, bytes, int], Claim]
 """Lays an operation on the table's store: by the id of its proposal, its JSON, and how many files it names."""

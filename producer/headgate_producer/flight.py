@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from headgate_bus.interface import Message
 from headgate_producer.outbox import Outbox, Outgoing
 from headgate_schemas.ambient import Ambient
-from headgate_schemas.operations import Receipt
+from headgate_schemas.messages.operations import Receipt
 
 
 class Flight:

@@ -10,12 +10,12 @@ from headgate_producer.flight import Flight
 from headgate_producer.outbox import Outgoing
 from headgate_producer.past_decisions import PastDecisions
 from headgate_schemas.ambient import Ambient
-from headgate_schemas.cloud_events import RECEIPT, kind_of, subject_of
 from headgate_schemas.errors import HeadgateError
-from headgate_schemas.events import ReceiptEvent, decode_event
 from headgate_schemas.logs import get_logger
-from headgate_schemas.message_shape import UnreadableMessage
-from headgate_schemas.operations import Receipt
+from headgate_schemas.messages.cloud_events import RECEIPT, kind_of, subject_of
+from headgate_schemas.messages.events import ReceiptEvent, decode_event
+from headgate_schemas.messages.message_shape import UnreadableMessage
+from headgate_schemas.messages.operations import Receipt
 
 MAX_EVENTS = 5_000
 """Events that one reading takes."""

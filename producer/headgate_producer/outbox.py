@@ -12,7 +12,7 @@ from headgate_bus.interface import Message
 from headgate_producer.errors import NotSent
 from headgate_producer.writer_turns import WriterTurns
 from headgate_schemas.errors import HeadgateError, InvalidInput
-from headgate_schemas.operations import Receipt, Writer
+from headgate_schemas.messages.operations import Receipt, Writer
 from headgate_table.errors import OutcomeUnknown
 
 MAX_IN_FLIGHT = 1_000

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError
-from headgate_schemas.operations import Receipt, Writer
+from headgate_schemas.messages.operations import Receipt, Writer
 from headgate_table.errors import TableNotFound
 
 if TYPE_CHECKING:

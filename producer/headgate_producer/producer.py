@@ -16,12 +16,12 @@ from headgate_producer.past_decisions import PastDecisions
 from headgate_producer.sender import Sender
 from headgate_producer.ticket import Ticket
 from headgate_schemas import arguments
-from headgate_schemas.actions import AddFile, SkipFile
+from headgate_schemas.actions.actions import AddFile, SkipFile
 from headgate_schemas.ambient import Ambient, SystemAmbient
 from headgate_schemas.arguments import checked
+from headgate_schemas.columns.table_schema import HasJson, check_partition_columns, schema_string_of
 from headgate_schemas.errors import HeadgateError, InvalidInput
-from headgate_schemas.milvus import Resolver, Updates
-from headgate_schemas.operations import (
+from headgate_schemas.messages.operations import (
     Alter,
     Append,
     CompactState,
@@ -37,8 +37,8 @@ from headgate_schemas.operations import (
     Skip,
     Writer,
 )
-from headgate_schemas.proposals import Claim
-from headgate_schemas.table_schema import HasJson, check_partition_columns, schema_string_of
+from headgate_schemas.messages.proposals import Claim
+from headgate_schemas.milvus import Resolver, Updates
 from headgate_schemas.version import __version__
 from headgate_table.file_schema import told_columns
 from headgate_table.indextables.options import table_options

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from headgate_producer.outbox import Outgoing
 from headgate_schemas import arguments
 from headgate_schemas.arguments import checked
-from headgate_schemas.operations import Receipt
+from headgate_schemas.messages.operations import Receipt
 
 
 class Ticket:

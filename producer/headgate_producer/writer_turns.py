@@ -7,7 +7,7 @@ from collections import deque
 from typing import Generic, Protocol, TypeVar
 
 from headgate_producer.errors import NotSent
-from headgate_schemas.operations import Writer
+from headgate_schemas.messages.operations import Writer
 
 MAX_OPEN_SEQS = 10_000
 """Seqs without a known outcome that are remembered; beyond that writers that are new here are refused."""

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from headgate_producer.errors import WriteRefused
-from headgate_schemas.actions import AddFile
+from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.logs import get_logger
-from headgate_schemas.operations import (
+from headgate_schemas.messages.operations import (
     Alter,
     Append,
     Committed,
@@ -23,7 +23,7 @@ from headgate_schemas.operations import (
     Rejected,
     Writer,
 )
-from headgate_schemas.proposal_ids import first_made, timed_id
+from headgate_schemas.messages.proposal_ids import first_made, timed_id
 from headgate_table.data_file import DataFile
 from headgate_table.errors import TableExists
 from headgate_table.file_schema import told_columns

@@ -29,7 +29,7 @@ class FilesWritten(WriterCommitMessage):
 
 def batch_writer(given: SourceOptions, seen: Pinned | None, schema: "StructType", *, overwrite: bool) -> "BatchWriter":
     """`seen` is the table a moment ago, if there was one. Changes nothing."""
-    from headgate_schemas.proposal_ids import timed_id
+    from headgate_schemas.messages.proposal_ids import timed_id
     from pyspark_headgate.table_target import TableTarget
     from pyspark_headgate.write_plan import plan_write
 

@@ -12,9 +12,9 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from headgate_schemas.column_kinds import kinds_of
+from headgate_schemas.columns.column_kinds import kinds_of
+from headgate_schemas.columns.table_schema import column_kinds
 from headgate_schemas.errors import HeadgateError
-from headgate_schemas.table_schema import column_kinds
 from headgate_table.indextables.scan import check_readable
 from headgate_table.table import Table
 from pyspark_headgate.arrow_store import store_place

@@ -13,10 +13,10 @@ import numpy as np
 from pyspark.sql import datasource as spark_filters
 from pyspark.sql.datasource import Filter
 
-from headgate_schemas.column_kinds import ColumnKind
+from headgate_schemas.columns.column_kinds import ColumnKind
 from headgate_schemas.errors import InvalidInput, PredicateError
-from headgate_schemas.partition_text import text_test
-from headgate_schemas.predicates import (
+from headgate_schemas.predicates.partition_text import text_test
+from headgate_schemas.predicates.tree import (
     AlwaysFalse,
     Comparison,
     In,

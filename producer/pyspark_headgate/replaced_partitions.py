@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from headgate_schemas.actions import NULL_PARTITION
+from headgate_schemas.actions.actions import NULL_PARTITION
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.partition_text import meaning
-from headgate_schemas.predicate_format import format_predicate
-from headgate_schemas.predicates import And, Comparison, In, IsNull, Op, Or, Predicate
+from headgate_schemas.predicates.format import format_predicate
+from headgate_schemas.predicates.partition_text import meaning
+from headgate_schemas.predicates.tree import And, Comparison, In, IsNull, Op, Or, Predicate
 
 MAX_WHERE_CHARS = 100_000
 """What a proposal takes; about two thousand partitions."""

@@ -8,8 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
-from headgate_schemas.errors import InvalidInput
-from headgate_schemas.spark_types import (
+from headgate_schemas.columns.spark_types import (
     ArrayOf,
     Atomic,
     Field,
@@ -20,7 +19,8 @@ from headgate_schemas.spark_types import (
     parse_schema,
     print_schema,
 )
-from headgate_schemas.table_schema import arrow_schema
+from headgate_schemas.columns.table_schema import arrow_schema
+from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import UnsupportedTable
 
 

@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from headgate_schemas.column_names import name_key
-from headgate_schemas.errors import InvalidInput
-from headgate_schemas.spark_types import (
+from headgate_schemas.columns.column_names import name_key
+from headgate_schemas.columns.spark_types import (
     ArrayOf,
     Atomic,
     Field,
@@ -18,7 +17,8 @@ from headgate_schemas.spark_types import (
     parse_schema,
     print_schema,
 )
-from headgate_schemas.table_schema import check_partition_columns, schema_string_of
+from headgate_schemas.columns.table_schema import check_partition_columns, schema_string_of
+from headgate_schemas.errors import InvalidInput
 
 _WHOLE = {"byte": 3, "short": 5, "integer": 10, "long": 19}
 """Whole numbers, narrow to wide, with the digits that they may have."""

@@ -110,7 +110,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         return BatchWritten(query, self._plan.job, self._change, files)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        from headgate_schemas.operations import Writer
+        from headgate_schemas.messages.operations import Writer
         from pyspark_headgate.after_written import data_files, put_into_table
         from pyspark_headgate.table_target import TableTarget
 

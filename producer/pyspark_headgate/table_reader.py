@@ -12,11 +12,11 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from headgate_schemas.column_kinds import ColumnKind, kinds_of
-from headgate_schemas.predicate_text import check_columns, parse_predicate
-from headgate_schemas.predicates import Predicate, all_of
-from headgate_schemas.predicates import columns as columns_of
-from headgate_schemas.table_schema import column_kinds
+from headgate_schemas.columns.column_kinds import ColumnKind, kinds_of
+from headgate_schemas.columns.table_schema import column_kinds
+from headgate_schemas.predicates.text import check_columns, parse_predicate
+from headgate_schemas.predicates.tree import Predicate, all_of
+from headgate_schemas.predicates.tree import columns as columns_of
 from headgate_table.indextables.column_defaults import column_defaults
 from headgate_table.indextables.row_filter import row_filter, row_group_filter
 from headgate_table.indextables.scan import check_readable

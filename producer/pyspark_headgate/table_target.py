@@ -8,7 +8,7 @@ from headgate_producer.ticket import Ticket
 from headgate_schemas.ambient import Ambient, SystemAmbient
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.logs import get_logger
-from headgate_schemas.operations import Committed, Create, Operation, Receipt, RejectCode, Rejected, Writer
+from headgate_schemas.messages.operations import Committed, Create, Operation, Receipt, RejectCode, Rejected, Writer
 from headgate_table.errors import OutcomeUnknown, TableExists, TableNotFound
 from headgate_table.indextables.commit import DirectCommitter
 from headgate_table.indextables.options import table_options

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from headgate_schemas.actions import NULL_PARTITION
+from headgate_schemas.actions.actions import NULL_PARTITION
+from headgate_schemas.columns.table_schema import arrow_schema
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.partition_text import escape_partition_text
-from headgate_schemas.table_schema import arrow_schema
+from headgate_schemas.predicates.partition_text import escape_partition_text
 from headgate_table.parquet_bounds import STATISTICS_NOTE, WITHOUT_NAN
 from pyspark_headgate.options import DEFAULT_TARGET_FILE_BYTES, SourceOptions
 from pyspark_headgate.parquet_parts import PartsPlan

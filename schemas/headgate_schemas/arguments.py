@@ -12,10 +12,10 @@ from functools import wraps
 from numbers import Integral, Real
 from typing import Any, ParamSpec, TypeVar, get_args
 
-from headgate_schemas.actions import AddFile
+from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.operations import Operation
-from headgate_schemas.predicates import Predicate
+from headgate_schemas.messages.operations import Operation
+from headgate_schemas.predicates.tree import Predicate
 
 Rule = Callable[[str, Any], Any]
 
@@ -152,7 +152,7 @@ def _mapping(name: str, given: object, kind: Any) -> Mapping[str, Any]:
 
 def operation(name: str, given: object) -> Operation:
     if not isinstance(given, Operation):
-        raise _refused(name, given, "an operation of headgate_schemas.operations")
+        raise _refused(name, given, "an operation of headgate_schemas.messages.operations")
     return given
 
 

@@ -4,7 +4,7 @@ No label names a table: there may be any number of them, and each would be a ser
 """
 
 from headgate_schemas.measures import OTHER, Counter, Gauge, Histogram, Label, Metric
-from headgate_schemas.operations import RejectCode
+from headgate_schemas.messages.operations import RejectCode
 
 _LATENCIES_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _LONG_S = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
-from headgate_schemas.actions import NULL_PARTITION, StoredTexts
+from headgate_schemas.actions.actions import NULL_PARTITION, StoredTexts
 from headgate_schemas.errors import MalformedAction
 
 MAX_LINE_BYTES = 64 * 1024 * 1024

@@ -9,11 +9,11 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from headgate_schemas.actions import NULL_PARTITION, AddFile, StoredTexts
+from headgate_schemas.actions.actions import NULL_PARTITION, AddFile, StoredTexts
+from headgate_schemas.columns.file_columns import FileColumns, columns_misfit
+from headgate_schemas.columns.table_schema import HasJson, schema_string_of
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.file_columns import FileColumns, columns_misfit
-from headgate_schemas.partition_text import stored_text, unescape_partition_text
-from headgate_schemas.table_schema import HasJson, schema_string_of
+from headgate_schemas.predicates.partition_text import stored_text, unescape_partition_text
 from headgate_table.errors import ObjectMissing, StoreError
 from headgate_table.file_schema import described_columns
 from headgate_table.fine_times import time_misfit

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from headgate_schemas.actions import AddFile
-from headgate_schemas.file_columns import MAX_COLUMNS_CHARS, FileColumns, columns_text
+from headgate_schemas.actions.actions import AddFile
+from headgate_schemas.columns.file_columns import MAX_COLUMNS_CHARS, FileColumns, columns_text
 from headgate_table.parquet_footer import Footer
 from headgate_table.parquet_schema import Unusable, stored_columns
 

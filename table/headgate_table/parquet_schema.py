@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, assert_never
 
+from headgate_schemas.columns.spark_types import MAX_COLUMNS, ArrayOf, Atomic, Field, MapOf, SparkType, Struct
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.spark_types import MAX_COLUMNS, ArrayOf, Atomic, Field, MapOf, SparkType, Struct
 from headgate_table.parquet_footer import Footer, Physical
 from headgate_table.thrift_compact import Struct as Element
 

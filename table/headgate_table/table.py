@@ -6,11 +6,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Self, cast
 
 from headgate_schemas import arguments
-from headgate_schemas.actions import AddFile, Metadata, Protocol
+from headgate_schemas.actions.actions import AddFile, Metadata, Protocol
 from headgate_schemas.ambient import Ambient, SystemAmbient
 from headgate_schemas.arguments import checked
+from headgate_schemas.columns.table_schema import HasJson, schema_string_of
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.operations import (
+from headgate_schemas.messages.operations import (
     Alter,
     Append,
     Create,
@@ -21,8 +22,7 @@ from headgate_schemas.operations import (
     Restore,
     Rewrite,
 )
-from headgate_schemas.predicates import Predicate
-from headgate_schemas.table_schema import HasJson, schema_string_of
+from headgate_schemas.predicates.tree import Predicate
 from headgate_table.errors import CorruptTable, TableNotFound, UnsupportedTable
 from headgate_table.file_schema import told_columns
 from headgate_table.indextables.changes import Changes, added_after, changes, changes_by_version

@@ -20,7 +20,7 @@ from headgate_bus.claims import (
     sweep_claims,
 )
 from headgate_bus.errors import ClaimFault, ClaimRefused
-from headgate_schemas.proposals import Claim
+from headgate_schemas.messages.proposals import Claim
 from headgate_table.errors import StoreError
 from headgate_table.store.interface import ObjectInfo
 from support.ambient import START_MS, FakeAmbient

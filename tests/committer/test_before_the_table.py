@@ -6,9 +6,9 @@ from headgate_bus.interface import Topic
 from headgate_committer.committer import Committer
 from headgate_committer.limits import CommitterLimits
 from headgate_committer.tables import OutsideRoots
+from headgate_schemas.columns.table_schema import schema_string_of
+from headgate_schemas.messages.operations import Append, Create, Milvus, RejectCode, Rejected
 from headgate_schemas.milvus import DeltaLog, Updates
-from headgate_schemas.operations import Append, Create, Milvus, RejectCode, Rejected
-from headgate_schemas.table_schema import schema_string_of
 from headgate_table.indextables.log_reader import LogReader
 from support.committing.rig import TABLE, AtOnce, Rig, Stores
 from support.tables import COLUMNS, add_file

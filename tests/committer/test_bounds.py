@@ -10,8 +10,8 @@ from headgate_bus.interface import Message, Topic
 from headgate_committer.committer import Committer
 from headgate_committer.lane import Lane
 from headgate_committer.tables import NotServed
-from headgate_schemas.operations import Append, Committed, RejectCode
-from headgate_schemas.proposals import encode_claimed
+from headgate_schemas.messages.operations import Append, Committed, RejectCode
+from headgate_schemas.messages.proposals import encode_claimed
 from headgate_table.errors import StoreError
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.store.interface import Store

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from headgate_bus.claims import CLOCK_KEY
 from headgate_committer import claim_sweeping
-from headgate_schemas.operations import Append, Committed, Receipt
-from headgate_schemas.proposals import Proposal
+from headgate_schemas.messages.operations import Append, Committed, Receipt
+from headgate_schemas.messages.proposals import Proposal
 from support.ambient import FakeAmbient
 from support.committing.claimed import claimed
 from support.committing.rig import NO_LINGER, TABLE, Rig

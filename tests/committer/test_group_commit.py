@@ -3,8 +3,8 @@
 import pytest
 
 from headgate_committer.limits import CommitterLimits
-from headgate_schemas.actions import Metadata
-from headgate_schemas.operations import (
+from headgate_schemas.actions.actions import Metadata
+from headgate_schemas.messages.operations import (
     Alter,
     Append,
     Committed,
@@ -17,7 +17,7 @@ from headgate_schemas.operations import (
     Rewrite,
     Writer,
 )
-from headgate_schemas.predicates import Predicate
+from headgate_schemas.predicates.tree import Predicate
 from headgate_table.indextables.decide import LiveFile
 from headgate_table.indextables.evidence import EvidenceReader
 from headgate_table.indextables.log_reader import LoadedLog

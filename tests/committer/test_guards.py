@@ -9,9 +9,9 @@ from headgate_committer.committer import DEFAULT_GROUP
 from headgate_committer.guards import refusal
 from headgate_committer.rebind import rebind
 from headgate_committer.tail import lost_tail
-from headgate_schemas.operations import Append, Committed, Duplicate, Writer
-from headgate_schemas.proposals import Proposal, new_proposal
-from headgate_schemas.sources import Source
+from headgate_schemas.messages.operations import Append, Committed, Duplicate, Writer
+from headgate_schemas.messages.proposals import Proposal, new_proposal
+from headgate_schemas.messages.sources import Source
 from headgate_table.indextables.commit_info import CommitRecord, Decision, Settled
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.memory import TableMemory

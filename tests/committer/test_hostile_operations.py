@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate_schemas.actions import AddFile
-from headgate_schemas.events import ReceiptEvent
-from headgate_schemas.operations import (
+from headgate_schemas.actions.actions import AddFile
+from headgate_schemas.columns.table_schema import schema_string_of
+from headgate_schemas.messages.events import ReceiptEvent
+from headgate_schemas.messages.operations import (
     Alter,
     Append,
     Committed,
@@ -21,7 +22,6 @@ from headgate_schemas.operations import (
     Rejected,
     Restore,
 )
-from headgate_schemas.table_schema import schema_string_of
 from headgate_table.indextables.names import manifest_path, version_key
 from headgate_table.indextables.version_file import encode_actions
 from support.committing.claimed import claimed

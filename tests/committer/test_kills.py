@@ -4,8 +4,17 @@ from collections.abc import Sequence
 
 import pytest
 
-from headgate_schemas.events import ReceiptEvent
-from headgate_schemas.operations import Append, Committed, Delete, Duplicate, Overwrite, Receipt, Rejected, Writer
+from headgate_schemas.messages.events import ReceiptEvent
+from headgate_schemas.messages.operations import (
+    Append,
+    Committed,
+    Delete,
+    Duplicate,
+    Overwrite,
+    Receipt,
+    Rejected,
+    Writer,
+)
 from headgate_table.indextables.commit_info import commit_record
 from headgate_table.indextables.log_reader import LogReader
 from support.committing.kills import Publishing, survives

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from headgate_bus.interface import Topic
-from headgate_schemas.operations import Committed
+from headgate_schemas.messages.operations import Committed
 from support.committing.rig import NO_LINGER, TABLE, Rig
 from support.stores.faulty import Fault, FaultyStore, Step
 

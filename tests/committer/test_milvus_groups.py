@@ -4,9 +4,9 @@ import pytest
 
 from headgate_bus.interface import Topic
 from headgate_committer.limits import CommitterLimits
-from headgate_schemas.events import CommitEvent
-from headgate_schemas.milvus import Resolver, Updates
-from headgate_schemas.operations import (
+from headgate_schemas.columns.table_schema import schema_string_of
+from headgate_schemas.messages.events import CommitEvent
+from headgate_schemas.messages.operations import (
     Append,
     Committed,
     Create,
@@ -19,7 +19,7 @@ from headgate_schemas.operations import (
     Rejected,
     Writer,
 )
-from headgate_schemas.table_schema import schema_string_of
+from headgate_schemas.milvus import Resolver, Updates
 from headgate_table.milvus.manifest import Manifest
 from support.committing.rig import TABLE, Rig, isolation
 from support.committing.transactions import (

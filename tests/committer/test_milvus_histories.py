@@ -10,8 +10,8 @@ from headgate_committer.committer import DEFAULT_GROUP, Committer
 from headgate_committer.errors import Overtaken
 from headgate_committer.limits import CommitterLimits
 from headgate_committer.rebind import rebind
-from headgate_schemas.events import CommitEvent, ReceiptEvent
-from headgate_schemas.operations import Committed, Duplicate, RejectCode, Rejected, Writer
+from headgate_schemas.messages.events import CommitEvent, ReceiptEvent
+from headgate_schemas.messages.operations import Committed, Duplicate, RejectCode, Rejected, Writer
 from headgate_table.errors import StoreError
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.options import table_options

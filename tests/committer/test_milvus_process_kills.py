@@ -9,8 +9,8 @@ from pathlib import Path
 from headgate_bus.interface import Bus, Topic
 from headgate_bus.open import open_bus
 from headgate_schemas.ambient import SystemAmbient
-from headgate_schemas.events import decode_event
-from headgate_schemas.proposals import new_proposal
+from headgate_schemas.messages.events import decode_event
+from headgate_schemas.messages.proposals import new_proposal
 from headgate_table.store.open import open_store
 from headgate_table.store.settings import StoreSettings
 from support.committing.doomed_committer import Order, committers

@@ -4,8 +4,8 @@ import pytest
 
 from headgate_committer.limits import CommitterLimits
 from headgate_schemas.errors import InvalidInput
+from headgate_schemas.messages.operations import Committed, Milvus, Receipt, RejectCode, Rejected
 from headgate_schemas.milvus import ColumnGroup, ColumnGroupFile, DeltaLog, Resolver, Stat, Updates
-from headgate_schemas.operations import Committed, Milvus, Receipt, RejectCode, Rejected
 from headgate_table.errors import CommitConflict
 from headgate_table.indextables.verify_report import Finding, Severity
 from headgate_table.milvus import MERGE, OVERWRITE, Transaction

@@ -1,6 +1,6 @@
 """A writer whose proposals are refused again and again: everybody else's are decided as if it weren't there."""
 
-from headgate_schemas.operations import Append, Committed, Delete, Duplicate, RejectCode, Rejected
+from headgate_schemas.messages.operations import Append, Committed, Delete, Duplicate, RejectCode, Rejected
 from support.committing.rig import Rig
 from support.tables import add_file
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate_schemas.operations import Committed
+from headgate_schemas.messages.operations import Committed
 from headgate_table.errors import StoreError
 from headgate_table.indextables.names import checkpoint_key, state_folder, state_key, version_key
 from headgate_table.indextables.verify_report import Severity

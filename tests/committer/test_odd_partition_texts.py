@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from headgate_producer.batch_files import write_files
-from headgate_schemas.operations import Append, Committed, Create, Delete, Operation, Overwrite, Receipt
-from headgate_schemas.partition_text import escape_partition_text
-from headgate_schemas.table_schema import schema_string_of
+from headgate_schemas.columns.table_schema import schema_string_of
+from headgate_schemas.messages.operations import Append, Committed, Create, Delete, Operation, Overwrite, Receipt
+from headgate_schemas.predicates.partition_text import escape_partition_text
 from headgate_table.data_file import DataFile
 from headgate_table.store.interface import Store
 from headgate_table.table import Table

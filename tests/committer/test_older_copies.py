@@ -3,7 +3,7 @@
 import pytest
 
 from headgate_committer.committer import Committer
-from headgate_schemas.operations import Committed, Duplicate, Writer
+from headgate_schemas.messages.operations import Committed, Duplicate, Writer
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.names import version_key
 from headgate_table.indextables.version_file import encode_actions

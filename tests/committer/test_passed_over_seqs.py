@@ -2,8 +2,17 @@
 
 from collections.abc import Sequence
 
+from headgate_schemas.messages.operations import (
+    Committed,
+    Delete,
+    Duplicate,
+    Milvus,
+    Receipt,
+    RejectCode,
+    Rejected,
+    Writer,
+)
 from headgate_schemas.milvus import Updates
-from headgate_schemas.operations import Committed, Delete, Duplicate, Milvus, Receipt, RejectCode, Rejected, Writer
 from headgate_table.indextables.memory import RECENT_SEQS
 from support.committing.rig import TABLE, Rig
 

@@ -10,8 +10,17 @@ from headgate_committer.committer import Committer
 from headgate_committer.errors import Overtaken
 from headgate_committer.lane import Lane
 from headgate_committer.limits import CommitterLimits
-from headgate_schemas.events import CommitEvent, ReceiptEvent
-from headgate_schemas.operations import Append, Committed, Delete, Duplicate, Operation, Rejected, Restore, Writer
+from headgate_schemas.messages.events import CommitEvent, ReceiptEvent
+from headgate_schemas.messages.operations import (
+    Append,
+    Committed,
+    Delete,
+    Duplicate,
+    Operation,
+    Rejected,
+    Restore,
+    Writer,
+)
 from headgate_table.errors import StoreError
 from headgate_table.indextables.commit_info import Term
 from headgate_table.indextables.names import version_key

@@ -6,8 +6,8 @@ from headgate_bus.claims import FOLDER, ClaimLimits
 from headgate_bus.interface import Record
 from headgate_committer.intake import Undecided, take_in
 from headgate_committer.limits import CommitterLimits
-from headgate_schemas.operations import Append, Committed, Duplicate, Overwrite, RejectCode, Rejected, Writer
-from headgate_schemas.proposals import encode_proposal
+from headgate_schemas.messages.operations import Append, Committed, Duplicate, Overwrite, RejectCode, Rejected, Writer
+from headgate_schemas.messages.proposals import encode_proposal
 from support.committing.claimed import claimed
 from support.committing.rig import TABLE, Rig, isolation
 from support.stores.faulty import Fault, FaultyStore, Step

@@ -8,7 +8,7 @@ from headgate_bus.interface import Deployment
 from headgate_committer.committer import Committer
 from headgate_committer.errors import RivalDeployment
 from headgate_committer.rivals import rivalry
-from headgate_schemas.operations import Committed
+from headgate_schemas.messages.operations import Committed
 from support.committing.rig import NO_LINGER, TABLE, AtOnce, Rig, Stores
 
 BUS = "sqlite:///bus.db"

@@ -6,10 +6,10 @@ from headgate_bus.interface import Message, Record, Topic, Unread
 from headgate_committer.committer import Committer
 from headgate_committer.intake import Undecidable, take_in
 from headgate_committer.tables import NotServed
-from headgate_schemas.cloud_events import PROPOSAL, attributes
-from headgate_schemas.events import ReceiptEvent
-from headgate_schemas.operations import Append, Committed, RejectCode, Rejected
-from headgate_schemas.proposals import encode_proposal
+from headgate_schemas.messages.cloud_events import PROPOSAL, attributes
+from headgate_schemas.messages.events import ReceiptEvent
+from headgate_schemas.messages.operations import Append, Committed, RejectCode, Rejected
+from headgate_schemas.messages.proposals import encode_proposal
 from headgate_table.indextables.log_reader import LogReader
 from support.committing.rig import NO_LINGER, TABLE, AtOnce, Rig, Stores
 from support.tables import add_file

@@ -3,8 +3,8 @@
 from headgate_committer.committer import Committer
 from headgate_committer.own_versions import OwnVersions
 from headgate_committer.version_log import VersionLog
-from headgate_schemas.actions import CommitInfo
-from headgate_schemas.operations import (
+from headgate_schemas.actions.actions import CommitInfo
+from headgate_schemas.messages.operations import (
     Append,
     Committed,
     Delete,

@@ -13,11 +13,11 @@ from headgate_bus.message_bounds import check_messages
 from headgate_committer.answers import letter_message
 from headgate_committer.committer import Committer
 from headgate_committer.intake import Undecidable, take_in
-from headgate_schemas.actions import CommitInfo
-from headgate_schemas.events import CommitEvent, ReceiptEvent
-from headgate_schemas.operations import Append, Committed, Create, Delete, Rejected
-from headgate_schemas.sources import Source
-from headgate_schemas.table_schema import schema_string_of
+from headgate_schemas.actions.actions import CommitInfo
+from headgate_schemas.columns.table_schema import schema_string_of
+from headgate_schemas.messages.events import CommitEvent, ReceiptEvent
+from headgate_schemas.messages.operations import Append, Committed, Create, Delete, Rejected
+from headgate_schemas.messages.sources import Source
 from headgate_table.indextables.create import create_table
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.names import state_key, version_key

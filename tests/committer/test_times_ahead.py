@@ -2,7 +2,7 @@
 
 from headgate_bus.interface import Topic
 from headgate_committer.limits import CommitterLimits
-from headgate_schemas.operations import Append, Committed, Duplicate, RejectCode, Rejected
+from headgate_schemas.messages.operations import Append, Committed, Duplicate, RejectCode, Rejected
 from support.ambient import FakeAmbient
 from support.committing.rig import Rig
 from support.tables import add_file

@@ -10,8 +10,8 @@ import pytest
 from headgate_bus.errors import BusUnavailable
 from headgate_bus.interface import Topic
 from headgate_committer.committer import Committer
-from headgate_schemas.operations import Append, Committed, Create
-from headgate_schemas.table_schema import schema_string_of
+from headgate_schemas.columns.table_schema import schema_string_of
+from headgate_schemas.messages.operations import Append, Committed, Create
 from support.bus.memory import MemoryBus
 from support.committing.rig import NO_LINGER, TABLE, Rig
 from support.stores.faulty import Fault, FaultyStore, on

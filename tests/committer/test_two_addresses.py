@@ -5,7 +5,7 @@ import pytest
 from headgate_committer.served_addresses import ServedAddresses
 from headgate_committer.tables import NotServed
 from headgate_schemas.ambient import SystemAmbient
-from headgate_schemas.operations import Append, Committed, RejectCode
+from headgate_schemas.messages.operations import Append, Committed, RejectCode
 from headgate_table.store.addresses import table_address
 from headgate_table.store.open import StoreSettings, open_store
 from support.committing.rig import TABLE, Rig

@@ -10,8 +10,8 @@ from headgate_committer.committer import Committer
 from headgate_committer.intake import Undecided
 from headgate_committer.limits import CommitterLimits
 from headgate_committer.table_queue import TableQueue
-from headgate_schemas.operations import Append, Committed, Create
-from headgate_schemas.table_schema import schema_string_of
+from headgate_schemas.columns.table_schema import schema_string_of
+from headgate_schemas.messages.operations import Append, Committed, Create
 from support.committing.rig import NO_LINGER, TABLE, AtOnce, Rig, Stores
 from support.stores.faulty import Fault, FaultyStore
 from support.tables import COLUMNS, add_file

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate_schemas.actions import AddFile
+from headgate_schemas.actions.actions import AddFile
 from headgate_table.table import Table
 from support.command_line import Headgate
 from support.committing.threaded import a_committer

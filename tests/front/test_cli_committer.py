@@ -15,9 +15,9 @@ from headgate_bus.interface import Bus, Message, Topic
 from headgate_bus.open import open_bus
 from headgate_bus.sqlite_seat import SqliteSeat
 from headgate_schemas.ambient import SystemAmbient
-from headgate_schemas.cloud_events import PROPOSAL, attributes
-from headgate_schemas.operations import Delete
-from headgate_schemas.proposals import encode_proposal, new_proposal
+from headgate_schemas.messages.cloud_events import PROPOSAL, attributes
+from headgate_schemas.messages.operations import Delete
+from headgate_schemas.messages.proposals import encode_proposal, new_proposal
 from headgate_table.store.local import LocalStore
 from headgate_table.store.probe import ProbeReport
 from headgate_table.table import Table

@@ -14,9 +14,9 @@ import pytest
 from headgate_bus.interface import Message, Topic
 from headgate_bus.open import open_bus
 from headgate_schemas.ambient import SystemAmbient
-from headgate_schemas.cloud_events import PROPOSAL, attributes
-from headgate_schemas.operations import Delete
-from headgate_schemas.proposals import encode_proposal, new_proposal
+from headgate_schemas.messages.cloud_events import PROPOSAL, attributes
+from headgate_schemas.messages.operations import Delete
+from headgate_schemas.messages.proposals import encode_proposal, new_proposal
 from headgate_table.table import Table
 
 pytestmark = pytest.mark.usefixtures("committing")

@@ -11,9 +11,9 @@ import pytest
 
 from headgate_bus.interface import Topic
 from headgate_bus.open import open_bus
-from headgate_schemas.actions import AddFile
+from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.ambient import SystemAmbient
-from headgate_schemas.cloud_events import subject_of
+from headgate_schemas.messages.cloud_events import subject_of
 from headgate_schemas.version import __version__
 from headgate_table.table import Table
 

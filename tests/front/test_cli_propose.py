@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import headgate as library
-from headgate_schemas.operations import Committed, Operation, Receipt, Restore
+from headgate_schemas.messages.operations import Committed, Operation, Receipt, Restore
 from headgate_table.table import Table
 
 pytestmark = pytest.mark.usefixtures("committing")

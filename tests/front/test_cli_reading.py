@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from headgate_schemas.actions import AddFile
+from headgate_schemas.actions.actions import AddFile
 from headgate_table.table import Table
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from headgate import roots
 from headgate_producer.producer import Producer
-from headgate_schemas.operations import Committed
+from headgate_schemas.messages.operations import Committed
 from headgate_table.store.local import LocalStore
 from headgate_table.store.probe import ProbeReport
 from headgate_table.store.settings import StoreSettings

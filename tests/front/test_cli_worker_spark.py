@@ -9,7 +9,7 @@ import pytest
 
 from headgate.spark.java_home import local_environment
 from headgate_producer.producer import Producer
-from headgate_schemas.operations import Committed
+from headgate_schemas.messages.operations import Committed
 from headgate_table.data_file import DataFile
 from headgate_table.indextables.options import TableOptions
 from headgate_table.store.settings import StoreSettings

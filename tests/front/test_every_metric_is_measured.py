@@ -21,8 +21,8 @@ from headgate_bus.open import open_bus
 from headgate_producer.producer import Producer
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.measures import Metric
+from headgate_schemas.messages.operations import Committed, Rejected
 from headgate_schemas.metrics import CATALOGUE
-from headgate_schemas.operations import Committed, Rejected
 from headgate_table.table import Table
 from support.tables import COLUMNS, add_file
 from support.waiting import wait_until

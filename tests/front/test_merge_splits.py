@@ -17,7 +17,7 @@ from headgate.statements.columns import OUTPUT_COLUMNS
 from headgate.statements.execute import Executor
 from headgate.statements.merge_splits import merge_splits
 from headgate.statements.statements import MergeSplits, StatementError, TablePath
-from headgate_schemas.actions import AddFile
+from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.ambient import SystemAmbient
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table

@@ -73,7 +73,7 @@ def test_an_import_that_needs_an_extra_says_what_to_install(extra: str, program:
 def test_the_core_works_on_this_machine_without_any_extra(tmp_path: Path) -> None:
     program = f"""
 import headgate
-from headgate_schemas.actions import AddFile
+from headgate_schemas.actions.actions import AddFile
 table = headgate.Table.create({str(tmp_path / "t")!r}, "id bigint")
 with headgate.committing({f"sqlite://{tmp_path}/bus.db"!r}):
     with headgate.Producer({f"sqlite://{tmp_path}/bus.db"!r}, table=table.uri) as producer:

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import headgate
-from headgate_schemas.actions import SkipFile
+from headgate_schemas.actions.actions import SkipFile
 from headgate_schemas.ambient import SystemAmbient
-from headgate_schemas.operations import Committed, Skip
+from headgate_schemas.messages.operations import Committed, Skip
 from headgate_table.errors import StoreError
 from headgate_table.table import Table as StoredTable
 from support.merging import COLUMNS, put_file, rows_of, rows_table

@@ -12,7 +12,7 @@ import headgate as library
 from headgate_bus.open import open_bus
 from headgate_producer.producer import Producer
 from headgate_schemas.ambient import SystemAmbient
-from headgate_schemas.operations import Append
+from headgate_schemas.messages.operations import Append
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table
 from support.committing.threaded import a_committer

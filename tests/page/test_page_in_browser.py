@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from headgate.process_parts import ProcessParts
 from headgate.telling import Telling
 from headgate_schemas.ambient import SystemAmbient
-from headgate_schemas.operations import Append, Delete
+from headgate_schemas.messages.operations import Append, Delete
 from headgate_table.table import Table
 from headgate_worker.schedule import Run
 from headgate_worker.tasks import CleanTask

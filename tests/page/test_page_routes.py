@@ -17,7 +17,7 @@ from headgate.page import routes
 from headgate.page.assets import read_assets
 from headgate.page.looking import TableLooks
 from headgate.page.serving import ServedPage
-from headgate_schemas.actions import AddFile
+from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.errors import InvalidInput
 from headgate_table.table import Table
 from support.page.served import a_page

@@ -6,8 +6,8 @@ from headgate.page import page_state
 from headgate.page.glimpse import Glimpse
 from headgate.page.page_state import PageState
 from headgate.page.table_rows import OVERTAKEN_MS, WAITING_AFTER_MS, TableFacts
-from headgate_schemas.dead_letters import DeadLetter
-from headgate_schemas.events import CommitEvent, ReceiptEvent
+from headgate_schemas.messages.dead_letters import DeadLetter
+from headgate_schemas.messages.events import CommitEvent, ReceiptEvent
 
 NOW = 1_780_000_000_000
 TABLE = "s3://lake/events"

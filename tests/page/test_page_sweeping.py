@@ -11,7 +11,7 @@ from headgate.page.looking import TableLooks
 from headgate.page.sweeping import CHANGED_S, FAILED_S, READERS, REST, SLOW_S, UNCHANGED_S, Sweeper
 from headgate.page.table_rows import WAITING_AFTER_MS, TableFacts
 from headgate_schemas.errors import HeadgateError
-from headgate_schemas.events import CommitEvent
+from headgate_schemas.messages.events import CommitEvent
 from headgate_table.errors import TableNotFound
 from headgate_table.store.settings import StoreSettings
 from support.ambient import FakeAmbient

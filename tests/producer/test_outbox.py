@@ -9,7 +9,7 @@ from headgate_bus.interface import Message
 from headgate_producer.errors import NotSent
 from headgate_producer.outbox import TRANSITIONS, Outbox, OutboxLimits, Outgoing, Stage, Step
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.operations import Committed, RejectCode, Rejected, Writer
+from headgate_schemas.messages.operations import Committed, RejectCode, Rejected, Writer
 from headgate_table.errors import OutcomeUnknown
 
 LIMITS = OutboxLimits(max_in_flight=5, batch_messages=3, batch_bytes=100, answer_within_s=60, first_pause_s=1)

@@ -11,10 +11,11 @@ from headgate_bus.interface import Topic
 from headgate_producer.errors import NotSent
 from headgate_producer.past_decisions import NotToldInTime, PastDecisions
 from headgate_producer.producer import ROOM_WITHIN_S, Producer
-from headgate_schemas.actions import AddFile, SkipFile
+from headgate_schemas.actions.actions import AddFile, SkipFile
+from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.operation_bodies import body_of, operation_of
-from headgate_schemas.operations import (
+from headgate_schemas.messages.operation_bodies import body_of, operation_of
+from headgate_schemas.messages.operations import (
     Alter,
     Append,
     Committed,
@@ -34,8 +35,7 @@ from headgate_schemas.operations import (
     Skip,
     Writer,
 )
-from headgate_schemas.proposals import Proposal, encode_claimed
-from headgate_schemas.table_schema import schema_string_of
+from headgate_schemas.messages.proposals import Proposal, encode_claimed
 from headgate_table.errors import OutcomeUnknown, StoreError
 from headgate_table.indextables.log_reader import LogReader
 from support.ambient import FakeAmbient

@@ -11,7 +11,7 @@ from headgate_bus.interface import Topic
 from headgate_producer.errors import NotSent
 from headgate_producer.producer import Producer
 from headgate_schemas.ambient import SystemAmbient
-from headgate_schemas.operations import Committed, Rejected, Writer
+from headgate_schemas.messages.operations import Committed, Rejected, Writer
 from headgate_table.errors import OutcomeUnknown
 from support.bus.memory import MemoryBus
 from support.producer.deciding import Decider, DecidingThread

@@ -6,8 +6,17 @@ import pytest
 
 from headgate_producer.producer import Producer
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.operations import Append, Committed, Delete, Duplicate, Receipt, RejectCode, Rejected, Writer
-from headgate_schemas.proposal_ids import made_at
+from headgate_schemas.messages.operations import (
+    Append,
+    Committed,
+    Delete,
+    Duplicate,
+    Receipt,
+    RejectCode,
+    Rejected,
+    Writer,
+)
+from headgate_schemas.messages.proposal_ids import made_at
 from headgate_table.errors import OutcomeUnknown
 from headgate_table.indextables.commit import DirectCommitter
 from headgate_table.indextables.log_reader import LogReader

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate_schemas.action_json import format_action, parse_action
-from headgate_schemas.actions import (
+from headgate_schemas.actions.action_json import format_action, parse_action
+from headgate_schemas.actions.actions import (
     NULL_PARTITION,
     Action,
     AddFile,

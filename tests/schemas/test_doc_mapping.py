@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate_schemas.doc_mapping import (
+from headgate_schemas.actions.doc_mapping import (
     MAX_MAPPING_CHARS,
     bare_hash,
     canonical_json,

@@ -7,12 +7,18 @@ import pytest
 
 from headgate_bus.interface import Record
 from headgate_committer.intake import Undecidable, Undecided, take_in
-from headgate_schemas import proposals
-from headgate_schemas.dead_letters import decode_dead_letter
-from headgate_schemas.events import decode_event
-from headgate_schemas.message_shape import MAX_ITEMS, MAX_KEYS, MAX_MESSAGE_BYTES, MAX_VALUES, UnreadableMessage
-from headgate_schemas.operations import RejectCode
-from headgate_schemas.proposals import decode_claimed, decode_proposal
+from headgate_schemas.messages import proposals
+from headgate_schemas.messages.dead_letters import decode_dead_letter
+from headgate_schemas.messages.events import decode_event
+from headgate_schemas.messages.message_shape import (
+    MAX_ITEMS,
+    MAX_KEYS,
+    MAX_MESSAGE_BYTES,
+    MAX_VALUES,
+    UnreadableMessage,
+)
+from headgate_schemas.messages.operations import RejectCode
+from headgate_schemas.messages.proposals import decode_claimed, decode_proposal
 from support.isolated import run_isolated
 
 MAX_GROWTH_MIB = 250
@@ -20,8 +26,8 @@ MAX_GROWTH_MIB = 250
 
 _MEASURED = """
 import resource, sys
-from headgate_schemas.message_shape import UnreadableMessage
-from headgate_schemas.proposals import decode_proposal
+from headgate_schemas.messages.message_shape import UnreadableMessage
+from headgate_schemas.messages.proposals import decode_proposal
 frame = b'{"format":1,"id":"p","table":"t","created":1,"author":"a","operation":%s}'
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate_schemas.actions import NULL_PARTITION, AddFile
-from headgate_schemas.cloud_events import PROPOSAL, attributes
-from headgate_schemas.dead_letters import DeadLetter, decode_dead_letter, encode_dead_letter
-from headgate_schemas.events import CommitEvent, ReceiptEvent, decode_event, encode_event, receipt_event
-from headgate_schemas.message_shape import MAX_PROBLEM_CHARS, UnreadableMessage
-from headgate_schemas.operation_bodies import body_of, operation_of
-from headgate_schemas.operations import (
+from headgate_schemas.actions.actions import NULL_PARTITION, AddFile
+from headgate_schemas.messages.cloud_events import PROPOSAL, attributes
+from headgate_schemas.messages.dead_letters import DeadLetter, decode_dead_letter, encode_dead_letter
+from headgate_schemas.messages.events import CommitEvent, ReceiptEvent, decode_event, encode_event, receipt_event
+from headgate_schemas.messages.message_shape import MAX_PROBLEM_CHARS, UnreadableMessage
+from headgate_schemas.messages.operation_bodies import body_of, operation_of
+from headgate_schemas.messages.operations import (
     Append,
     Committed,
     Delete,
@@ -29,7 +29,7 @@ from headgate_schemas.operations import (
     Restore,
     Writer,
 )
-from headgate_schemas.proposals import (
+from headgate_schemas.messages.proposals import (
     ClaimedOperation,
     Proposal,
     decode_claimed,

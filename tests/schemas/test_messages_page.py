@@ -9,13 +9,19 @@ from typing import Any
 import jsonschema
 import pytest
 
-from headgate_schemas.cloud_events import COMMIT, DEAD_LETTER, PROPOSAL, RECEIPT, attributes
-from headgate_schemas.dead_letters import decode_dead_letter, encode_dead_letter
-from headgate_schemas.events import decode_event, encode_event
-from headgate_schemas.message_shape import MAX_BODY_BYTES
-from headgate_schemas.operation_bodies import body_of
-from headgate_schemas.operations import RejectCode
-from headgate_schemas.proposals import Proposal, decode_claimed, decode_proposal, encode_claimed, encode_proposal
+from headgate_schemas.messages.cloud_events import COMMIT, DEAD_LETTER, PROPOSAL, RECEIPT, attributes
+from headgate_schemas.messages.dead_letters import decode_dead_letter, encode_dead_letter
+from headgate_schemas.messages.events import decode_event, encode_event
+from headgate_schemas.messages.message_shape import MAX_BODY_BYTES
+from headgate_schemas.messages.operation_bodies import body_of
+from headgate_schemas.messages.operations import RejectCode
+from headgate_schemas.messages.proposals import (
+    Proposal,
+    decode_claimed,
+    decode_proposal,
+    encode_claimed,
+    encode_proposal,
+)
 from tooling.message_schemas import MESSAGES, schemas
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/messages.md").read_text(encoding="utf-8")

@@ -7,8 +7,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from headgate_schemas.message_shape import UnreadableMessage
-from headgate_schemas.proposals import decode_proposal
+from headgate_schemas.messages.message_shape import UnreadableMessage
+from headgate_schemas.messages.proposals import decode_proposal
 from tooling.message_schemas import FOLDER, schemas
 
 GOOD: dict[str, Any] = {

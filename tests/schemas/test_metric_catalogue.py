@@ -6,6 +6,7 @@ from typing import get_args
 import pytest
 
 from headgate_schemas.measures import OTHER, SILENT, Counter, Gauge, Histogram, Metric
+from headgate_schemas.messages.operations import Operation
 from headgate_schemas.metrics import (
     BY_NAME,
     CATALOGUE,
@@ -16,7 +17,6 @@ from headgate_schemas.metrics import (
     ROLE,
     VERSIONS_WRITTEN,
 )
-from headgate_schemas.operations import Operation
 from headgate_table.indextables.cleaning import Category
 from headgate_worker.serving import ROLES
 

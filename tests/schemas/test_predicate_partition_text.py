@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate_schemas.column_kinds import ColumnKind, column_kind
+from headgate_schemas.columns.column_kinds import ColumnKind, column_kind
 from headgate_schemas.errors import PredicateError
-from headgate_schemas.partition_text import (
+from headgate_schemas.predicates.partition_text import (
     covering,
     escape_partition_text,
     meaning,
@@ -17,7 +17,7 @@ from headgate_schemas.partition_text import (
     stored_value,
     unescape_partition_text,
 )
-from headgate_schemas.predicate_text import parse_predicate
+from headgate_schemas.predicates.text import parse_predicate
 
 K = ColumnKind
 MARKER = "__HIVE_DEFAULT_PARTITION__"

@@ -8,8 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from headgate_schemas.errors import PredicateError
-from headgate_schemas.predicate_text import MAX_PREDICATE_LENGTH, check_columns, format_predicate, parse_predicate
-from headgate_schemas.predicates import (
+from headgate_schemas.predicates.text import MAX_PREDICATE_LENGTH, check_columns, format_predicate, parse_predicate
+from headgate_schemas.predicates.tree import (
     AlwaysFalse,
     AlwaysTrue,
     And,

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate_schemas.column_kinds import ColumnKind
+from headgate_schemas.columns.column_kinds import ColumnKind
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.predicates import (
+from headgate_schemas.predicates.tree import (
     MAX_SIZE,
     AlwaysFalse,
     AlwaysTrue,

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate_schemas.errors import InvalidInput
-from headgate_schemas.schema_ddl import MAX_DDL_CHARS
-from headgate_schemas.spark_types import (
+from headgate_schemas.columns.schema_ddl import MAX_DDL_CHARS
+from headgate_schemas.columns.spark_types import (
     MAX_COLUMNS,
     MAX_TYPE_DEPTH,
     ArrayOf,
@@ -22,13 +21,14 @@ from headgate_schemas.spark_types import (
     Struct,
     print_schema,
 )
-from headgate_schemas.table_schema import (
+from headgate_schemas.columns.table_schema import (
     additive_evolution,
     arrow_schema,
     check_partition_columns,
     column_kinds,
     schema_string_of,
 )
+from headgate_schemas.errors import InvalidInput
 
 _REAL = (
     '{"type":"struct","fields":[{"name":"id","type":"integer","nullable":false,"metadata":{}},'

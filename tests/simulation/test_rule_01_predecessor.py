@@ -4,8 +4,8 @@ Without it: somebody pauses before writing 1; others commit 1 to 4 and cleaning 
 and what it holds is acknowledged, though nobody ever reads it.
 """
 
-from headgate_schemas.operations import Append, Committed, Create, RejectCode, Rejected
-from headgate_schemas.table_schema import schema_string_of
+from headgate_schemas.columns.table_schema import schema_string_of
+from headgate_schemas.messages.operations import Append, Committed, Create, RejectCode, Rejected
 from support.simulation.scenario import TABLE, Scenario
 from support.simulation.scheduler import Process
 from support.simulation.world import COLUMNS, PARTITION_BY

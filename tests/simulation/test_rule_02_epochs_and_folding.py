@@ -4,7 +4,7 @@ Without it: at an ordinary failover the old owner's version lands first; taken f
 decided twice. And two committers by mistake would go on side by side.
 """
 
-from headgate_schemas.operations import Committed
+from headgate_schemas.messages.operations import Committed
 from support.simulation.scenario import Scenario
 
 

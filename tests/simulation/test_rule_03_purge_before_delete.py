@@ -3,7 +3,7 @@
 Without it: an old orphan is appended between the cleaner's look and its delete, and a live file is gone.
 """
 
-from headgate_schemas.operations import Append, RejectCode, Rejected
+from headgate_schemas.messages.operations import Append, RejectCode, Rejected
 from headgate_table.indextables.cleaning import Protected
 from headgate_table.table import Table
 from support.simulation.committers import SETTINGS

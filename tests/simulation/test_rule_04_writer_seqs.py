@@ -8,8 +8,8 @@ import pytest
 from headgate_producer.errors import NotSent
 from headgate_producer.producer import Producer
 from headgate_producer.ticket import Ticket
-from headgate_schemas.actions import AddFile
-from headgate_schemas.operations import Append, Committed, Delete, Duplicate, Rejected, Writer
+from headgate_schemas.actions.actions import AddFile
+from headgate_schemas.messages.operations import Append, Committed, Delete, Duplicate, Rejected, Writer
 from headgate_table.errors import OutcomeUnknown
 from headgate_table.indextables.log_reader import LogReader
 from support.simulation.asked import ask_of

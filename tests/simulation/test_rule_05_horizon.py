@@ -6,7 +6,7 @@ Without it: an id that was forgotten is committed a second time; or, with a deci
 import pytest
 
 from headgate_committer.limits import CommitterLimits
-from headgate_schemas.operations import Committed, Delete, Duplicate, RejectCode, Rejected, Writer
+from headgate_schemas.messages.operations import Committed, Delete, Duplicate, RejectCode, Rejected, Writer
 from support.simulation.committers import CommitterSeat
 from support.simulation.scenario import Scenario
 

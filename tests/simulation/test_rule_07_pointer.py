@@ -5,7 +5,7 @@ Without it: a slow writer of an old state moves the pointer back, below what cle
 
 from collections.abc import Callable
 
-from headgate_schemas.operations import Append
+from headgate_schemas.messages.operations import Append
 from headgate_table.errors import StoreError
 from support.simulation.scenario import TABLE, Scenario
 

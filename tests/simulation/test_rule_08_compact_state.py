@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from headgate_committer.limits import CommitterLimits
-from headgate_schemas.operations import Append, Committed, CompactState, Delete, RejectCode, Rejected
+from headgate_schemas.messages.operations import Append, Committed, CompactState, Delete, RejectCode, Rejected
 from headgate_table.indextables.compactor import Compactor
 from headgate_table.indextables.entries import ALL_COLUMNS
 from headgate_table.indextables.entry_reader import read_entries

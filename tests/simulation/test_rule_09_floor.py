@@ -3,7 +3,7 @@
 Without it: a foreign state with an old configuration makes the table forget seqs, and a job's rows are doubled.
 """
 
-from headgate_schemas.operations import Alter, Duplicate, Rejected, Writer
+from headgate_schemas.messages.operations import Alter, Duplicate, Rejected, Writer
 from support.simulation import foreign
 from support.simulation.scenario import TABLE, Scenario
 from support.simulation.scheduler import Process

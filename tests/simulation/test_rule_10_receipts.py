@@ -3,7 +3,7 @@
 Without it: a rejection is told, the committer dies, the table changes, and the same proposal is accepted.
 """
 
-from headgate_schemas.operations import Append, Delete, RejectCode, Rejected
+from headgate_schemas.messages.operations import Append, Delete, RejectCode, Rejected
 from support.simulation.faults import Fault
 from support.simulation.scenario import Scenario
 

@@ -5,7 +5,7 @@ our version makes acknowledged files disappear.
 """
 
 from headgate_committer.limits import CommitterLimits
-from headgate_schemas.operations import Append, Committed, Delete, RejectCode, Rejected, Restore, Rewrite
+from headgate_schemas.messages.operations import Append, Committed, Delete, RejectCode, Rejected, Restore, Rewrite
 from support.simulation import foreign
 from support.simulation.scenario import TABLE, Scenario
 from support.simulation.scheduler import Process

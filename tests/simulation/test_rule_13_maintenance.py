@@ -6,7 +6,7 @@ while it is committed; the receipts of a version that was cleaned up are never t
 
 from collections.abc import Sequence
 
-from headgate_schemas.operations import Append, Committed, Overwrite, RejectCode, Rejected
+from headgate_schemas.messages.operations import Append, Committed, Overwrite, RejectCode, Rejected
 from support.simulation.faults import Fault
 from support.simulation.maintenance import FLOORS
 from support.simulation.scenario import TABLE, Scenario

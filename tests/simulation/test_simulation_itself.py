@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from headgate_schemas.ambient import SystemAmbient
-from headgate_schemas.operations import Append, Committed, Delete, Overwrite, RejectCode, Rejected
+from headgate_schemas.messages.operations import Append, Committed, Delete, Overwrite, RejectCode, Rejected
 from support.isolated import run_isolated
 from support.raw_log import LOG
 from support.simulation import versions

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate_schemas.actions import AddFile
+from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.errors import HeadgateError, InvalidInput
-from headgate_schemas.operations import Committed, Rewrite
+from headgate_schemas.messages.operations import Committed, Rewrite
 from headgate_table.errors import VersionNotRetained
 from headgate_table.indextables.names import version_key
 from headgate_table.table import Table

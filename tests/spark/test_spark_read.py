@@ -173,7 +173,7 @@ def test_a_where_finds_a_strange_partition_by_its_value(spark: "SparkSession", s
 @pytest.fixture(scope="module")
 def strange_parts(tmp_path_factory: pytest.TempPathFactory) -> headgate.Table:
     """A partition for each strange value, in folders that are named as Spark names them."""
-    from headgate_schemas.partition_text import escape_partition_text
+    from headgate_schemas.predicates.partition_text import escape_partition_text
 
     table = table_of(tmp_path_factory.mktemp("strange") / "t", "id BIGINT, part STRING", ["part"])
     table.append(

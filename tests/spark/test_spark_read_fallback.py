@@ -12,7 +12,7 @@ from headgate.spark import native_scan, reading
 from headgate.spark.packed_files import packed_files
 from headgate.spark.places import spark_root
 from headgate.spark.plain_scan import is_plain, parquet_frame
-from headgate_schemas.column_kinds import ColumnKind
+from headgate_schemas.columns.column_kinds import ColumnKind
 from headgate_schemas.errors import InvalidInput
 from headgate_table.indextables.row_shape import RowShape
 from headgate_table.store.settings import StoreSettings

@@ -7,8 +7,8 @@ from decimal import Decimal
 import pytest
 from pyspark.sql import datasource as spark
 
-from headgate_schemas.column_kinds import kinds_of
-from headgate_schemas.predicate_format import format_predicate
+from headgate_schemas.columns.column_kinds import kinds_of
+from headgate_schemas.predicates.format import format_predicate
 from pyspark_headgate.pushed_filters import pushed_predicate
 
 TYPES = {
@@ -62,7 +62,7 @@ def said(*filters: spark.Filter) -> str | None:
 )
 def test_a_filter_keeps_its_meaning(pushed: spark.Filter, text: str) -> None:
     predicate = pushed_predicate([pushed], kinds_of(TYPES), TYPES)
-    from headgate_schemas.predicate_text import parse_predicate
+    from headgate_schemas.predicates.text import parse_predicate
 
     assert predicate == parse_predicate(text)
 

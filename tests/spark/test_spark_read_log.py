@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 import headgate
 import headgate.spark
 from headgate.spark.manifest_reading import ManifestsOnSpark
-from headgate_schemas.actions import AddFile
+from headgate_schemas.actions.actions import AddFile
 from headgate_table.indextables.entry_reader import read_here
 from headgate_table.indextables.snapshot import Snapshot
 from headgate_table.store.settings import StoreSettings

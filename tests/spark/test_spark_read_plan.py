@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate_schemas.column_kinds import ColumnKind
+from headgate_schemas.columns.column_kinds import ColumnKind
 from pyspark_headgate.arrow_store import StorePlace
 from pyspark_headgate.file_plan import (
     FILE_COST_BYTES,

@@ -10,10 +10,10 @@ import pytest
 import headgate
 import headgate.spark
 from headgate.spark.row_conditions import row_condition
-from headgate_schemas.column_kinds import kinds_of
+from headgate_schemas.columns.column_kinds import kinds_of
+from headgate_schemas.columns.table_schema import arrow_schema, column_kinds
 from headgate_schemas.errors import PredicateError
-from headgate_schemas.predicate_text import parse_predicate
-from headgate_schemas.table_schema import arrow_schema, column_kinds
+from headgate_schemas.predicates.text import parse_predicate
 from support.spark.reading import frame, table_of, written
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import pytest
 
 from headgate_bus.interface import Bus
 from headgate_producer.errors import NotSent
-from headgate_schemas.operations import Duplicate
-from headgate_schemas.proposals import decode_proposal
+from headgate_schemas.messages.operations import Duplicate
+from headgate_schemas.messages.proposals import decode_proposal
 from headgate_table.errors import OutcomeUnknown
 from headgate_table.table import Table
 from support.fuse import Fuse

@@ -15,7 +15,7 @@ from headgate_bus.open import open_bus
 from headgate_producer.errors import WriteRefused
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.operations import Committed
+from headgate_schemas.messages.operations import Committed
 from headgate_table.errors import TableExists
 from headgate_table.indextables.orphans import is_data_key
 from headgate_table.table import Table

@@ -2,8 +2,8 @@
 
 import pytest
 
+from headgate_schemas.columns.table_schema import column_kinds, schema_string_of
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.table_schema import column_kinds, schema_string_of
 from pyspark_headgate.rows_fit import RowsFit, fit_new_table, fit_rows
 
 

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pyspark_headgate
-from headgate_schemas.column_kinds import ColumnKind
-from headgate_schemas.partition_text import escape_partition_text, unescape_partition_text
+from headgate_schemas.columns.column_kinds import ColumnKind
+from headgate_schemas.predicates.partition_text import escape_partition_text, unescape_partition_text
 from headgate_table.indextables.row_shape import RowShape
 from pyspark_headgate import parquet_parts
 from pyspark_headgate.arrow_store import StorePlace

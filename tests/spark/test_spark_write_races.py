@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from headgate_producer.errors import WriteRefused
+from headgate_schemas.columns.table_schema import column_kinds, schema_string_of
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.operations import Alter, Operation, Receipt, Writer
-from headgate_schemas.table_schema import column_kinds, schema_string_of
+from headgate_schemas.messages.operations import Alter, Operation, Receipt, Writer
 from headgate_table.data_file import DataFile
 from headgate_table.errors import TableExists
 from headgate_table.table import Table

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any
 
-from headgate_schemas.actions import AddFile
-from headgate_schemas.operations import Committed, Receipt
+from headgate_schemas.actions.actions import AddFile
+from headgate_schemas.messages.operations import Committed, Receipt
 from headgate_table.indextables.cache import ObjectCache
 from headgate_table.indextables.resources import ReadResources
 from headgate_table.store.interface import Store

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from headgate_schemas.actions import AddFile
-from headgate_schemas.operations import Append, Committed, Delete, Operation, Overwrite, Restore, Rewrite
+from headgate_schemas.actions.actions import AddFile
+from headgate_schemas.messages.operations import Append, Committed, Delete, Operation, Overwrite, Restore, Rewrite
 from headgate_table.indextables.names import version_key
 from headgate_table.indextables.orphans import is_data_key
 from headgate_table.indextables.verify_report import Severity

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from headgate_committer.committer import Committer
-from headgate_schemas.operations import Operation, Receipt
+from headgate_schemas.messages.operations import Operation, Receipt
 from headgate_table.table import Table
 from headgate_worker.limits import WorkerLimits
 from headgate_worker.roles import Role

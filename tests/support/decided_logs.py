@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 
 from hypothesis import strategies as st
 
-from headgate_schemas.actions import Action, AddFile, CommitInfo, Metadata, Protocol, RemoveFile
-from headgate_schemas.operations import RejectCode, Writer
-from headgate_schemas.sources import Source
-from headgate_schemas.table_schema import schema_string_of
+from headgate_schemas.actions.actions import Action, AddFile, CommitInfo, Metadata, Protocol, RemoveFile
+from headgate_schemas.columns.table_schema import schema_string_of
+from headgate_schemas.messages.operations import RejectCode, Writer
+from headgate_schemas.messages.sources import Source
 from headgate_table.indextables.commit_info import Decision, Settled, Term
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.memory import TableMemory

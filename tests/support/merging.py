@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from headgate_schemas.actions import AddFile
-from headgate_schemas.operations import Committed, Create
-from headgate_schemas.table_schema import schema_string_of
+from headgate_schemas.actions.actions import AddFile
+from headgate_schemas.columns.table_schema import schema_string_of
+from headgate_schemas.messages.operations import Committed, Create
 from headgate_table.data_file import DataFile
 from headgate_table.indextables.create import create_table
 from headgate_table.indextables.log_reader import LogReader

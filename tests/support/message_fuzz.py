@@ -18,12 +18,12 @@ from headgate_bus.kafka_records import as_records
 from headgate_bus.message_bounds import check_messages
 from headgate_committer.answers import letter_message, receipt_messages, set_aside
 from headgate_committer.intake import Undecidable, Undecided, take_in
-from headgate_schemas.dead_letters import decode_dead_letter, encode_dead_letter
-from headgate_schemas.events import ReceiptEvent, decode_event, encode_event
-from headgate_schemas.message_shape import MAX_PROBLEM_CHARS, UnreadableMessage
-from headgate_schemas.operation_bodies import body_of, operation_of
-from headgate_schemas.proposals import decode_claimed, decode_proposal, encode_claimed, encode_proposal
-from headgate_schemas.sources import Source
+from headgate_schemas.messages.dead_letters import decode_dead_letter, encode_dead_letter
+from headgate_schemas.messages.events import ReceiptEvent, decode_event, encode_event
+from headgate_schemas.messages.message_shape import MAX_PROBLEM_CHARS, UnreadableMessage
+from headgate_schemas.messages.operation_bodies import body_of, operation_of
+from headgate_schemas.messages.proposals import decode_claimed, decode_proposal, encode_claimed, encode_proposal
+from headgate_schemas.messages.sources import Source
 from support.fuzz_tally import Tally
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/messages.md"

@@ -6,9 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from headgate_schemas.actions import NULL_PARTITION, AddFile, SkipFile
-from headgate_schemas.milvus import ColumnGroup, ColumnGroupFile, DeltaLog, Resolver, Stat, Updates
-from headgate_schemas.operations import (
+from headgate_schemas.actions.actions import NULL_PARTITION, AddFile, SkipFile
+from headgate_schemas.messages.operations import (
     Alter,
     Append,
     CompactState,
@@ -23,6 +22,7 @@ from headgate_schemas.operations import (
     Rewrite,
     Skip,
 )
+from headgate_schemas.milvus import ColumnGroup, ColumnGroupFile, DeltaLog, Resolver, Stat, Updates
 
 _LONGS = st.integers(-(2**63), 2**63 - 1)
 _INTS = st.integers(-(2**31), 2**31 - 1)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from headgate_schemas.table_schema import column_kinds
+from headgate_schemas.columns.table_schema import column_kinds
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.names import LOG
 from headgate_table.indextables.rebuild import RebuildResult, Wishes, rebuild_into

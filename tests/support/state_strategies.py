@@ -4,7 +4,7 @@ import string
 
 from hypothesis import strategies as st
 
-from headgate_schemas.actions import Metadata
+from headgate_schemas.actions.actions import Metadata
 from headgate_table.indextables.bounds import Bounds
 from headgate_table.indextables.state_manifest import ManifestInfo, StateManifest
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from headgate_schemas.actions import AddFile
+from headgate_schemas.actions.actions import AddFile
+from headgate_schemas.actions.avro_schemas import schema_text
+from headgate_schemas.actions.entry_fields import ENTRY_FIELDS, EntryField, Kind
 from headgate_schemas.ambient import Ambient
-from headgate_schemas.avro_schemas import schema_text
-from headgate_schemas.entry_fields import ENTRY_FIELDS, EntryField, Kind
-from headgate_schemas.operations import Create
-from headgate_schemas.table_schema import schema_string_of
+from headgate_schemas.columns.table_schema import schema_string_of
+from headgate_schemas.messages.operations import Create
 from headgate_table.indextables.cache import ObjectCache
 from headgate_table.indextables.create import create_table
 from headgate_table.indextables.log_reader import LogReader

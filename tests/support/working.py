@@ -5,9 +5,9 @@ from concurrent.futures import Executor
 
 from headgate_bus.interface import Bus, Message, Topic
 from headgate_schemas.ambient import Ambient
-from headgate_schemas.cloud_events import COMMIT, attributes
-from headgate_schemas.events import CommitEvent, encode_event
-from headgate_schemas.operations import Committed, Operation, Receipt
+from headgate_schemas.messages.cloud_events import COMMIT, attributes
+from headgate_schemas.messages.events import CommitEvent, encode_event
+from headgate_schemas.messages.operations import Committed, Operation, Receipt
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from headgate_worker.limits import RoleTerms, WorkerLimits

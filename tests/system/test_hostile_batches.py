@@ -11,9 +11,9 @@ from headgate_bus.interface import Bus, Topic
 from headgate_bus.kafka_address import parse_kafka_address
 from headgate_bus.kafka_fetching import POLL_BYTES
 from headgate_bus.open import open_bus
-from headgate_schemas.cloud_events import PROPOSAL, attributes
-from headgate_schemas.operations import Append
-from headgate_schemas.proposals import encode_proposal, new_proposal
+from headgate_schemas.messages.cloud_events import PROPOSAL, attributes
+from headgate_schemas.messages.operations import Append
+from headgate_schemas.messages.proposals import encode_proposal, new_proposal
 from support.kafka.raw_batches import RawRecord, bomb_batch, send_batch, zstd_batch
 from support.memory import peak_bytes
 from support.torture.evidence import everything, receipts_of

@@ -12,9 +12,9 @@ import headgate
 from headgate_bus.claims import FOLDER, MAX_COMPRESSED_BYTES
 from headgate_bus.interface import Bus, Message, Topic
 from headgate_bus.open import open_bus
-from headgate_schemas.cloud_events import PROPOSAL, attributes
-from headgate_schemas.operations import Append
-from headgate_schemas.proposals import encode_proposal, new_proposal
+from headgate_schemas.messages.cloud_events import PROPOSAL, attributes
+from headgate_schemas.messages.operations import Append
+from headgate_schemas.messages.proposals import encode_proposal, new_proposal
 from headgate_table.store.interface import Store
 from headgate_table.store.open import open_store
 from support.memory import peak_bytes

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.operations import Committed
+from headgate_schemas.messages.operations import Committed
 from headgate_table.errors import VersionNotRetained
 from headgate_table.indextables.changes import REMOVED_SCHEMA, Changes
 from headgate_table.indextables.names import state_key, version_key

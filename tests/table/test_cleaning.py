@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from headgate_schemas.actions import CommitInfo
+from headgate_schemas.actions.actions import CommitInfo
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.operations import Purge, RejectCode, Rejected
+from headgate_schemas.messages.operations import Purge, RejectCode, Rejected
 from headgate_table.errors import StoreError
 from headgate_table.indextables.cleaner import Cleaner
 from headgate_table.indextables.cleaning import (

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from headgate_schemas.operations import Operation, Purge, Receipt
+from headgate_schemas.messages.operations import Operation, Purge, Receipt
 from headgate_table.indextables.cleaner import Cleaner
 from headgate_table.indextables.cleaning import HOUR_MS, Category, Deletion
 from headgate_table.indextables.deleting import Deleted, Deleter

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headgate_schemas.table_schema import arrow_schema
+from headgate_schemas.columns.table_schema import arrow_schema
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.column_defaults import column_defaults
 from support.merging import append, new_parquet_table, put_file

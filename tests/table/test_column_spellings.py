@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate_schemas.column_names import name_key
-from headgate_schemas.operations import Alter, Committed, Create, RejectCode, Rejected
+from headgate_schemas.columns.column_names import name_key
+from headgate_schemas.messages.operations import Alter, Committed, Create, RejectCode, Rejected
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.create import create_table
 from headgate_table.indextables.log_reader import LogReader

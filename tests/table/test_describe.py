@@ -8,8 +8,8 @@ import pytest
 
 from headgate.statements.columns import OUTPUT_COLUMNS, ScalarType
 from headgate.statements.statements import DescribeLog, DescribeState
-from headgate_schemas.actions import SkipFile
-from headgate_schemas.operations import Skip
+from headgate_schemas.actions.actions import SkipFile
+from headgate_schemas.messages.operations import Skip
 from headgate_table.errors import TableNotFound
 from headgate_table.indextables.describe import MAX_SKIPS_SHOWN, SkippedFile, describe
 from headgate_table.indextables.describe_log import LOG_COLUMNS, LOG_SCHEMA, describe_log

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate_schemas.actions import AddFile
+from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.ambient import SystemAmbient
-from headgate_schemas.operations import Create
+from headgate_schemas.messages.operations import Create
 from headgate_table.indextables.cache import ObjectCache
 from headgate_table.indextables.create import create_table
 from headgate_table.indextables.disk_cache import DiskCache

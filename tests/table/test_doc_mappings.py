@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from headgate_schemas.actions import AddFile
-from headgate_schemas.doc_mapping import look_up, mapping_hash
+from headgate_schemas.actions.actions import AddFile
+from headgate_schemas.actions.doc_mapping import look_up, mapping_hash
 from headgate_table.indextables.doc_mappings import deduplicate, renormalise
 
 _TITLE = '[{"name":"title","type":"text"},{"name":"id","type":"i64"}]'

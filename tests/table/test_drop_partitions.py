@@ -2,9 +2,9 @@
 
 import pytest
 
-from headgate_schemas.actions import RemoveFile
+from headgate_schemas.actions.actions import RemoveFile
 from headgate_schemas.errors import InvalidInput, PredicateError
-from headgate_schemas.operations import RejectCode, Rejected
+from headgate_schemas.messages.operations import RejectCode, Rejected
 from headgate_table.indextables.drop_partitions import drop_partitions
 from support.cleaning import World
 

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.operations import (
+from headgate_schemas.messages.operations import (
     Append,
     Committed,
     Create,
@@ -24,8 +25,7 @@ from headgate_schemas.operations import (
     Rejected,
     Rewrite,
 )
-from headgate_schemas.proposals import decode_proposal, encode_proposal
-from headgate_schemas.table_schema import schema_string_of
+from headgate_schemas.messages.proposals import decode_proposal, encode_proposal
 from headgate_table.data_file import DataFile
 from headgate_table.errors import CorruptTable
 from headgate_table.file_schema import told_columns
@@ -172,7 +172,7 @@ def test_columns_travel_with_a_proposal_and_old_proposals_have_none() -> None:
 
 @WAYS
 def test_columns_that_are_no_columns_are_invalid_and_stop_nothing(way: Way) -> None:
-    from headgate_schemas.file_columns import FileColumns
+    from headgate_schemas.columns.file_columns import FileColumns
 
     commit, _, store = way(schema_string_of(SCHEMA))
     file = _file(store, pa.table({"id": [1]}))

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headgate_schemas.actions import AddFile
+from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.errors import InvalidInput
 from headgate_table.data_file import DataFile
 from headgate_table.errors import CorruptTable

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.operations import Committed
+from headgate_schemas.messages.operations import Committed
 from headgate_table.errors import VersionNotRetained
 from headgate_table.indextables.listing import list_log
 from headgate_table.indextables.names import state_key, version_key

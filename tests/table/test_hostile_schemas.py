@@ -7,7 +7,7 @@ from typing import Any
 import fastavro
 import pytest
 
-from headgate_schemas.avro_schemas import schema_text
+from headgate_schemas.actions.avro_schemas import schema_text
 from headgate_table.avro.container import block_bytes, header_bytes, parse_container
 from headgate_table.avro.records import read_records
 from headgate_table.errors import CorruptTable

@@ -2,8 +2,8 @@
 
 import pytest
 
+from headgate_schemas.columns.spark_types import ArrayOf, Atomic, Field, MapOf, SparkType, Struct
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.spark_types import ArrayOf, Atomic, Field, MapOf, SparkType, Struct
 from headgate_table.indextables.merged_schema import GivenSchema, MergedSchema, widened
 from headgate_table.parquet_schema import VOID, StoredColumn, Unusable
 

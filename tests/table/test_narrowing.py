@@ -6,10 +6,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headgate_schemas.actions import AddFile
-from headgate_schemas.column_kinds import ColumnKind
-from headgate_schemas.predicate_text import parse_predicate
-from headgate_schemas.predicates import leaves
+from headgate_schemas.actions.actions import AddFile
+from headgate_schemas.columns.column_kinds import ColumnKind
+from headgate_schemas.predicates.text import parse_predicate
+from headgate_schemas.predicates.tree import leaves
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.column_defaults import column_defaults
 from headgate_table.indextables.column_statistics import statistics_test

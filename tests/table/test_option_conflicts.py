@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.operations import Alter, Committed, RejectCode, Rejected
+from headgate_schemas.messages.operations import Alter, Committed, RejectCode, Rejected
 from headgate_table.indextables.option_conflicts import contradiction, unknown_setting
 from headgate_table.indextables.options import table_options
 from headgate_table.table import Table

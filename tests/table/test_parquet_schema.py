@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from headgate_schemas.columns.spark_types import ArrayOf, Atomic, Field, MapOf, SparkType, Struct, parse_schema
+from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.spark_types import ArrayOf, Atomic, Field, MapOf, SparkType, Struct, parse_schema
-from headgate_schemas.table_schema import schema_string_of
 from headgate_table.parquet_footer import Footer, read_footer
 from headgate_table.parquet_schema import VOID, Unusable, stored_columns
 from support.parquet import parquet

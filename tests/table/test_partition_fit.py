@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate_schemas.actions import AddFile
-from headgate_schemas.operations import (
+from headgate_schemas.actions.actions import AddFile
+from headgate_schemas.messages.operations import (
     Append,
     Committed,
     Create,

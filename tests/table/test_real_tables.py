@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from headgate_schemas.actions import Protocol, RemoveFile, SkipFile
+from headgate_schemas.actions.actions import Protocol, RemoveFile, SkipFile
 from headgate_table.indextables.state_manifest import StateManifest, decode_state
 from headgate_table.indextables.version_file import decode_actions
 from headgate_table.table import Table

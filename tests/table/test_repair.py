@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate_schemas.actions import Metadata
+from headgate_schemas.actions.actions import Metadata
 from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import CorruptTable, TableExists, TableNotFound, UnsupportedTable
 from headgate_table.indextables.log_reader import LogReader

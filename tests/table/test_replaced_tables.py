@@ -2,7 +2,7 @@
 
 import pytest
 
-from headgate_schemas.operations import Committed
+from headgate_schemas.messages.operations import Committed
 from headgate_table.errors import TableNotFound
 from headgate_table.indextables.names import version_key
 from headgate_table.store.interface import Store

@@ -6,7 +6,16 @@ from collections.abc import Callable
 
 import pytest
 
-from headgate_schemas.operations import Append, Committed, Operation, Receipt, RejectCode, Rejected, Restore, Rewrite
+from headgate_schemas.messages.operations import (
+    Append,
+    Committed,
+    Operation,
+    Receipt,
+    RejectCode,
+    Rejected,
+    Restore,
+    Rewrite,
+)
 from headgate_table.table import Table
 from pyspark_headgate.change_feed import ChangeFeed, OnRemoval, Start
 from support.committing.rig import TABLE, Rig, isolation

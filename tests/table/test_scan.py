@@ -14,12 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate_schemas.actions import AddFile
+from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.ambient import SystemAmbient
+from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.errors import InvalidInput, PredicateError
-from headgate_schemas.operations import Create
-from headgate_schemas.predicate_text import parse_predicate
-from headgate_schemas.predicates import (
+from headgate_schemas.messages.operations import Create
+from headgate_schemas.predicates.text import parse_predicate
+from headgate_schemas.predicates.tree import (
     AlwaysFalse,
     AlwaysTrue,
     And,
@@ -36,7 +37,6 @@ from headgate_schemas.predicates import (
     Predicate,
     StartsWith,
 )
-from headgate_schemas.table_schema import schema_string_of
 from headgate_table.data_file import DataFile
 from headgate_table.errors import CorruptTable, UnsupportedTable
 from headgate_table.indextables.cache import ObjectCache

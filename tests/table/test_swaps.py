@@ -2,8 +2,8 @@
 
 import pyarrow as pa
 
-from headgate_schemas.actions import AddFile
-from headgate_schemas.operations import Committed, CompactState, NewManifest, Rejected
+from headgate_schemas.actions.actions import AddFile
+from headgate_schemas.messages.operations import Committed, CompactState, NewManifest, Rejected
 from headgate_table.indextables.entries import ALL_COLUMNS, added_table
 from headgate_table.indextables.manifest_writer import write_manifest
 from headgate_table.indextables.names import POINTER, state_key

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from headgate.page.table_views import version_view
-from headgate_schemas.actions import AddFile, CommitInfo
+from headgate_schemas.actions.actions import AddFile, CommitInfo
 from headgate_schemas.milvus import LobFile
 from headgate_table.indextables.replay import commit_time
 from headgate_table.indextables.version_file import encode_actions

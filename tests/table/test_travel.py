@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate_schemas.actions import CommitInfo
+from headgate_schemas.actions.actions import CommitInfo
 from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import VersionNotRetained
 from headgate_table.indextables.names import state_key, version_key

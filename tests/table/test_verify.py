@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from headgate_schemas.actions import CommitInfo
+from headgate_schemas.actions.actions import CommitInfo
 from headgate_schemas.ambient import SystemAmbient
-from headgate_schemas.operations import Committed
+from headgate_schemas.messages.operations import Committed
 from headgate_table.errors import StoreError, TableNotFound
 from headgate_table.indextables.names import POINTER, state_key, version_key
 from headgate_table.indextables.state_manifest import decode_state, encode_state

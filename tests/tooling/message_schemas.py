@@ -11,10 +11,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from headgate_schemas.dead_letters import DeadLetter
-from headgate_schemas.events import CommitEvent, ReceiptEvent
-from headgate_schemas.message_shape import FORMAT, AskedMessage
-from headgate_schemas.proposals import ClaimedOperation, Proposal
+from headgate_schemas.messages.dead_letters import DeadLetter
+from headgate_schemas.messages.events import CommitEvent, ReceiptEvent
+from headgate_schemas.messages.message_shape import FORMAT, AskedMessage
+from headgate_schemas.messages.proposals import ClaimedOperation, Proposal
 from tooling.settings_rows import field_docstrings
 
 FOLDER = Path(__file__).resolve().parents[2] / "schemas/headgate_schemas/json_schemas"

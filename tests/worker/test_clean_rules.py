@@ -10,11 +10,11 @@ import pytest
 
 from headgate_bus.claims import FOLDER, put_claim
 from headgate_bus.interface import Topic
-from headgate_schemas.actions import CommitInfo
-from headgate_schemas.message_shape import FORMAT
-from headgate_schemas.operation_bodies import body_of
-from headgate_schemas.operations import Append, Committed, Operation, Purge, RejectCode, Rejected
-from headgate_schemas.proposals import Proposal, encode_claimed
+from headgate_schemas.actions.actions import CommitInfo
+from headgate_schemas.messages.message_shape import FORMAT
+from headgate_schemas.messages.operation_bodies import body_of
+from headgate_schemas.messages.operations import Append, Committed, Operation, Purge, RejectCode, Rejected
+from headgate_schemas.messages.proposals import Proposal, encode_claimed
 from headgate_table.indextables.cleaner import Cleaner
 from headgate_table.indextables.compactor import Compactor
 from headgate_table.indextables.names import POINTER, version_key

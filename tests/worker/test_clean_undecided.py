@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate_schemas.operations import Append, Committed, Delete, Isolation, Operation, Restore
-from headgate_schemas.proposals import new_proposal
+from headgate_schemas.messages.operations import Append, Committed, Delete, Isolation, Operation, Restore
+from headgate_schemas.messages.proposals import new_proposal
 from headgate_table.indextables.cleaner import Cleaner
 from headgate_table.indextables.cleaning import Category, Protected
 from headgate_table.indextables.compactor import Compactor

@@ -9,7 +9,7 @@ from itertools import pairwise
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headgate_schemas.operations import Append, Delete, Operation, Overwrite, Rewrite
+from headgate_schemas.messages.operations import Append, Delete, Operation, Overwrite, Rewrite
 from headgate_worker.compact import CompactRole
 from support.committing.rig import TABLE
 from support.coordinated import Coordinated

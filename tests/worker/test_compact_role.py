@@ -4,7 +4,16 @@ from typing import Any
 
 import pytest
 
-from headgate_schemas.operations import Append, CompactState, Delete, Operation, Receipt, RejectCode, Rejected, Rewrite
+from headgate_schemas.messages.operations import (
+    Append,
+    CompactState,
+    Delete,
+    Operation,
+    Receipt,
+    RejectCode,
+    Rejected,
+    Rewrite,
+)
 from headgate_table.errors import CommitConflict, CorruptTable
 from headgate_table.indextables.names import state_key, version_key
 from headgate_table.indextables.state_manifest import StateManifest

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headgate_schemas.operations import Committed, Create
+from headgate_schemas.messages.operations import Committed, Create
 from headgate_table.data_file import DataFile
 from headgate_table.indextables.create import create_table
 from headgate_table.indextables.log_reader import LogReader

@@ -7,7 +7,7 @@ from support.memory import rss_growth_of
 MERGE = """
 import sys
 import pyarrow as pa, pyarrow.parquet as pq
-from headgate_schemas.actions import AddFile
+from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.ambient import SystemAmbient
 from headgate_table.table import Table
 from headgate_worker.merge.arrow_engine import ArrowEngine, ArrowLimits

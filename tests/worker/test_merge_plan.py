@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate_schemas.actions import NULL_PARTITION, AddFile, SkipFile
+from headgate_schemas.actions.actions import NULL_PARTITION, AddFile, SkipFile
 from headgate_schemas.errors import InvalidInput
 from headgate_worker.merge.plan import MergeLimits, MergePlan, SortOrder, partition_key, plan_merges
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from headgate_schemas.operations import Operation, Receipt, RejectCode, Rejected, Rewrite
+from headgate_schemas.messages.operations import Operation, Receipt, RejectCode, Rejected, Rewrite
 from headgate_table.errors import OutcomeUnknown
 from headgate_table.indextables.options import TableOptions
 from headgate_table.table import Table

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable
 import pyarrow as pa
 import pytest
 
-from headgate_schemas.actions import NULL_PARTITION, AddFile, SkipFile
+from headgate_schemas.actions.actions import NULL_PARTITION, AddFile, SkipFile
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.operations import Operation, Receipt, RejectCode, Rejected, Rewrite, Skip
+from headgate_schemas.messages.operations import Operation, Receipt, RejectCode, Rejected, Rewrite, Skip
 from headgate_table.errors import CommitConflict, OutcomeUnknown, StoreError
 from headgate_table.indextables.skips import known_skips
 from headgate_table.store.interface import Store

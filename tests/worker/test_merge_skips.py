@@ -2,7 +2,7 @@
 
 import pytest
 
-from headgate_schemas.actions import AddFile, SkipFile
+from headgate_schemas.actions.actions import AddFile, SkipFile
 from headgate_table.indextables.skips import cooldown_ms, holds
 from headgate_worker.merge.skips import MAX_REASON_CHARS, skip_of
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from headgate_schemas.actions import AddFile
+from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.errors import HeadgateError, InvalidInput
 from headgate_table.data_file import DataFile

@@ -11,7 +11,7 @@ import pytest
 from headgate_bus.open import open_bus
 from headgate_producer.producer import Producer
 from headgate_schemas.ambient import SystemAmbient
-from headgate_schemas.operations import Alter, Committed
+from headgate_schemas.messages.operations import Alter, Committed
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table
 from headgate_worker.limits import HOUR_MS, RoleTerms, WorkerLimits

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from headgate_schemas.actions import AddFile
+from headgate_schemas.actions.actions import AddFile
 from headgate_worker.limits import RoleTerms, ScheduleLimits
 from headgate_worker.schedule import Decision, Look, Run, Schedule
 from headgate_worker.tasks import CleanTask, CompactTask, MergeTask

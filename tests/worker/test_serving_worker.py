@@ -11,7 +11,7 @@ from headgate_bus.open import open_bus
 from headgate_producer.producer import Producer
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.operations import Append, Committed
+from headgate_schemas.messages.operations import Append, Committed
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table
 from headgate_worker.limits import WorkerLimits

@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from headgate_schemas.actions import SkipFile
-from headgate_schemas.operations import Append, Delete, Skip
+from headgate_schemas.actions.actions import SkipFile
+from headgate_schemas.messages.operations import Append, Delete, Skip
 from headgate_table.data_file import DataFile
 from headgate_table.indextables.skips import known_skips
 from headgate_table.store.interface import Store

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from headgate_schemas.actions import CommitInfo, RemoveFile
+from headgate_schemas.actions.actions import CommitInfo, RemoveFile
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
-from headgate_schemas.operations import Committed, CompactState, Duplicate, RejectCode, Rejected
+from headgate_schemas.messages.operations import Committed, CompactState, Duplicate, RejectCode, Rejected
 from headgate_table.errors import CommitConflict, CorruptTable
 from headgate_table.indextables.compaction import compaction_due
 from headgate_table.indextables.compactor import Compactor

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from headgate_bus.errors import BusError, BusUnavailable, Fenced
 from headgate_bus.interface import Bus, Record, Topic
 from headgate_schemas.ambient import Ambient
-from headgate_schemas.cloud_events import COMMIT, kind_of
-from headgate_schemas.events import CommitEvent, decode_event
 from headgate_schemas.logs import get_logger
-from headgate_schemas.message_shape import UnreadableMessage
+from headgate_schemas.messages.cloud_events import COMMIT, kind_of
+from headgate_schemas.messages.events import CommitEvent, decode_event
+from headgate_schemas.messages.message_shape import UnreadableMessage
 from headgate_worker.limits import WorkerLimits
 
 _MARKS = 100

@@ -11,7 +11,7 @@ from headgate_producer.producer import Producer
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.measures import SILENT, Measures
-from headgate_schemas.operations import Operation, Receipt
+from headgate_schemas.messages.operations import Operation, Receipt
 from headgate_schemas.version import __version__
 from headgate_table.indextables.resources import ReadResources
 from headgate_table.store.addresses import lies_below, table_address

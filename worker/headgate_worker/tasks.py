@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from headgate_schemas.actions import AddFile
+from headgate_schemas.actions.actions import AddFile
 
 STATE_ENTRY_BYTES = 1 << 10
 """What one entry of a state weighs in memory while it is compacted, roughly and with room to spare."""

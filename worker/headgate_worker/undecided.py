@@ -11,14 +11,14 @@ from headgate_bus.claims import DEFAULT_LIMITS, ClaimLimits, open_claim
 from headgate_bus.errors import ClaimRefused
 from headgate_bus.interface import Bus, Record, Topic
 from headgate_bus.marks import look_again
-from headgate_schemas.actions import CommitInfo
+from headgate_schemas.actions.actions import CommitInfo
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.logs import get_logger
-from headgate_schemas.message_shape import UnreadableMessage
-from headgate_schemas.operation_bodies import operation_of
-from headgate_schemas.operations import Append, CompactState, Operation, Overwrite, Restore, Rewrite
-from headgate_schemas.proposals import Proposal, decode_claimed, decode_proposal
+from headgate_schemas.messages.message_shape import UnreadableMessage
+from headgate_schemas.messages.operation_bodies import operation_of
+from headgate_schemas.messages.operations import Append, CompactState, Operation, Overwrite, Restore, Rewrite
+from headgate_schemas.messages.proposals import Proposal, decode_claimed, decode_proposal
 from headgate_table.indextables.cleaning import Protected
 from headgate_table.indextables.commit_info import commit_record
 from headgate_table.indextables.left_versions import left_versions

@@ -15,9 +15,9 @@ from headgate.commits import Commits
 
 if TYPE_CHECKING:
     from headgate_bus.interface import Bus
-    from headgate_schemas.dead_letters import DeadLetter
-    from headgate_schemas.operations import Operation
-    from headgate_schemas.proposals import Proposal
+    from headgate_schemas.messages.dead_letters import DeadLetter
+    from headgate_schemas.messages.operations import Operation
+    from headgate_schemas.messages.proposals import Proposal
 
 COLUMNS = ("id", "time", "code", "reason", "table", "proposal", "partition", "offset", "appended", "body_bytes")
 SHOWN = ("id", "time", "code", "reason", "table")
@@ -106,8 +106,8 @@ class _Stranger:
 def _everything(bus: "Bus") -> "Iterator[DeadLetter | _Stranger]":
     from headgate.topic_reading import read_topic, starting_offsets
     from headgate_bus.interface import Topic
-    from headgate_schemas.dead_letters import decode_dead_letter
-    from headgate_schemas.message_shape import UnreadableMessage
+    from headgate_schemas.messages.dead_letters import decode_dead_letter
+    from headgate_schemas.messages.message_shape import UnreadableMessage
 
     seen: set[str] = set()
     for record in read_topic(bus, Topic.DEAD_LETTERS, starting_offsets(bus, Topic.DEAD_LETTERS, "first")):
@@ -131,8 +131,8 @@ def _find(bus: "Bus", letter_id: str) -> "DeadLetter":
 
 
 def _proposal(letter: "DeadLetter") -> "Proposal":
-    from headgate_schemas.message_shape import UnreadableMessage
-    from headgate_schemas.proposals import decode_proposal
+    from headgate_schemas.messages.message_shape import UnreadableMessage
+    from headgate_schemas.messages.proposals import decode_proposal
 
     if not letter.is_whole:
         raise fail(
@@ -149,13 +149,13 @@ def _proposal(letter: "DeadLetter") -> "Proposal":
 
 
 def _operation(session: Session, proposal: "Proposal") -> "Operation":
-    from headgate_schemas.operation_bodies import operation_of
+    from headgate_schemas.messages.operation_bodies import operation_of
 
     if proposal.operation is not None:
         return operation_of(proposal.operation)
     assert proposal.claim is not None, "a proposal has an operation or a claim"
     from headgate_bus.claims import open_claim
-    from headgate_schemas.proposals import decode_claimed
+    from headgate_schemas.messages.proposals import decode_claimed
 
     store = session.open_store(proposal.table)
     return decode_claimed(open_claim(store, proposal.claim, session.loaded.committer.limits.claims))

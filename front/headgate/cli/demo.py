@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from headgate.cli.demo_pipeline import Writers
     from headgate.cli.demo_processes import DemoProcess
     from headgate.cli.demo_upkeep import Holdings, RowCheck, Upkeep
-    from headgate_schemas.actions import AddFile
+    from headgate_schemas.actions.actions import AddFile
     from headgate_schemas.ambient import Ambient
     from headgate_table.table import Table
 
@@ -123,7 +123,7 @@ class _Demo:
 
     def _create(self) -> None:
         from headgate_producer.producer import Producer
-        from headgate_schemas.operations import Committed
+        from headgate_schemas.messages.operations import Committed
 
         with Producer(self._bus, self._uri, ambient=self._ambient) as producer:
             ticket = producer.create(_SCHEMA, ["date", "region"], _CONFIGURATION)
@@ -194,7 +194,7 @@ class _Demo:
 
     def _replay_and_refuse(self) -> None:
         from headgate_producer.producer import Producer
-        from headgate_schemas.operations import Rejected, Writer
+        from headgate_schemas.messages.operations import Rejected, Writer
 
         self._say(
             "A writer that forgot how far it was sends its last file once more; another deletes what isn't there."
@@ -216,7 +216,7 @@ class _Demo:
 
     def _correct(self) -> None:
         from headgate_producer.producer import Producer
-        from headgate_schemas.operations import Committed
+        from headgate_schemas.messages.operations import Committed
 
         self._say(f"{_DAYS[0]} is written anew: all its files out, one in, in one version.")
         with Producer(self._bus, self._uri, ambient=self._ambient) as producer:

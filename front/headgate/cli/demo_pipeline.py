@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from headgate_producer.producer import Producer
 from headgate_schemas.errors import HeadgateError
-from headgate_schemas.operations import Committed, Duplicate, Receipt, Writer
+from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, Writer
 
 if TYPE_CHECKING:
-    from headgate_schemas.actions import AddFile
+    from headgate_schemas.actions.actions import AddFile
     from headgate_schemas.ambient import Ambient
 
 ANSWER_WITHIN_S = 60.0

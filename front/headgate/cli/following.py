@@ -80,9 +80,9 @@ def events(
 
 
 def _row(record: "Record") -> dict[str, Any]:
-    from headgate_schemas.cloud_events import kind_of
-    from headgate_schemas.events import CommitEvent, ReceiptEvent, decode_event
-    from headgate_schemas.message_shape import UnreadableMessage
+    from headgate_schemas.messages.cloud_events import kind_of
+    from headgate_schemas.messages.events import CommitEvent, ReceiptEvent, decode_event
+    from headgate_schemas.messages.message_shape import UnreadableMessage
 
     place: dict[str, Any] = {"partition": record.partition, "offset": record.offset, "table": record.key}
     try:

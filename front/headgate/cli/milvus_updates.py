@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from headgate.cli.given import wrong
 from headgate_schemas.errors import InvalidInput
+from headgate_schemas.messages.operations import Milvus
 from headgate_schemas.milvus import ColumnGroup, ColumnGroupFile, DeltaLog, DeltaLogType, Resolver, Stat
-from headgate_schemas.operations import Milvus
 
 if TYPE_CHECKING:
     from headgate_table.store.interface import Store
@@ -46,8 +46,8 @@ def document(source: str, resolver: Resolver | None, read_version: int | None) -
     """A `milvus` operation as docs/messages.md has it, from a file or (`-`) standard input; what is given besides wins."""
     from pydantic import ValidationError
 
-    from headgate_schemas.message_shape import first_problem
-    from headgate_schemas.milvus_body import MilvusBody
+    from headgate_schemas.messages.message_shape import first_problem
+    from headgate_schemas.messages.milvus_body import MilvusBody
 
     try:
         with sys.stdin.buffer if source == "-" else Path(source).open("rb") as stream:

@@ -18,8 +18,7 @@ from headgate.cli.proposing_options import (
 from headgate.cli.receipts import show_outcome
 from headgate.cli.session import ON_A_BUS, Session, command
 from headgate.commits import Commits
-from headgate_schemas.milvus import Resolver, Updates
-from headgate_schemas.operations import (
+from headgate_schemas.messages.operations import (
     Alter,
     Append,
     Create,
@@ -33,9 +32,10 @@ from headgate_schemas.operations import (
     Skip,
     Writer,
 )
+from headgate_schemas.milvus import Resolver, Updates
 
 if TYPE_CHECKING:
-    from headgate_schemas.actions import AddFile
+    from headgate_schemas.actions.actions import AddFile
 
 _ID = re.compile(r"[!-~]{1,200}")
 _WRITER = re.compile(r"(.+):([0-9]{1,18})")
@@ -275,7 +275,7 @@ def _relative(path: str, roots: Sequence[str]) -> str:
 
 
 def _skip(session: Session, asked: Asked) -> Skip:
-    from headgate_schemas.actions import SkipFile
+    from headgate_schemas.actions.actions import SkipFile
 
     now_ms = session.ambient.now_ms()
     return Skip(
@@ -290,6 +290,6 @@ def _configuration(asked: Asked) -> dict[str, str]:
 def _schema_string(source: str | None) -> str | None:
     if source is None:
         return None
-    from headgate_schemas.table_schema import schema_string_of
+    from headgate_schemas.columns.table_schema import schema_string_of
 
     return schema_string_of(schema(source))

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any, assert_never
 
 from headgate.cli.session import UNKNOWN, Session, fail
-from headgate_schemas.operations import Committed, Duplicate, Receipt, Rejected
+from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, Rejected
 from headgate_table.errors import OutcomeUnknown
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from headgate_bus.errors import OffsetGone
 from headgate_bus.interface import Bus, Reader, Record, Topic
 from headgate_bus.open import open_bus
 from headgate_schemas.ambient import Ambient
-from headgate_schemas.dead_letters import decode_dead_letter
-from headgate_schemas.events import decode_event
 from headgate_schemas.logs import get_logger
-from headgate_schemas.message_shape import UnreadableMessage
+from headgate_schemas.messages.dead_letters import decode_dead_letter
+from headgate_schemas.messages.events import decode_event
+from headgate_schemas.messages.message_shape import UnreadableMessage
 
 PAST: Mapping[Topic, int] = {Topic.EVENTS: 2_000, Topic.PROPOSALS: 1_000, Topic.DEAD_LETTERS: 100}
 """How many records of the past are read in each partition when the page begins."""

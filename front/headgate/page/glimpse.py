@@ -7,7 +7,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from headgate_bus.interface import Record
-from headgate_schemas.cloud_events import subject_of
+from headgate_schemas.messages.cloud_events import subject_of
 
 MAX_AUTHOR_CHARS = 200
 _FILE_LISTS = ("files", "paths", "removes", "adds", "skips", "appendedFiles")

@@ -13,9 +13,9 @@ from typing import Any, assert_never
 from headgate.page.glimpse import Glimpse
 from headgate.page.rates import BUCKET_MS, BUCKETS, Kind, Rates
 from headgate.page.table_rows import TableFacts, TableRow
-from headgate_schemas.dead_letters import DeadLetter
-from headgate_schemas.events import CommitEvent, ReceiptEvent
-from headgate_schemas.operations import RejectCode
+from headgate_schemas.messages.dead_letters import DeadLetter
+from headgate_schemas.messages.events import CommitEvent, ReceiptEvent
+from headgate_schemas.messages.operations import RejectCode
 
 MAX_TABLES = 500
 MAX_FLOW = 200

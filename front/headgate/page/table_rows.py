@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from headgate_schemas.events import CommitEvent
+from headgate_schemas.messages.events import CommitEvent
 
 WAITING_AFTER_MS = 5_000
 """A proposal that is undecided for so long is worth a word; committers decide in less than a second, restarts take some."""

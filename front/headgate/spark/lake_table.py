@@ -31,7 +31,7 @@ from headgate_schemas import arguments
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.arguments import checked
 from headgate_schemas.errors import HeadgateError, InvalidInput
-from headgate_schemas.operations import Committed, Duplicate, Receipt, Rejected
+from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, Rejected
 from headgate_table.errors import TableNotFound
 
 if TYPE_CHECKING:

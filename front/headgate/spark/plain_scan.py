@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from headgate_schemas.column_kinds import ColumnKind
-from headgate_schemas.partition_text import stored_text
+from headgate_schemas.columns.column_kinds import ColumnKind
+from headgate_schemas.predicates.partition_text import stored_text
 from headgate_table.indextables.row_shape import RowShape
 
 if TYPE_CHECKING:

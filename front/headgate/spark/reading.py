@@ -14,13 +14,13 @@ from headgate.spark.session_settings import session_options, session_settings
 from headgate.spark.unpushed_columns import column_named, without_pushing_floats
 from headgate_schemas import arguments
 from headgate_schemas.arguments import checked
-from headgate_schemas.column_kinds import kinds_of
+from headgate_schemas.columns.column_kinds import kinds_of
+from headgate_schemas.columns.table_schema import column_kinds
 from headgate_schemas.logs import get_logger
-from headgate_schemas.predicate_format import format_predicate
-from headgate_schemas.predicate_text import parse_predicate
-from headgate_schemas.predicates import Predicate
-from headgate_schemas.predicates import columns as columns_of
-from headgate_schemas.table_schema import column_kinds
+from headgate_schemas.predicates.format import format_predicate
+from headgate_schemas.predicates.text import parse_predicate
+from headgate_schemas.predicates.tree import Predicate
+from headgate_schemas.predicates.tree import columns as columns_of
 from headgate_table.indextables.row_shape import RowShape
 from headgate_table.indextables.scan import check_readable, checked_columns
 from headgate_table.indextables.snapshot import Snapshot

@@ -14,9 +14,9 @@ import pyarrow as pa
 from pyarrow import types
 
 from headgate.spark.unpushed_columns import column_named, unpushed_number
-from headgate_schemas.column_kinds import ColumnKind, Value, is_nan, literal_value
-from headgate_schemas.partition_text import check_prefix_kind, kind_of
-from headgate_schemas.predicates import (
+from headgate_schemas.columns.column_kinds import ColumnKind, Value, is_nan, literal_value
+from headgate_schemas.predicates.partition_text import check_prefix_kind, kind_of
+from headgate_schemas.predicates.tree import (
     Comparison,
     In,
     IsNotNull,

@@ -13,7 +13,7 @@ from headgate_schemas import arguments
 from headgate_schemas.arguments import checked
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.logs import get_logger
-from headgate_schemas.operations import Writer
+from headgate_schemas.messages.operations import Writer
 from pyspark_headgate.options import SourceOptions
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from headgate_schemas import arguments
 from headgate_schemas.arguments import checked
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.logs import get_logger
-from headgate_schemas.operations import Receipt
+from headgate_schemas.messages.operations import Receipt
 from headgate_table.errors import TableExists
 from pyspark_headgate.options import SourceOptions
 

@@ -34,7 +34,7 @@ from headgate_schemas import arguments
 from headgate_schemas.ambient import Ambient, SystemAmbient
 from headgate_schemas.arguments import checked
 from headgate_schemas.errors import HeadgateError, InvalidInput, PredicateError
-from headgate_schemas.operations import Rejected
+from headgate_schemas.messages.operations import Rejected
 from headgate_table.errors import OutcomeUnknown, TableExists
 from headgate_table.indextables.pointer import Pointer
 from headgate_table.indextables.resources import ReadResources, process_resources

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate_schemas.entry_fields import EntryField, Kind
+from headgate_schemas.actions.entry_fields import EntryField, Kind
 from headgate_table.avro.container import block_bytes, header_bytes
 from headgate_table.avro.seal import seal_keys, sealed
 

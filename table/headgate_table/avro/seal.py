@@ -7,7 +7,7 @@ its place, and the file's name in the log. Files of other writers, and of earlie
 import hashlib
 from collections.abc import Mapping
 
-from headgate_schemas.near_names import damaged_name
+from headgate_schemas.columns.near_names import damaged_name
 from headgate_table.errors import CorruptTable
 
 DIGEST_KEY = "headgate.sha256"

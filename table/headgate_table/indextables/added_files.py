@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from headgate_schemas.actions import AddFile
-from headgate_schemas.entry_fields import ENTRY_FIELDS, Kind
+from headgate_schemas.actions.actions import AddFile
+from headgate_schemas.actions.entry_fields import ENTRY_FIELDS, Kind
 from headgate_table.indextables.replay import AddedFile
 
 _ADD_FIELDS = tuple(field for field in ENTRY_FIELDS if not field.column.startswith("added_at_"))

@@ -1,9 +1,10 @@
 """Writing what takes the place of many versions: a state, or a JSON checkpoint for readers that know no Avro."""
 
-from headgate_schemas.actions import Metadata
+from headgate_schemas.actions.actions import Metadata
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
 from headgate_schemas.measures import Measures
+from headgate_schemas.messages.operations import CompactState
 from headgate_schemas.metrics import (
     STATE_TOMBSTONE_RATIO,
     STATE_TOMBSTONES,
@@ -11,7 +12,6 @@ from headgate_schemas.metrics import (
     STATE_WRITE_MANIFESTS,
     STATE_WRITE_SECONDS,
 )
-from headgate_schemas.operations import CompactState
 from headgate_table.indextables.checkpoint_writer import CheckpointWriter
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
 from headgate_table.indextables.memory_text import KeptMemory

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate_schemas.actions import NULL_PARTITION
-from headgate_schemas.column_kinds import ColumnKind
+from headgate_schemas.actions.actions import NULL_PARTITION
+from headgate_schemas.columns.column_kinds import ColumnKind
 from headgate_table.indextables.map_column import map_values
 
 

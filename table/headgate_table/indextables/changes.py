@@ -11,7 +11,7 @@ from itertools import pairwise
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate_schemas.actions import Action, AddFile, CommitInfo, RemoveFile
+from headgate_schemas.actions.actions import Action, AddFile, CommitInfo, RemoveFile
 from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import CorruptTable, ObjectMissing, VersionNotRetained
 from headgate_table.indextables.entries import added_table, column_type, entry_schema

@@ -6,7 +6,7 @@ Chosen by `indextables.state.format`. Its bytes are `json_checkpoint`'s; moving 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from headgate_schemas.actions import Action, AddFile, Metadata, Protocol
+from headgate_schemas.actions.actions import Action, AddFile, Metadata, Protocol
 from headgate_schemas.ambient import Ambient
 from headgate_table.errors import CorruptTable, OutcomeUnknown
 from headgate_table.indextables.added_files import added_files

@@ -11,8 +11,8 @@ from typing import assert_never
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.logs import get_logger
-from headgate_schemas.operations import Committed, Duplicate, Operation, Purge, Receipt, Rejected
-from headgate_schemas.sources import Source
+from headgate_schemas.messages.operations import Committed, Duplicate, Operation, Purge, Receipt, Rejected
+from headgate_schemas.messages.sources import Source
 from headgate_table.indextables.cleaning import (
     HOUR_MS,
     MIN_FILE_AGE_HOURS,

@@ -6,10 +6,10 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from headgate_schemas.column_kinds import column_kind, literal_value
+from headgate_schemas.columns.column_kinds import column_kind, literal_value
+from headgate_schemas.columns.spark_types import Field, kind_name, parse_schema
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.predicates import Comparison, Op
-from headgate_schemas.spark_types import Field, kind_name, parse_schema
+from headgate_schemas.predicates.tree import Comparison, Op
 
 EXISTENCE_DEFAULT = "EXISTS_DEFAULT"
 """Spark's key: the default when the column was added, as SQL. A default that was changed since is for new rows only."""
@@ -29,7 +29,7 @@ def column_defaults(schema_string: str, schema: pa.Schema) -> Mapping[str, pa.Sc
 
 def _scalar(text: str, field: Field, type_: pa.DataType) -> pa.Scalar | None:
     # These import sqlglot, which hardly any table needs.
-    from headgate_schemas.predicate_text import parse_predicate
+    from headgate_schemas.predicates.text import parse_predicate
     from headgate_table.indextables.row_filter import nearest
 
     cast = _CAST.fullmatch(text.strip())

@@ -12,7 +12,7 @@ from typing import assert_never
 
 import numpy as np
 
-from headgate_schemas.column_kinds import (
+from headgate_schemas.columns.column_kinds import (
     ColumnKind,
     Value,
     epoch_micros,
@@ -25,8 +25,8 @@ from headgate_schemas.column_kinds import (
     parse_timestamp,
     sign,
 )
-from headgate_schemas.partition_text import check_prefix_kind
-from headgate_schemas.predicates import (
+from headgate_schemas.predicates.partition_text import check_prefix_kind
+from headgate_schemas.predicates.tree import (
     Comparison,
     In,
     IsNotNull,

@@ -7,11 +7,11 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import assert_never
 
-from headgate_schemas.actions import Metadata
+from headgate_schemas.actions.actions import Metadata
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.logs import get_logger
-from headgate_schemas.operations import (
+from headgate_schemas.messages.operations import (
     Committed,
     CompactState,
     Duplicate,
@@ -21,7 +21,7 @@ from headgate_schemas.operations import (
     RejectCode,
     Rejected,
 )
-from headgate_schemas.proposal_ids import MADE_AHEAD_MS, first_made, timed_id
+from headgate_schemas.messages.proposal_ids import MADE_AHEAD_MS, first_made, timed_id
 from headgate_table.errors import (
     CommitConflict,
     CorruptTable,

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from headgate_schemas.actions import Action, CommitInfo
-from headgate_schemas.operations import RejectCode, Writer
-from headgate_schemas.sources import Source
+from headgate_schemas.actions.actions import Action, CommitInfo
+from headgate_schemas.messages.operations import RejectCode, Writer
+from headgate_schemas.messages.sources import Source
 
 MAX_AHEAD_MS = 3_600_000
 """By how much the time of a bus or an author may lie ahead of a version's own and be believed: clocks of machines differ."""

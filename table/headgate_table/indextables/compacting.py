@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
-from headgate_schemas.operations import Committed, Operation, Receipt, RejectCode, Rejected
+from headgate_schemas.messages.operations import Committed, Operation, Receipt, RejectCode, Rejected
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.compactor import Compactor
 from headgate_table.indextables.log_reader import LoadedLog, LogReader

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from headgate_schemas.actions import Metadata
+from headgate_schemas.actions.actions import Metadata
+from headgate_schemas.actions.doc_mapping import bare_hash, split_registry
 from headgate_schemas.ambient import Ambient
-from headgate_schemas.column_kinds import ColumnKind, kinds_of
-from headgate_schemas.doc_mapping import bare_hash, split_registry
-from headgate_schemas.operations import CompactState, NewManifest
-from headgate_schemas.table_schema import column_kinds
+from headgate_schemas.columns.column_kinds import ColumnKind, kinds_of
+from headgate_schemas.columns.table_schema import column_kinds
+from headgate_schemas.messages.operations import CompactState, NewManifest
 from headgate_table.indextables.compaction import CompactionPlan, compaction_due, plan_compaction
 from headgate_table.indextables.doc_mappings import rename_refs, renaming
 from headgate_table.indextables.entries import ALL_COLUMNS

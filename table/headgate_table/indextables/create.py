@@ -1,11 +1,11 @@
 """Making a table: version 0 with its protocol and metadata, if the log is empty."""
 
-from headgate_schemas.actions import CommitInfo, Metadata, Protocol
+from headgate_schemas.actions.actions import CommitInfo, Metadata, Protocol
 from headgate_schemas.ambient import Ambient
+from headgate_schemas.columns.spark_types import check_known, parse_schema
+from headgate_schemas.columns.table_schema import check_partition_columns
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.operations import Create
-from headgate_schemas.spark_types import check_known, parse_schema
-from headgate_schemas.table_schema import check_partition_columns
+from headgate_schemas.messages.operations import Create
 from headgate_schemas.version import __version__
 from headgate_table.errors import TableExists
 from headgate_table.indextables.commit_times import commit_time_ms

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import assert_never
 
-from headgate_schemas.actions import NULL_PARTITION, AddFile, Metadata, RemoveFile, SkipFile
-from headgate_schemas.column_kinds import ColumnKind, kinds_of
+from headgate_schemas.actions.actions import NULL_PARTITION, AddFile, Metadata, RemoveFile, SkipFile
+from headgate_schemas.columns.column_kinds import ColumnKind, kinds_of
+from headgate_schemas.columns.file_columns import FileColumns, columns_misfit
+from headgate_schemas.columns.table_schema import additive_evolution, column_kinds
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.file_columns import FileColumns, columns_misfit
-from headgate_schemas.operations import (
+from headgate_schemas.messages.operations import (
     Alter,
     Append,
     CompactState,
@@ -29,10 +30,9 @@ from headgate_schemas.operations import (
     Rewrite,
     Skip,
 )
-from headgate_schemas.partition_text import covering, stored_value
-from headgate_schemas.partition_values import misfit, partition_types
-from headgate_schemas.predicates import Predicate, columns
-from headgate_schemas.table_schema import additive_evolution, column_kinds
+from headgate_schemas.predicates.partition_text import covering, stored_value
+from headgate_schemas.predicates.partition_values import misfit, partition_types
+from headgate_schemas.predicates.tree import Predicate, columns
 from headgate_table.indextables.memory import MAX_PURGED
 from headgate_table.indextables.names import LOG, MANIFESTS, is_manifest_name, manifest_path
 from headgate_table.indextables.option_conflicts import new_problem
@@ -371,7 +371,7 @@ def _check_columns(columns: Iterable[FileColumns], metadata: Metadata) -> None:
 
 def _partition_predicate(where: str, metadata: Metadata) -> Predicate:
     """Raises `PredicateError` where its text can't be read, or a literal doesn't fit its column."""
-    from headgate_schemas.predicate_text import parse_predicate  # imports sqlglot, which only predicates need
+    from headgate_schemas.predicates.text import parse_predicate  # imports sqlglot, which only predicates need
 
     predicate = parse_predicate(where)
     for column in sorted(columns(predicate)):

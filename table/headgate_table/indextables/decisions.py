@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from headgate_schemas.logs import get_logger
-from headgate_schemas.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
+from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.commit_info import commit_record
 from headgate_table.indextables.late_versions import late_up_to

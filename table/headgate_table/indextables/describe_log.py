@@ -10,7 +10,7 @@ from typing import Any, assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate_schemas.actions import (
+from headgate_schemas.actions.actions import (
     Action,
     AddFile,
     CommitInfo,

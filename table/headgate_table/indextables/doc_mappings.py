@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate_schemas.actions import AddFile
-from headgate_schemas.doc_mapping import bare_hash, look_up, mapping_hash
+from headgate_schemas.actions.actions import AddFile
+from headgate_schemas.actions.doc_mapping import bare_hash, look_up, mapping_hash
 
 RENORMALISE_THRESHOLD = 5
 """More distinct references than this are worth a look for mappings that differ only in the order of their JSON."""

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import assert_never
 
-from headgate_schemas.actions import Metadata, RemoveFile
-from headgate_schemas.column_kinds import kinds_of
+from headgate_schemas.actions.actions import Metadata, RemoveFile
+from headgate_schemas.columns.column_kinds import kinds_of
+from headgate_schemas.columns.table_schema import column_kinds
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.operations import Committed, Delete, Duplicate, Operation, Receipt, Rejected
-from headgate_schemas.partition_text import covering
-from headgate_schemas.predicates import Predicate, columns
-from headgate_schemas.table_schema import column_kinds
+from headgate_schemas.messages.operations import Committed, Delete, Duplicate, Operation, Receipt, Rejected
+from headgate_schemas.predicates.partition_text import covering
+from headgate_schemas.predicates.tree import Predicate, columns
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.totals import as_total
 
@@ -56,7 +56,7 @@ def _checked(uri: str, metadata: Metadata, where: str) -> Predicate:
         raise InvalidInput(
             f"{uri} is not partitioned, so there are no partitions to drop; delete files by path instead"
         )
-    from headgate_schemas.predicate_text import parse_predicate  # imports sqlglot, which only predicates need
+    from headgate_schemas.predicates.text import parse_predicate  # imports sqlglot, which only predicates need
 
     predicate = parse_predicate(where)
     for column in sorted(columns(predicate)):

@@ -7,9 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate_schemas.actions import NULL_PARTITION
-from headgate_schemas.entry_fields import ENTRY_FIELDS, FIELD_BY_COLUMN, FIELD_BY_NAME, EntryField, Kind
-from headgate_schemas.near_names import damaged_name
+from headgate_schemas.actions.actions import NULL_PARTITION
+from headgate_schemas.actions.entry_fields import ENTRY_FIELDS, FIELD_BY_COLUMN, FIELD_BY_NAME, EntryField, Kind
+from headgate_schemas.columns.near_names import damaged_name
 from headgate_table.avro.container import Container
 from headgate_table.avro.decode import KeepBlock, decode_columns, decode_together
 from headgate_table.avro.records import checked_schema

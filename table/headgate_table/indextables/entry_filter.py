@@ -9,9 +9,9 @@ from collections.abc import Collection, Mapping
 import numpy as np
 import pyarrow as pa
 
-from headgate_schemas.column_kinds import ColumnKind, literal_value
-from headgate_schemas.partition_text import kind_of, spellings, text_test
-from headgate_schemas.predicates import Comparison, In, IsNotNull, IsNull, Leaf, Op, Predicate, columns, fold
+from headgate_schemas.columns.column_kinds import ColumnKind, literal_value
+from headgate_schemas.predicates.partition_text import kind_of, spellings, text_test
+from headgate_schemas.predicates.tree import Comparison, In, IsNotNull, IsNull, Leaf, Op, Predicate, columns, fold
 from headgate_table.indextables.column_statistics import StatisticsTest, statistics_test
 from headgate_table.indextables.map_column import distinct_values, map_values
 from headgate_table.indextables.statistics_arrays import decide

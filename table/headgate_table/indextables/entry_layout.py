@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate_schemas.actions import NULL_PARTITION
-from headgate_schemas.column_kinds import ColumnKind
+from headgate_schemas.actions.actions import NULL_PARTITION
+from headgate_schemas.columns.column_kinds import ColumnKind
 from headgate_table.indextables.entry_reader import last_rows
 from headgate_table.indextables.map_column import map_values
 from headgate_table.indextables.path_orders import Hashes, hashes_of

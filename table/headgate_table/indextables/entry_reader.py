@@ -10,8 +10,8 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate_schemas.column_kinds import ColumnKind
-from headgate_schemas.predicates import Predicate
+from headgate_schemas.columns.column_kinds import ColumnKind
+from headgate_schemas.predicates.tree import Predicate
 from headgate_table.avro.decode import KeepBlock
 from headgate_table.indextables.distinct_texts import all_distinct
 from headgate_table.indextables.entries import added_table, entry_schema, ordered

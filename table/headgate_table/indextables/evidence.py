@@ -5,11 +5,20 @@ What is asked here is read only; what the table remembers beyond its live files 
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from headgate_schemas.actions import Action, AddFile, Metadata, RemoveFile
-from headgate_schemas.column_kinds import kinds_of
-from headgate_schemas.operations import Alter, Append, CompactState, Operation, Overwrite, Purge, ReadSet, Rewrite
-from headgate_schemas.predicates import Predicate
-from headgate_schemas.table_schema import column_kinds
+from headgate_schemas.actions.actions import Action, AddFile, Metadata, RemoveFile
+from headgate_schemas.columns.column_kinds import kinds_of
+from headgate_schemas.columns.table_schema import column_kinds
+from headgate_schemas.messages.operations import (
+    Alter,
+    Append,
+    CompactState,
+    Operation,
+    Overwrite,
+    Purge,
+    ReadSet,
+    Rewrite,
+)
+from headgate_schemas.predicates.tree import Predicate
 from headgate_table.errors import CorruptTable, ObjectMissing, UnsupportedTable, VersionNotRetained
 from headgate_table.indextables.added_files import added_files
 from headgate_table.indextables.decide import Blocked, Evidence, LiveFile, Questions

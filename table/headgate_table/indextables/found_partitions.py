@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from headgate_schemas.actions import NULL_PARTITION
-from headgate_schemas.column_kinds import (
+from headgate_schemas.actions.actions import NULL_PARTITION
+from headgate_schemas.columns.column_kinds import (
     ColumnKind,
     column_kind,
     parse_boolean,
@@ -18,8 +18,8 @@ from headgate_schemas.column_kinds import (
     parse_integer,
     parse_timestamp,
 )
+from headgate_schemas.columns.spark_types import Atomic, SparkType, kind_name
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.spark_types import Atomic, SparkType, kind_name
 from headgate_table.data_file import partition_folders
 
 _PARSERS = {

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from headgate_schemas.actions import Action, AddFile, CommitInfo, Metadata, Protocol, RemoveFile
+from headgate_schemas.actions.actions import Action, AddFile, CommitInfo, Metadata, Protocol, RemoveFile
 from headgate_schemas.errors import InvalidInput
 from headgate_table.indextables.late_versions import first_left, is_named
 from headgate_table.indextables.listing import LogListing

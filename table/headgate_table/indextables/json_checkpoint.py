@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from headgate_schemas.actions import Action, Metadata
+from headgate_schemas.actions.actions import Action, Metadata
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.names import (
     LOG,

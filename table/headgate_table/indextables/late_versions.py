@@ -8,7 +8,7 @@ above a state whose own version has no file.
 
 from collections.abc import Sequence
 
-from headgate_schemas.actions import Action, Metadata
+from headgate_schemas.actions.actions import Action, Metadata
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.commit_info import commit_record
 from headgate_table.indextables.listing import LogListing

@@ -6,7 +6,7 @@ What a reader of the table needs is read by `LogReader`, which raises; here dama
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from headgate_schemas.actions import Action
+from headgate_schemas.actions.actions import Action
 from headgate_schemas.logs import get_logger
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.log_reader import LogReader

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from headgate_schemas.actions import Action, Metadata, Protocol
-from headgate_schemas.doc_mapping import bare_hash, split_registry
+from headgate_schemas.actions.actions import Action, Metadata, Protocol
+from headgate_schemas.actions.doc_mapping import bare_hash, split_registry
 from headgate_schemas.metrics import STATE_READ_SECONDS
 from headgate_table.errors import CorruptTable, ObjectMissing, TableNotFound, VersionNotRetained
 from headgate_table.indextables.json_checkpoint import read_checkpoint

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headgate_schemas.actions import Metadata
+from headgate_schemas.actions.actions import Metadata
 from headgate_schemas.errors import HeadgateError
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.commit_info import CommitRecord, commit_record

@@ -13,8 +13,8 @@ from datetime import date
 from decimal import Decimal
 from typing import assert_never
 
-from headgate_schemas.actions import NULL_PARTITION
-from headgate_schemas.column_kinds import (
+from headgate_schemas.actions.actions import NULL_PARTITION
+from headgate_schemas.columns.column_kinds import (
     ColumnKind,
     is_nan,
     literal_value,
@@ -23,8 +23,8 @@ from headgate_schemas.column_kinds import (
     parse_integer,
     sign,
 )
-from headgate_schemas.partition_text import check_prefix_kind, meaning, spellings, text_test
-from headgate_schemas.predicates import (
+from headgate_schemas.predicates.partition_text import check_prefix_kind, meaning, spellings, text_test
+from headgate_schemas.predicates.tree import (
     Comparison,
     In,
     IsNotNull,

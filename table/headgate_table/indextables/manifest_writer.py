@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate_schemas.actions import Metadata
+from headgate_schemas.actions.actions import Metadata
+from headgate_schemas.actions.avro_schemas import schema_text
+from headgate_schemas.actions.entry_fields import ENTRY_FIELDS, EntryField
 from headgate_schemas.ambient import Ambient
-from headgate_schemas.avro_schemas import schema_text
-from headgate_schemas.column_kinds import kinds_of
-from headgate_schemas.entry_fields import ENTRY_FIELDS, EntryField
-from headgate_schemas.operations import NewManifest
-from headgate_schemas.table_schema import column_kinds
+from headgate_schemas.columns.column_kinds import kinds_of
+from headgate_schemas.columns.table_schema import column_kinds
+from headgate_schemas.messages.operations import NewManifest
 from headgate_table.avro.encode import encode_manifest
 from headgate_table.indextables.bounds import compute_partition_bounds
 from headgate_table.indextables.names import log_key, manifest_path

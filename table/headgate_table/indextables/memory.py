@@ -9,9 +9,9 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 
-from headgate_schemas.actions import Action, AddFile, Metadata, RemoveFile
-from headgate_schemas.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
-from headgate_schemas.sources import Source
+from headgate_schemas.actions.actions import Action, AddFile, Metadata, RemoveFile
+from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
+from headgate_schemas.messages.sources import Source
 from headgate_table.indextables.commit_info import MAX_AHEAD_MS, CommitRecord, Settled, Term, commit_record
 from headgate_table.indextables.remembered_ids import NO_REASON, Clocks, IdsOfVersion, Refused, RememberedIds
 from headgate_table.indextables.writers_ids import WritersIds

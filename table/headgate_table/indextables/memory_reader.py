@@ -8,7 +8,7 @@ Cleaning never goes past the newest state with a memory, so no version after suc
 
 from collections.abc import Sequence
 
-from headgate_schemas.actions import Metadata
+from headgate_schemas.actions.actions import Metadata
 from headgate_schemas.logs import get_logger
 from headgate_table.errors import CorruptTable, ObjectMissing, UnsupportedTable
 from headgate_table.indextables.commit_info import commit_record

@@ -11,8 +11,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from headgate_schemas.operations import RejectCode
-from headgate_schemas.sources import Source
+from headgate_schemas.messages.operations import RejectCode
+from headgate_schemas.messages.sources import Source
 from headgate_table.indextables.commit_info import Term
 from headgate_table.indextables.memory import (
     HASH_BYTES,

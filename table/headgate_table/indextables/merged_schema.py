@@ -7,9 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
-from headgate_schemas.column_names import name_key
-from headgate_schemas.errors import InvalidInput
-from headgate_schemas.spark_types import (
+from headgate_schemas.columns.column_names import name_key
+from headgate_schemas.columns.spark_types import (
     ArrayOf,
     Atomic,
     Field,
@@ -21,6 +20,7 @@ from headgate_schemas.spark_types import (
     is_sized_text,
     kind_name,
 )
+from headgate_schemas.errors import InvalidInput
 from headgate_table.parquet_schema import VOID, StoredColumn, Unusable
 
 _INTEGERS = ("byte", "short", "integer", "long")

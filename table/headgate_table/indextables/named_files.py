@@ -4,7 +4,7 @@ import posixpath
 from collections.abc import Container, Iterable, Iterator
 from urllib.parse import unquote
 
-from headgate_schemas.actions import Action, AddFile, CommitInfo, RemoveFile
+from headgate_schemas.actions.actions import Action, AddFile, CommitInfo, RemoveFile
 from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import CorruptTable, ObjectMissing, UnsupportedTable
 from headgate_table.indextables.json_checkpoint import read_checkpoint

@@ -5,7 +5,7 @@ Until version 0 is there nothing at the place looks like a table, least of all l
 
 from collections.abc import Iterable
 
-from headgate_schemas.actions import Action, Metadata, Protocol
+from headgate_schemas.actions.actions import Action, Metadata, Protocol
 from headgate_table.errors import OutcomeUnknown, TableExists
 from headgate_table.indextables.names import LOG, version_key
 from headgate_table.indextables.version_file import encode_version

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from headgate_schemas.actions import COORDINATOR_KEY
+from headgate_schemas.actions.actions import COORDINATOR_KEY
 from headgate_schemas.errors import InvalidInput
 from headgate_table.indextables.option_list import SETTINGS as SETTINGS
 from headgate_table.indextables.option_list import Setting as Setting

@@ -5,7 +5,7 @@ Writers that number by states alone don't look at version files: the number seem
 
 from collections.abc import Sequence, Set
 
-from headgate_schemas.actions import Action, AddFile, CommitInfo, RemoveFile
+from headgate_schemas.actions.actions import Action, AddFile, CommitInfo, RemoveFile
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.names import has_numeric_bounds, state_key
 from headgate_table.indextables.path_index import find_entries

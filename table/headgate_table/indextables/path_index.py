@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from headgate_schemas.actions import NULL_PARTITION
-from headgate_schemas.column_kinds import ColumnKind
-from headgate_schemas.partition_text import escape_partition_text
-from headgate_schemas.predicates import Comparison, Op
+from headgate_schemas.actions.actions import NULL_PARTITION
+from headgate_schemas.columns.column_kinds import ColumnKind
+from headgate_schemas.predicates.partition_text import escape_partition_text
+from headgate_schemas.predicates.tree import Comparison, Op
 from headgate_table.indextables.manifest_pruning import may_contain
 from headgate_table.indextables.manifest_reader import read_manifests
 from headgate_table.indextables.names import has_numeric_bounds, resolve_manifest

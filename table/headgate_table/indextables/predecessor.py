@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from headgate_schemas.actions import Action
+from headgate_schemas.actions.actions import Action
 from headgate_table.indextables.commit_info import commit_record
 from headgate_table.store.interface import ObjectInfo
 

@@ -1,6 +1,6 @@
 """Which protocols and features this Headgate reads and writes, and the refusal of all others."""
 
-from headgate_schemas.actions import MAX_PROTOCOL_VERSION, Protocol
+from headgate_schemas.actions.actions import MAX_PROTOCOL_VERSION, Protocol
 from headgate_table.errors import UnsupportedTable
 
 READER_FEATURES = frozenset(

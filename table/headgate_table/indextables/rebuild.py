@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, assert_never
 from headgate_schemas import arguments
 from headgate_schemas.ambient import Ambient, SystemAmbient
 from headgate_schemas.arguments import checked
+from headgate_schemas.columns.spark_types import Field, SparkType, Struct, check_known, parse_schema, print_schema
+from headgate_schemas.columns.table_schema import HasJson, schema_string_of
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.logs import get_logger
-from headgate_schemas.operations import Create
-from headgate_schemas.spark_types import Field, SparkType, Struct, check_known, parse_schema, print_schema
-from headgate_schemas.table_schema import HasJson, schema_string_of
+from headgate_schemas.messages.operations import Create
 from headgate_table.data_file import DataFile
 from headgate_table.errors import TableNotFound
 from headgate_table.indextables import new_log

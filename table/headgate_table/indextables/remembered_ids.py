@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from headgate_schemas.operations import RejectCode
+from headgate_schemas.messages.operations import RejectCode
 from headgate_table.indextables.commit_info import MAX_AHEAD_MS
 
 REASON_CHARS_PER_ID = 4

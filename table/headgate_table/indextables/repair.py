@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from headgate_schemas import arguments
-from headgate_schemas.actions import AddFile, Metadata
+from headgate_schemas.actions.actions import AddFile, Metadata
+from headgate_schemas.actions.doc_mapping import registry_key
 from headgate_schemas.ambient import Ambient, SystemAmbient
 from headgate_schemas.arguments import checked
-from headgate_schemas.doc_mapping import registry_key
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.logs import get_logger
 from headgate_table.errors import CorruptTable, TableNotFound

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from headgate_schemas.actions import (
+from headgate_schemas.actions.actions import (
     Action,
     AddFile,
     CommitInfo,
@@ -13,7 +13,7 @@ from headgate_schemas.actions import (
     SkipFile,
     UnknownAction,
 )
-from headgate_schemas.doc_mapping import split_registry
+from headgate_schemas.actions.doc_mapping import split_registry
 from headgate_schemas.tolerant_json import INT64
 
 

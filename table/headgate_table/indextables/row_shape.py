@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
-from headgate_schemas.actions import NULL_PARTITION
-from headgate_schemas.column_kinds import ColumnKind, parse_date
-from headgate_schemas.column_names import name_key, stored_names
-from headgate_schemas.partition_text import stored_value
-from headgate_schemas.partition_values import exact_decimal
+from headgate_schemas.actions.actions import NULL_PARTITION
+from headgate_schemas.columns.column_kinds import ColumnKind, parse_date
+from headgate_schemas.columns.column_names import name_key, stored_names
+from headgate_schemas.predicates.partition_text import stored_value
+from headgate_schemas.predicates.partition_values import exact_decimal
 from headgate_table.errors import CorruptTable
 
 _IsType = Callable[[pa.DataType], bool]

@@ -12,8 +12,8 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate_schemas.actions import Action, Metadata
-from headgate_schemas.doc_mapping import bare_hash, split_registry
+from headgate_schemas.actions.actions import Action, Metadata
+from headgate_schemas.actions.doc_mapping import bare_hash, split_registry
 from headgate_schemas.errors import InvalidInput, MalformedAction
 from headgate_table.errors import CorruptTable, ObjectMissing, UnsupportedTable
 from headgate_table.indextables.added_files import added_files

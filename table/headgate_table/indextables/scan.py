@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from headgate_schemas.actions import Metadata
-from headgate_schemas.column_kinds import ColumnKind, kinds_of
+from headgate_schemas.actions.actions import Metadata
+from headgate_schemas.columns.column_kinds import ColumnKind, kinds_of
+from headgate_schemas.columns.table_schema import arrow_schema, column_kinds
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.predicates import Predicate
-from headgate_schemas.predicates import columns as columns_of
-from headgate_schemas.table_schema import arrow_schema, column_kinds
+from headgate_schemas.predicates.tree import Predicate
+from headgate_schemas.predicates.tree import columns as columns_of
 from headgate_table.errors import CorruptTable, ObjectMissing, StoreError, UnsupportedTable
 from headgate_table.indextables.column_defaults import column_defaults
 from headgate_table.indextables.resources import ReadResources

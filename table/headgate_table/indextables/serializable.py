@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 
-from headgate_schemas.actions import Action, AddFile, Metadata, RemoveFile
-from headgate_schemas.column_kinds import kinds_of
+from headgate_schemas.actions.actions import Action, AddFile, Metadata, RemoveFile
+from headgate_schemas.columns.column_kinds import kinds_of
+from headgate_schemas.columns.table_schema import column_kinds
 from headgate_schemas.errors import PredicateError
-from headgate_schemas.operations import ReadSet
-from headgate_schemas.partition_text import TextTest, ValuesTest, kind_of, text_test, values_test
-from headgate_schemas.predicates import Leaf
-from headgate_schemas.table_schema import column_kinds
+from headgate_schemas.messages.operations import ReadSet
+from headgate_schemas.predicates.partition_text import TextTest, ValuesTest, kind_of, text_test, values_test
+from headgate_schemas.predicates.tree import Leaf
 
 _AGAIN = "read the table again and propose anew"
 
@@ -52,7 +52,7 @@ def _may_match(where: str | None, metadata: Metadata) -> ValuesTest:
     """True where a file matches by its partition, and where only its rows could tell. Raises `PredicateError`."""
     if where is None:
         return lambda values: True
-    from headgate_schemas.predicate_text import parse_predicate  # imports sqlglot, which only predicates need
+    from headgate_schemas.predicates.text import parse_predicate  # imports sqlglot, which only predicates need
 
     kinds = kinds_of(column_kinds(metadata.schema_string))
 

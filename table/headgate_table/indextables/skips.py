@@ -4,7 +4,7 @@ Neither states nor checkpoints hold them (docs/format.md, section 3), so a readi
 retained. Skips that cleaning has deleted, or that damage hides, are forgotten: their files are simply tried again.
 """
 
-from headgate_schemas.actions import SkipFile
+from headgate_schemas.actions.actions import SkipFile
 from headgate_table.indextables.left_versions import left_versions
 from headgate_table.indextables.log_reader import LoadedLog, LogReader
 from headgate_table.indextables.replay import commit_time

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from headgate_schemas import arguments
-from headgate_schemas.actions import Metadata, Protocol
+from headgate_schemas.actions.actions import Metadata, Protocol
 from headgate_schemas.arguments import checked
-from headgate_schemas.column_kinds import kinds_of
+from headgate_schemas.columns.column_kinds import kinds_of
+from headgate_schemas.columns.table_schema import column_kinds
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.predicates import Predicate, all_of
-from headgate_schemas.table_schema import column_kinds
+from headgate_schemas.predicates.tree import Predicate, all_of
 from headgate_table.errors import ManifestMissing
 from headgate_table.indextables.entries import ALL_COLUMNS
 from headgate_table.indextables.entry_reader import EntryFilter, ReadManifests, ReadStatistics, read_entries, read_here
@@ -142,8 +142,8 @@ class Snapshot:
         if where is None:
             return None
         # These import sqlglot, which only predicates need.
-        from headgate_schemas.predicate_format import format_predicate
-        from headgate_schemas.predicate_text import check_columns, parse_predicate
+        from headgate_schemas.predicates.format import format_predicate
+        from headgate_schemas.predicates.text import check_columns, parse_predicate
 
         metadata = self.metadata
         kinds = kinds_of(column_kinds(metadata.schema_string))

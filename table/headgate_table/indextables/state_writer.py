@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate_schemas.actions import Metadata, Protocol
+from headgate_schemas.actions.actions import Metadata, Protocol
+from headgate_schemas.actions.doc_mapping import bare_hash, registry_key
 from headgate_schemas.ambient import Ambient
-from headgate_schemas.doc_mapping import bare_hash, registry_key
 from headgate_schemas.logs import get_logger
-from headgate_schemas.operations import CompactState
+from headgate_schemas.messages.operations import CompactState
 from headgate_table.errors import CorruptTable, ObjectMissing, OutcomeUnknown, StoreError
 from headgate_table.indextables.doc_mappings import renormalise_entries
 from headgate_table.indextables.entries import ALL_COLUMNS, added_table

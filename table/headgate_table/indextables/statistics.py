@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from headgate_schemas.actions import AddFile
+from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.errors import InvalidInput
 
 MAX_TEXT_LENGTH = 32

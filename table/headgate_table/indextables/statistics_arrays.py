@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate_schemas.column_kinds import ColumnKind, literal_value
-from headgate_schemas.predicates import Comparison, In, Leaf, Op
+from headgate_schemas.columns.column_kinds import ColumnKind, literal_value
+from headgate_schemas.predicates.tree import Comparison, In, Leaf, Op
 from headgate_table.indextables.column_statistics import (
     MICROS,
     MICROS_BY_UNIT,

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate_schemas.operations import CompactState, NewManifest
+from headgate_schemas.messages.operations import CompactState, NewManifest
 from headgate_table.errors import CorruptTable, StoreError
 from headgate_table.indextables.bounds import Bounds
 from headgate_table.indextables.distinct_texts import same_texts

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
-from headgate_schemas.actions import Action, Metadata
+from headgate_schemas.actions.actions import Action, Metadata
 from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import CorruptTable, VersionNotRetained
 from headgate_table.indextables.commit_times import MARGIN_MS

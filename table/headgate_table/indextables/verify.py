@@ -10,8 +10,8 @@ from functools import partial
 import pyarrow as pa
 
 from headgate_schemas.ambient import Ambient
+from headgate_schemas.columns.table_schema import column_kinds
 from headgate_schemas.logs import get_logger
-from headgate_schemas.table_schema import column_kinds
 from headgate_table.errors import TableNotFound
 from headgate_table.indextables.cache import ObjectCache
 from headgate_table.indextables.entry_reader import read_entries

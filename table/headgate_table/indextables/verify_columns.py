@@ -5,9 +5,9 @@ One request for each file, many at once. Rows are not read.
 
 from collections.abc import Mapping, Sequence
 
-from headgate_schemas.actions import Metadata
-from headgate_schemas.file_columns import columns_misfit, columns_text
-from headgate_schemas.partition_values import misfit, partition_types
+from headgate_schemas.actions.actions import Metadata
+from headgate_schemas.columns.file_columns import columns_misfit, columns_text
+from headgate_schemas.predicates.partition_values import misfit, partition_types
 from headgate_table.indextables.footers import Footers, NoParquet, ReadFile, UnreadableFile
 from headgate_table.indextables.found_files import Found
 from headgate_table.indextables.log_reader import LogReader

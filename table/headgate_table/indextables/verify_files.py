@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from headgate_schemas.actions import Metadata
+from headgate_schemas.actions.actions import Metadata
 from headgate_table.indextables.log_inventory import LogInventory
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.named_files import UNTOLD, NamedFiles, file_key, file_keys

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate_schemas.actions import NULL_PARTITION
-from headgate_schemas.column_kinds import parse_floating, parse_integer
-from headgate_schemas.doc_mapping import bare_hash
+from headgate_schemas.actions.actions import NULL_PARTITION
+from headgate_schemas.actions.doc_mapping import bare_hash
+from headgate_schemas.columns.column_kinds import parse_floating, parse_integer
 from headgate_table.indextables.bounds import Bounds
 from headgate_table.indextables.entries import ALL_COLUMNS
 from headgate_table.indextables.log_reader import LogReader

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
-from headgate_schemas.actions import Action, AddFile, Metadata, RemoveFile
-from headgate_schemas.doc_mapping import bare_hash, split_registry
+from headgate_schemas.actions.actions import Action, AddFile, Metadata, RemoveFile
+from headgate_schemas.actions.doc_mapping import bare_hash, split_registry
 from headgate_table.indextables.json_checkpoint import read_checkpoint
 from headgate_table.indextables.log_inventory import LogInventory
 from headgate_table.indextables.log_reader import LogReader

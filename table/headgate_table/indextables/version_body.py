@@ -4,10 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from headgate_schemas.actions import NULL_PARTITION, Action, AddFile, CommitInfo, Metadata, Protocol, StoredTexts
-from headgate_schemas.doc_mapping import registry_key
-from headgate_schemas.operations import CompactState, Operation
-from headgate_schemas.table_schema import column_kinds
+from headgate_schemas.actions.actions import (
+    NULL_PARTITION,
+    Action,
+    AddFile,
+    CommitInfo,
+    Metadata,
+    Protocol,
+    StoredTexts,
+)
+from headgate_schemas.actions.doc_mapping import registry_key
+from headgate_schemas.columns.table_schema import column_kinds
+from headgate_schemas.messages.operations import CompactState, Operation
 from headgate_schemas.version import __version__
 from headgate_table.indextables.commit_info import Decision, Settled, Term
 from headgate_table.indextables.decide import Effect

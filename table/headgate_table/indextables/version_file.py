@@ -9,8 +9,8 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from headgate_schemas.action_json import format_action, parse_action
-from headgate_schemas.actions import Action, CommitInfo
+from headgate_schemas.actions.action_json import format_action, parse_action
+from headgate_schemas.actions.actions import Action, CommitInfo
 from headgate_schemas.errors import MalformedAction
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.names import is_log_name

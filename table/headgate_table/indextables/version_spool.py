@@ -4,7 +4,7 @@ import tempfile
 from collections.abc import Iterator
 from typing import IO
 
-from headgate_schemas.actions import AddFile, CommitInfo
+from headgate_schemas.actions.actions import AddFile, CommitInfo
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.version import __version__
 from headgate_table.errors import StoreError

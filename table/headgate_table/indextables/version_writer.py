@@ -3,7 +3,7 @@
 What was read back is what happened, not what was meant (docs/format.md, section 6).
 """
 
-from headgate_schemas.actions import CommitInfo, Metadata
+from headgate_schemas.actions.actions import CommitInfo, Metadata
 from headgate_table.errors import CorruptTable, ObjectMissing, OutcomeUnknown, StoreError
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.names import LEGACY_STATE_MANIFEST, checkpoint_key, state_key, version_key

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from headgate_schemas.errors import InvalidInput
+from headgate_schemas.messages.operations import Create, Milvus, Operation, RejectCode
 from headgate_schemas.milvus import Resolver
-from headgate_schemas.operations import Create, Milvus, Operation, RejectCode
 from headgate_table.indextables.decide import Refusal
 from headgate_table.milvus.manifest import Manifest
 from headgate_table.milvus.paths import Base, stored

@@ -1,6 +1,6 @@
 """What became of a proposal, by the commit records of a Milvus table. None: they don't tell. Nothing is written."""
 
-from headgate_schemas.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
+from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
 from headgate_table.indextables.decisions import may_be_of_another
 from headgate_table.indextables.memory import MemoryLimits
 from headgate_table.milvus.commit_records import VersionRecord

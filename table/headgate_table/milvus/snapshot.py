@@ -5,9 +5,9 @@ from typing import Never
 
 import pyarrow as pa
 
-from headgate_schemas.actions import Metadata, Protocol
+from headgate_schemas.actions.actions import Metadata, Protocol
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.predicates import Predicate
+from headgate_schemas.predicates.tree import Predicate
 from headgate_table.indextables.entry_reader import ReadStatistics
 from headgate_table.indextables.log_reader import LoadedLog
 from headgate_table.indextables.snapshot import Snapshot

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from headgate_schemas import arguments
-from headgate_schemas.actions import AddFile, Metadata, Protocol
+from headgate_schemas.actions.actions import AddFile, Metadata, Protocol
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.arguments import checked
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.operations import Milvus, Operation, Receipt
-from headgate_schemas.predicates import Predicate
+from headgate_schemas.messages.operations import Milvus, Operation, Receipt
+from headgate_schemas.predicates.tree import Predicate
 from headgate_table.errors import TableNotFound, VersionNotRetained
 from headgate_table.indextables.changes import Changes
 from headgate_table.indextables.cleaner import PurgeReport
@@ -36,7 +36,7 @@ from headgate_table.table import Table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from headgate_schemas.table_schema import HasJson
+    from headgate_schemas.columns.table_schema import HasJson
 
 _BY_TRANSACTIONS = "this way to change it: commit a headgate_table.milvus.Transaction, or propose one"
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from headgate_schemas.sources import Source
+from headgate_schemas.messages.sources import Source
 from headgate_table.errors import CorruptTable, UnsupportedTable
 from headgate_table.indextables.verify_report import Findings, VerifyReport
 from headgate_table.milvus.commit_records import ManifestId, VersionRecord

@@ -14,7 +14,7 @@ from headgate_bus.errors import BusError, BusUnavailable, Fenced, OffsetGone
 from headgate_bus.interface import DEFAULT_TIMEOUT_S, Deployment, Extent, Mark, Message, Place, Record, Topic
 from headgate_bus.message_bounds import check_messages
 from headgate_schemas.ambient import Ambient
-from headgate_schemas.sources import Source
+from headgate_schemas.messages.sources import Source
 from support.bus.memory_follower import FollowingGroup, MemoryFollower
 
 FIRST_PAUSE_S = 0.001

@@ -1,7 +1,7 @@
 """Proposals whose operation lies on the table's store, as large ones travel."""
 
 from headgate_bus.claims import put_claim
-from headgate_schemas.proposals import Proposal, encode_claimed
+from headgate_schemas.messages.proposals import Proposal, encode_claimed
 from support.committing.rig import Rig
 
 

@@ -17,8 +17,8 @@ from typing import Any
 
 from headgate_producer.producer import Producer
 from headgate_schemas.ambient import SystemAmbient
+from headgate_schemas.messages.operations import Committed, Duplicate, RejectCode, Rejected
 from headgate_schemas.milvus import Resolver
-from headgate_schemas.operations import Committed, Duplicate, RejectCode, Rejected
 from headgate_table.milvus.transaction import Transaction
 from headgate_table.store.open import open_store
 from headgate_table.store.settings import StoreSettings

@@ -10,12 +10,12 @@ from headgate_committer.committer import DEFAULT_GROUP, Committer
 from headgate_committer.limits import CommitterLimits
 from headgate_committer.tables import OutsideRoots
 from headgate_schemas.ambient import Ambient
-from headgate_schemas.cloud_events import PROPOSAL, attributes
-from headgate_schemas.dead_letters import DeadLetter, decode_dead_letter
-from headgate_schemas.events import CommitEvent, ReceiptEvent, decode_event
-from headgate_schemas.operations import Append, Create, Isolation, Operation, Receipt, Writer
-from headgate_schemas.proposals import Proposal, encode_proposal, new_proposal
-from headgate_schemas.table_schema import schema_string_of
+from headgate_schemas.columns.table_schema import schema_string_of
+from headgate_schemas.messages.cloud_events import PROPOSAL, attributes
+from headgate_schemas.messages.dead_letters import DeadLetter, decode_dead_letter
+from headgate_schemas.messages.events import CommitEvent, ReceiptEvent, decode_event
+from headgate_schemas.messages.operations import Append, Create, Isolation, Operation, Receipt, Writer
+from headgate_schemas.messages.proposals import Proposal, encode_proposal, new_proposal
 from headgate_table.indextables.commit_info import CommitRecord, commit_record
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.options import TableOptions, table_options

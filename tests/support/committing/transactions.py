@@ -1,7 +1,7 @@
 """Milvus transactions for the rig, what a table holds after them, and how a stranger commits in between."""
 
+from headgate_schemas.messages.operations import Milvus
 from headgate_schemas.milvus import ColumnGroup, ColumnGroupFile, DeltaLog, Resolver, Stat, Updates
-from headgate_schemas.operations import Milvus
 from headgate_table.milvus.commit_records import VersionRecord, digest_of
 from headgate_table.milvus.encoding import decode_manifest, encode_manifest
 from headgate_table.milvus.manifest import Manifest

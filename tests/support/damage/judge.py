@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from headgate_schemas.errors import HeadgateError
-from headgate_schemas.operations import Committed
+from headgate_schemas.messages.operations import Committed
 from headgate_table.errors import VersionNotRetained
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.repair import repair_into

@@ -82,7 +82,7 @@ MUTANTS = (
         "damaged-action-names-left-alone",
         Rule.DAMAGE,
         "An action whose name lost a bit is a line of another kind, and so ignored.",
-        "schemas/headgate_schemas/action_json.py",
+        "schemas/headgate_schemas/actions/action_json.py",
         "    _refuse_damaged(envelope, _ACTION_KEYS)\n",
         "",
         (_TESTS,),

@@ -4,7 +4,7 @@ from support.mutants.mutant import NONE, Mutant, Rule
 
 _STATISTICS = "table/headgate_table/indextables/column_statistics.py"
 _MANIFESTS = "table/headgate_table/indextables/manifest_pruning.py"
-_PARTITIONS = "schemas/headgate_schemas/partition_text.py"
+_PARTITIONS = "schemas/headgate_schemas/predicates/partition_text.py"
 _TEXTS = "tests/committer/test_odd_partition_texts.py"
 _ROW_CONDITIONS = "front/headgate/spark/row_conditions.py"
 _ON_SPARK = "tests/spark/test_spark_read_odd_values.py"

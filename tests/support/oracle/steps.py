@@ -7,7 +7,7 @@ from typing import Any
 
 import headgate
 from headgate_schemas.errors import HeadgateError
-from headgate_schemas.operations import Isolation
+from headgate_schemas.messages.operations import Isolation
 from support.oracle import upkeep
 from support.oracle.cells import Cell
 from support.oracle.columns import Column, draw_column

@@ -16,7 +16,7 @@ import structlog
 
 import headgate
 from headgate_schemas.errors import HeadgateError, InvalidInput
-from headgate_schemas.operations import Committed, Duplicate, Receipt, Rejected
+from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, Rejected
 from support.oracle.cells import Cell
 from support.oracle.engines import lies_of_statistics, read_back
 from support.oracle.failure import Disagreement

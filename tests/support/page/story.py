@@ -14,9 +14,10 @@ from headgate_bus.interface import Message, Topic
 from headgate_bus.open import open_bus
 from headgate_committer.committer import Committer
 from headgate_committer.tables import StoredTables
-from headgate_schemas.actions import AddFile
-from headgate_schemas.cloud_events import PROPOSAL, attributes
-from headgate_schemas.operations import (
+from headgate_schemas.actions.actions import AddFile
+from headgate_schemas.columns.table_schema import schema_string_of
+from headgate_schemas.messages.cloud_events import PROPOSAL, attributes
+from headgate_schemas.messages.operations import (
     Append,
     Committed,
     Create,
@@ -28,8 +29,7 @@ from headgate_schemas.operations import (
     Rewrite,
     Writer,
 )
-from headgate_schemas.proposals import encode_proposal, new_proposal
-from headgate_schemas.table_schema import schema_string_of
+from headgate_schemas.messages.proposals import encode_proposal, new_proposal
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table
 from support.ambient import FakeAmbient

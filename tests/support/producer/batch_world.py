@@ -22,8 +22,8 @@ from headgate_producer.batch_job import BatchJob, BatchLimits, BatchReport
 from headgate_producer.producer import Producer
 from headgate_producer.record_source import Chunk, SourceRecord, TopicIdentity
 from headgate_schemas.ambient import Ambient
-from headgate_schemas.sources import Source
-from headgate_schemas.table_schema import schema_string_of
+from headgate_schemas.columns.table_schema import schema_string_of
+from headgate_schemas.messages.sources import Source
 from headgate_table.table import Table
 from support.ambient import FakeAmbient
 from support.bus.memory import MemoryBus

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from types import TracebackType
 
 from headgate_bus.interface import Bus, Message, Topic
-from headgate_schemas.cloud_events import RECEIPT, attributes
-from headgate_schemas.events import encode_event, receipt_event
-from headgate_schemas.operations import Committed, Duplicate, Receipt, Rejected
-from headgate_schemas.proposals import Proposal, decode_proposal
+from headgate_schemas.messages.cloud_events import RECEIPT, attributes
+from headgate_schemas.messages.events import encode_event, receipt_event
+from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, Rejected
+from headgate_schemas.messages.proposals import Proposal, decode_proposal
 
 Judge = Callable[[Proposal, int], Receipt]
 

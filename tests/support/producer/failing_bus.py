@@ -17,7 +17,7 @@ from headgate_bus.interface import (
     Seat,
     Topic,
 )
-from headgate_schemas.sources import Source
+from headgate_schemas.messages.sources import Source
 
 
 class Trouble(Enum):

@@ -8,8 +8,8 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
-from headgate_schemas.column_kinds import ColumnKind as K
-from headgate_schemas.predicates import (
+from headgate_schemas.columns.column_kinds import ColumnKind as K
+from headgate_schemas.predicates.tree import (
     AlwaysFalse,
     AlwaysTrue,
     And,

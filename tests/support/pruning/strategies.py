@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from headgate_schemas.column_kinds import ColumnKind
-from headgate_schemas.predicates import (
+from headgate_schemas.columns.column_kinds import ColumnKind
+from headgate_schemas.predicates.tree import (
     AlwaysFalse,
     AlwaysTrue,
     And,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from headgate_schemas.operations import (
+from headgate_schemas.messages.operations import (
     Append,
     CompactState,
     Delete,

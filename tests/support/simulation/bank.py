@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from headgate_producer.errors import NotSent
 from headgate_producer.producer import Producer
 from headgate_schemas.errors import HeadgateError
-from headgate_schemas.operations import Append, Isolation, Operation, Overwrite, Restore
+from headgate_schemas.messages.operations import Append, Isolation, Operation, Overwrite, Restore
 from headgate_table.errors import OutcomeUnknown
 from support.simulation.asked import ask_of
 from support.simulation.data_files import amount_of, rows_in

@@ -5,7 +5,7 @@ something was committed there.
 import random
 
 from headgate_schemas.errors import HeadgateError
-from headgate_schemas.operations import Append
+from headgate_schemas.messages.operations import Append
 from headgate_table.store.interface import AlreadyExists, Created, CreateOutcome
 from support.simulation.broken import InvariantBroken
 from support.simulation.operations import REGIONS, added_file

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from headgate_schemas.actions import AddFile
+from headgate_schemas.actions.actions import AddFile
 from headgate_table.errors import ObjectMissing
 from headgate_worker.merge.engine import Gone, Merged, MergeOrder, MergeOutcome, NotMerged, Unreadable
 from support.simulation.ambient import SimulatedAmbient

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from headgate_schemas.messages.operations import Milvus, RejectCode, Writer
 from headgate_schemas.milvus import Resolver, Updates
-from headgate_schemas.operations import Milvus, RejectCode, Writer
 from headgate_table.milvus.commit_records import RECORDS, ManifestId, digest_of, parse_key
 from headgate_table.milvus.encoding import decode_manifest
 from headgate_table.milvus.names import METADATA_FOLDER, found_manifests

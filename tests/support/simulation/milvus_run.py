@@ -9,8 +9,8 @@ from headgate_bus.errors import BusError
 from headgate_bus.interface import Message, Topic
 from headgate_committer.limits import CommitterLimits
 from headgate_schemas.errors import HeadgateError
+from headgate_schemas.messages.operations import Milvus, Writer
 from headgate_schemas.milvus import Resolver, Updates
-from headgate_schemas.operations import Milvus, Writer
 from headgate_table.milvus.transaction import Transaction
 from support.committing.transactions import adding, deleting, stat
 from support.simulation.asked import ask_of

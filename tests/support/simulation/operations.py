@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
 
-from headgate_schemas.actions import AddFile, SkipFile
-from headgate_schemas.operations import (
+from headgate_schemas.actions.actions import AddFile, SkipFile
+from headgate_schemas.messages.operations import (
     Alter,
     Append,
     CompactState,

@@ -5,9 +5,9 @@ from typing import TypeGuard
 
 from headgate_bus.errors import BusError
 from headgate_bus.interface import Message, Topic
-from headgate_schemas.cloud_events import PROPOSAL, attributes
 from headgate_schemas.errors import HeadgateError
-from headgate_schemas.operations import Committed, Delete, Duplicate, Receipt, Restore
+from headgate_schemas.messages.cloud_events import PROPOSAL, attributes
+from headgate_schemas.messages.operations import Committed, Delete, Duplicate, Receipt, Restore
 from support.simulation import foreign
 from support.simulation.asked import ask_of
 from support.simulation.data_files import RECORDS

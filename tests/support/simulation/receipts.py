@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from headgate_bus.interface import Record, Topic
-from headgate_schemas.cloud_events import RECEIPT, kind_of, subject_of
-from headgate_schemas.message_shape import UnreadableMessage
-from headgate_schemas.operation_bodies import operation_of
-from headgate_schemas.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
-from headgate_schemas.proposals import decode_proposal
+from headgate_schemas.messages.cloud_events import RECEIPT, kind_of, subject_of
+from headgate_schemas.messages.message_shape import UnreadableMessage
+from headgate_schemas.messages.operation_bodies import operation_of
+from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
+from headgate_schemas.messages.proposals import decode_proposal
 from support.simulation.asked import Asks, ask_of
 from support.simulation.broken import must
 from support.simulation.model import Decided

@@ -6,11 +6,11 @@ from functools import partial
 
 from headgate_producer.errors import NotSent
 from headgate_producer.producer import Producer
-from headgate_schemas.cloud_events import subject_of
-from headgate_schemas.message_shape import UnreadableMessage
-from headgate_schemas.operation_bodies import operation_of
-from headgate_schemas.operations import Append, Operation
-from headgate_schemas.proposals import Proposal, decode_proposal
+from headgate_schemas.messages.cloud_events import subject_of
+from headgate_schemas.messages.message_shape import UnreadableMessage
+from headgate_schemas.messages.operation_bodies import operation_of
+from headgate_schemas.messages.operations import Append, Operation
+from headgate_schemas.messages.proposals import Proposal, decode_proposal
 from headgate_table.errors import OutcomeUnknown
 from support.simulation.asked import ask_of
 from support.simulation.executors import resources_of

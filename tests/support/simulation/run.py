@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from headgate_bus.interface import Topic
-from headgate_schemas.operations import Create
-from headgate_schemas.table_schema import schema_string_of
+from headgate_schemas.columns.table_schema import schema_string_of
+from headgate_schemas.messages.operations import Create
 from support.simulation.asked import ask_of
 from support.simulation.bank import BANK, Teller, found_bank
 from support.simulation.broken import InvariantBroken

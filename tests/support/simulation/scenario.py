@@ -5,8 +5,8 @@ from typing import TypeVar
 
 from headgate_bus.interface import Message, Topic
 from headgate_committer.limits import CommitterLimits
-from headgate_schemas.actions import AddFile
-from headgate_schemas.operations import Append, Operation, Receipt, Writer
+from headgate_schemas.actions.actions import AddFile
+from headgate_schemas.messages.operations import Append, Operation, Receipt, Writer
 from support.simulation.asked import ask_of
 from support.simulation.committers import SETTINGS, CommitterSeat
 from support.simulation.scheduler import Match, Process, Step

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headgate_schemas.operations import RejectCode
+from headgate_schemas.messages.operations import RejectCode
 from support.simulation.asked import Ask
 from support.simulation.broken import must
 from support.simulation.model import TableModel

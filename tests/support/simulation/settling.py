@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 
 from headgate_bus.interface import Message, Topic
-from headgate_schemas.cloud_events import subject_of
+from headgate_schemas.messages.cloud_events import subject_of
 from support.simulation.broken import InvariantBroken, must
 from support.simulation.faults import CALM
 from support.simulation.seats import Seat

@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 from headgate_bus.errors import BusError, BusUnavailable
 from headgate_bus.interface import DEFAULT_TIMEOUT_S, Deployment, Extent, Mark, Message, Place, Record, Topic
 from headgate_schemas.ambient import Ambient
-from headgate_schemas.sources import Source
+from headgate_schemas.messages.sources import Source
 from support.bus.memory import MemoryBus, MemoryCluster, MemoryReader, MemorySeat
 from support.bus.memory_follower import MemoryFollower
 from support.simulation.broken import InvariantBroken, must

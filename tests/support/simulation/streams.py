@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from headgate_bus.interface import Bus
 from headgate_producer.errors import WriteRefused
 from headgate_producer.producer import Producer
-from headgate_schemas.actions import AddFile
+from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.ambient import Ambient
-from headgate_schemas.operations import Append, Operation, Receipt, Writer
-from headgate_schemas.table_schema import schema_string_of
+from headgate_schemas.columns.table_schema import schema_string_of
+from headgate_schemas.messages.operations import Append, Operation, Receipt, Writer
 from headgate_table.table import Table
 from pyspark_headgate.after_written import put_into_table
 from pyspark_headgate.kept_producers import KeptProducers, Place

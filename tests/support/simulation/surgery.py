@@ -10,7 +10,7 @@ from functools import partial
 from headgate_bus.interface import Message, Record, Topic
 from headgate_committer.rebind import rebind
 from headgate_schemas.errors import HeadgateError
-from headgate_schemas.operations import Append
+from headgate_schemas.messages.operations import Append
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.options import table_options
 from support.simulation.ambient import SimulatedAmbient

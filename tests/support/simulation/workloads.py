@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 
 from headgate_bus.errors import BusError
 from headgate_bus.interface import Message, Topic
-from headgate_schemas.actions import AddFile
-from headgate_schemas.cloud_events import PROPOSAL, attributes
-from headgate_schemas.operations import (
+from headgate_schemas.actions.actions import AddFile
+from headgate_schemas.messages.cloud_events import PROPOSAL, attributes
+from headgate_schemas.messages.operations import (
     Append,
     Isolation,
     Operation,
@@ -20,7 +20,7 @@ from headgate_schemas.operations import (
     Rewrite,
     Writer,
 )
-from headgate_schemas.proposals import encode_proposal, new_proposal
+from headgate_schemas.messages.proposals import encode_proposal, new_proposal
 from support.simulation.asked import ask_of
 from support.simulation.operations import Bent, Operations
 from support.simulation.scheduler import Process

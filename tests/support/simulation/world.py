@@ -11,9 +11,9 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from headgate_bus.interface import Record, Topic
-from headgate_schemas.cloud_events import subject_of
-from headgate_schemas.operations import Create
-from headgate_schemas.table_schema import schema_string_of
+from headgate_schemas.columns.table_schema import schema_string_of
+from headgate_schemas.messages.cloud_events import subject_of
+from headgate_schemas.messages.operations import Create
 from headgate_table.indextables.create import create_table
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.table import Table

@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from headgate.table import Table
-from headgate_schemas.operations import Committed
+from headgate_schemas.messages.operations import Committed
 from headgate_table.data_file import DataFile
 from headgate_table.store.settings import StoreSettings
 from support.merging import put_file

@@ -17,7 +17,7 @@ from headgate_producer.errors import NotSent
 from headgate_producer.producer import Producer
 from headgate_producer.ticket import Ticket
 from headgate_schemas.errors import HeadgateError
-from headgate_schemas.operations import Committed, Duplicate, Receipt, Rejected
+from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, Rejected
 from headgate_table.errors import OutcomeUnknown
 from support.torture.clocks import skewed_ambient
 from support.torture.journal import Journal, Told, read_journal

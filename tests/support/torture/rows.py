@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headgate_schemas.operations import Append, Overwrite, Writer
+from headgate_schemas.messages.operations import Append, Overwrite, Writer
 from headgate_table.data_file import DataFile
 from headgate_table.errors import StoreError
 from headgate_table.store.interface import Store

@@ -10,7 +10,7 @@ from headgate_bus.interface import Topic
 from headgate_bus.open import open_bus
 from headgate_committer.committer import DEFAULT_GROUP
 from headgate_producer.producer import Producer
-from headgate_schemas.actions import AddFile
+from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.ambient import SystemAmbient
 from headgate_table.store.open import open_store
 from headgate_table.table import Table

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
-from headgate_schemas.actions import AddFile
-from headgate_schemas.operations import Append, Delete, Operation, Overwrite, Writer
+from headgate_schemas.actions.actions import AddFile
+from headgate_schemas.messages.operations import Append, Delete, Operation, Overwrite, Writer
 
 PARTS = ("a", "b", "c", "d")
 COLUMNS = "id BIGINT, part STRING"

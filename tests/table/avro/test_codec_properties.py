@@ -8,8 +8,8 @@ import fastavro
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate_schemas.avro_schemas import schema_text
-from headgate_schemas.entry_fields import ENTRY_FIELDS, EntryField, Kind
+from headgate_schemas.actions.avro_schemas import schema_text
+from headgate_schemas.actions.entry_fields import ENTRY_FIELDS, EntryField, Kind
 from headgate_table.avro.container import block_bytes, parse_container, varint
 from headgate_table.avro.encode import encode_manifest, encode_records
 from headgate_table.indextables.entries import decode_entries

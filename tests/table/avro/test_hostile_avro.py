@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 import zstandard
 
-from headgate_schemas.entry_fields import ENTRY_FIELDS, Kind
+from headgate_schemas.actions.entry_fields import ENTRY_FIELDS, Kind
 from headgate_table.avro import container as container_module
 from headgate_table.avro import decode
 from headgate_table.avro.container import _USUAL_BYTES, parse_container

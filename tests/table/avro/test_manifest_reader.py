@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from headgate_schemas.entry_fields import ENTRY_FIELDS, FIELD_BY_NAME
+from headgate_schemas.actions.entry_fields import ENTRY_FIELDS, FIELD_BY_NAME
 from headgate_table.avro import decode
 from headgate_table.avro.container import parse_container
 from headgate_table.errors import CorruptTable

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from headgate_schemas.actions import Metadata
+from headgate_schemas.actions.actions import Metadata
+from headgate_schemas.actions.entry_fields import ENTRY_FIELDS
 from headgate_schemas.ambient import SystemAmbient
-from headgate_schemas.entry_fields import ENTRY_FIELDS
-from headgate_schemas.table_schema import schema_string_of
+from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_table.avro.encode import DEFAULT_BLOCK_BYTES, EntryEncoder, encode_manifest
 from headgate_table.indextables.manifest_writer import write_manifest
 from headgate_table.indextables.options import TableOptions, table_options

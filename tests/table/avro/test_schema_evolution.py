@@ -9,9 +9,9 @@ from typing import Any
 import fastavro
 import pytest
 
-from headgate_schemas.actions import NULL_PARTITION
-from headgate_schemas.entry_fields import ENTRY_FIELDS
-from headgate_schemas.operations import Committed
+from headgate_schemas.actions.actions import NULL_PARTITION
+from headgate_schemas.actions.entry_fields import ENTRY_FIELDS
+from headgate_schemas.messages.operations import Committed
 from headgate_table.avro.container import parse_container
 from headgate_table.avro.encode import encode_manifest
 from headgate_table.errors import CorruptTable

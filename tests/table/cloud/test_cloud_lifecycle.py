@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from headgate_schemas.ambient import SystemAmbient
-from headgate_schemas.operations import Committed, Receipt
+from headgate_schemas.messages.operations import Committed, Receipt
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table
 from support.ambient import FakeAmbient

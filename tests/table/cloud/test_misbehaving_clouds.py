@@ -11,7 +11,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from headgate_schemas.ambient import SystemAmbient
-from headgate_schemas.operations import Committed, Receipt
+from headgate_schemas.messages.operations import Committed, Receipt
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.names import version_key
 from headgate_table.store.interface import ObjectInfo, Store

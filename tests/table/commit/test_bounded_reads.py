@@ -2,8 +2,8 @@
 
 import pytest
 
-from headgate_schemas.operations import Create
-from headgate_schemas.table_schema import schema_string_of
+from headgate_schemas.columns.table_schema import schema_string_of
+from headgate_schemas.messages.operations import Create
 from headgate_table.errors import StoreError, TableExists
 from headgate_table.indextables import state_writer, version_writer
 from headgate_table.indextables.create import create_table

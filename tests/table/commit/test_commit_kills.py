@@ -2,7 +2,7 @@
 
 import pytest
 
-from headgate_schemas.operations import Committed
+from headgate_schemas.messages.operations import Committed
 from headgate_table.store.interface import Store
 from support.stores.kills import Death, deaths
 from support.stores.memory import MemoryStore

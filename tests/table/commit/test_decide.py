@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from headgate_schemas.actions import AddFile, Metadata, SkipFile
-from headgate_schemas.operations import (
+from headgate_schemas.actions.actions import AddFile, Metadata, SkipFile
+from headgate_schemas.columns.table_schema import schema_string_of
+from headgate_schemas.messages.operations import (
     Alter,
     Append,
     CompactState,
@@ -21,7 +22,6 @@ from headgate_schemas.operations import (
     Rewrite,
     Skip,
 )
-from headgate_schemas.table_schema import schema_string_of
 from headgate_table.indextables.decide import Blocked, Effect, Evidence, LiveFile, Questions, Refusal, decide, questions
 
 SCHEMA = schema_string_of("id BIGINT, day INT, region STRING")

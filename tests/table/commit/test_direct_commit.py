@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from headgate_schemas.actions import NULL_PARTITION, CommitInfo, Protocol
+from headgate_schemas.actions.actions import NULL_PARTITION, CommitInfo, Protocol
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.operations import Alter, Committed, Purge, RejectCode, Rejected
+from headgate_schemas.messages.operations import Alter, Committed, Purge, RejectCode, Rejected
 from headgate_table.errors import (
     CommitConflict,
     CorruptTable,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headgate_schemas.operations import Committed
+from headgate_schemas.messages.operations import Committed
 from headgate_table.errors import TableExists
 from headgate_table.indextables.names import version_key
 from support.stores.faulty import Fault, FaultyStore, Step

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate_schemas.actions import CommitInfo
-from headgate_schemas.operations import Append, Committed, Receipt
+from headgate_schemas.actions.actions import CommitInfo
+from headgate_schemas.messages.operations import Append, Committed, Receipt
 from headgate_table.indextables.commit_info import commit_record
 from headgate_table.indextables.decisions import find_decision
 from headgate_table.indextables.memory import MemoryLimits

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate_schemas.operations import Committed
+from headgate_schemas.messages.operations import Committed
 from headgate_table.store.open import StoreSettings
 from headgate_table.table import Table
 from support.servers.versitygw import S3Server

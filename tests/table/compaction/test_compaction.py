@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from headgate_schemas.operations import Committed, CompactState, Receipt, RejectCode, Rejected
+from headgate_schemas.messages.operations import Committed, CompactState, Receipt, RejectCode, Rejected
 from headgate_table.indextables.compaction import compaction_due
 from headgate_table.indextables.compactor import Compactor
 from headgate_table.indextables.options import TableOptions

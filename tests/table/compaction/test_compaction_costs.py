@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate_schemas.operations import Committed
+from headgate_schemas.messages.operations import Committed
 from support.calls import python_calls
 from support.foreign_log import build_on, day, large_path, large_table
 from support.memory import rss_growth_of
@@ -80,7 +80,7 @@ def test_compaction_takes_few_python_steps_for_each_entry() -> None:
 
 _COMPACT = """
 import sys
-from headgate_schemas.operations import Committed
+from headgate_schemas.messages.operations import Committed
 from headgate_table.table import Table
 import pyarrow.compute, numpy
 from headgate_table.avro import decode, encode

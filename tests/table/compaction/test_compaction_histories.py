@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headgate_schemas.operations import Committed, CompactState, Receipt, RejectCode, Rejected
+from headgate_schemas.messages.operations import Committed, CompactState, Receipt, RejectCode, Rejected
 from headgate_table.indextables.compactor import Compactor
 from headgate_table.indextables.names import version_key
 from headgate_table.table import Table

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headgate_schemas.column_kinds import ColumnKind
-from headgate_schemas.operations import Committed
+from headgate_schemas.columns.column_kinds import ColumnKind
+from headgate_schemas.messages.operations import Committed
 from headgate_table.indextables.distinct_texts import same_texts
 from headgate_table.indextables.entry_layout import LEFT_OUT, Places, arranged, survey, text_ranks
 from headgate_table.indextables.entry_pieces import cut, joined

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from headgate_schemas.actions import AddFile
-from headgate_schemas.operations import Committed, Receipt
+from headgate_schemas.actions.actions import AddFile
+from headgate_schemas.messages.operations import Committed, Receipt
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.names import version_key
 from headgate_table.indextables.state_manifest import StateManifest

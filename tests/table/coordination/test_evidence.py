@@ -7,9 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from headgate_schemas.actions import AddFile, CommitInfo
+from headgate_schemas.actions.actions import AddFile, CommitInfo
 from headgate_schemas.ambient import SystemAmbient
-from headgate_schemas.operations import (
+from headgate_schemas.messages.operations import (
     Append,
     Committed,
     Operation,

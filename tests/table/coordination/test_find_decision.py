@@ -1,6 +1,6 @@
 """Asking a table's log what became of a proposal."""
 
-from headgate_schemas.operations import Committed, Duplicate, RejectCode, Rejected, Writer
+from headgate_schemas.messages.operations import Committed, Duplicate, RejectCode, Rejected, Writer
 from headgate_table.indextables.decisions import find_decision
 from headgate_table.indextables.memory import MemoryLimits, TableMemory
 from headgate_table.indextables.names import version_key
@@ -117,7 +117,7 @@ def test_an_id_that_the_window_covers_is_not_looked_for_in_versions() -> None:
 
 def test_a_direct_commit_sent_again_is_a_duplicate() -> None:
     """Break: `DirectCommitter` doesn't ask what was decided before."""
-    from headgate_schemas.operations import Append
+    from headgate_schemas.messages.operations import Append
 
     table = new_table()
     table._committer.commit(Append((add_file("a"),)), "my-id")

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from headgate_schemas.actions import COORDINATOR_KEY, Metadata
+from headgate_schemas.actions.actions import COORDINATOR_KEY, Metadata
+from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.operations import Alter, Create, RejectCode, Rejected
-from headgate_schemas.table_schema import schema_string_of
+from headgate_schemas.messages.operations import Alter, Create, RejectCode, Rejected
 from headgate_table.indextables.create import create_table
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.names import checkpoint_key, state_key, version_key

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from headgate_committer.table_log import TableLog
-from headgate_schemas.actions import Protocol
-from headgate_schemas.operations import Append, Committed, Duplicate, ReadSet, RejectCode, Rejected, Writer
+from headgate_schemas.actions.actions import Protocol
+from headgate_schemas.messages.operations import Append, Committed, Duplicate, ReadSet, RejectCode, Rejected, Writer
 from headgate_table.errors import VersionNotRetained
 from headgate_table.indextables.commit_info import Decision, Term
 from headgate_table.indextables.decisions import find_decision

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate_schemas.operations import Committed, Duplicate, RejectCode, Rejected, Writer
+from headgate_schemas.messages.operations import Committed, Duplicate, RejectCode, Rejected, Writer
 from headgate_table.indextables.commit_info import Decision
 from headgate_table.indextables.memory import RECENT_SEQS, MemoryLimits, TableMemory
 from headgate_table.indextables.memory_text import format_memory, parse_memory

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate_schemas.actions import Action
-from headgate_schemas.operations import Duplicate, RejectCode, Rejected, Writer
+from headgate_schemas.actions.actions import Action
+from headgate_schemas.messages.operations import Duplicate, RejectCode, Rejected, Writer
 from headgate_table.indextables.commit_info import Term
 from headgate_table.indextables.log_reader import LogReader
 from headgate_table.indextables.memory import MemoryLimits, TableMemory

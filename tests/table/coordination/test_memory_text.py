@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate_schemas.actions import Action
-from headgate_schemas.operations import Writer
+from headgate_schemas.actions.actions import Action
+from headgate_schemas.messages.operations import Writer
 from headgate_table.indextables.commit_info import Term
 from headgate_table.indextables.memory import Floor, MemoryLimits, TableMemory
 from headgate_table.indextables.memory_text import (

@@ -2,9 +2,9 @@
 
 import pytest
 
-from headgate_schemas.actions import Action, AddFile, Metadata, RemoveFile
-from headgate_schemas.operations import ReadSet
-from headgate_schemas.table_schema import schema_string_of
+from headgate_schemas.actions.actions import Action, AddFile, Metadata, RemoveFile
+from headgate_schemas.columns.table_schema import schema_string_of
+from headgate_schemas.messages.operations import ReadSet
 from headgate_table.indextables.serializable import read_conflict
 from support.tables import COLUMNS, START_MS, add_file
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from headgate_schemas.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
+from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
 from headgate_table.indextables import memory as memory_module
 from headgate_table.indextables.commit_info import Term
 from headgate_table.indextables.memory import MAX_SOURCES, Floor, MemoryLimits, TableMemory
@@ -407,7 +407,7 @@ def test_a_path_that_is_purged_again_stays_forbidden_from_then() -> None:
 
 def test_a_stranger_s_commit_info_moves_no_clock() -> None:
     """Break: a writer that counts microseconds lets every purge be forgotten, and its files be added while they are deleted."""
-    from headgate_schemas.actions import CommitInfo
+    from headgate_schemas.actions.actions import CommitInfo
 
     memory = remembering(directly(purged=["x"]), [CommitInfo({"timestamp": START_MS * 1000})])
     assert memory.is_purged("x")

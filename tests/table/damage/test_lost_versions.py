@@ -4,7 +4,7 @@ from itertools import combinations
 
 import pytest
 
-from headgate_schemas.operations import Committed
+from headgate_schemas.messages.operations import Committed
 from headgate_table.errors import CorruptTable, VersionNotRetained
 from headgate_table.indextables.cleaner import PurgeReport
 from headgate_table.indextables.commit_info import CommitRecord

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headgate_schemas.operations import Committed, Receipt
+from headgate_schemas.messages.operations import Committed, Receipt
 from headgate_table.errors import CorruptTable, OutcomeUnknown, StoreError, UnsupportedTable
 from headgate_table.indextables.names import POINTER, state_key, version_key
 from headgate_table.store.interface import Store

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate_schemas.operations import Committed, CompactState, Receipt
+from headgate_schemas.messages.operations import Committed, CompactState, Receipt
 from headgate_table.errors import CorruptTable
 from headgate_table.store.interface import Store
 from headgate_table.table import Table

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from headgate_schemas.doc_mapping import mapping_hash
-from headgate_schemas.operations import Committed, Receipt
+from headgate_schemas.actions.doc_mapping import mapping_hash
+from headgate_schemas.messages.operations import Committed, Receipt
 from headgate_table.table import Table
 from support.foreign_log import build_on
 from support.raw_log import RawLog

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headgate_schemas.operations import Committed, Receipt
+from headgate_schemas.messages.operations import Committed, Receipt
 from headgate_table.store.interface import Store
 from support.foreign_log import copy_to
 from support.raw_log import RawLog

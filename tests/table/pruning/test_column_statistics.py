@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate_schemas.column_kinds import ColumnKind
+from headgate_schemas.columns.column_kinds import ColumnKind
 from headgate_schemas.errors import PredicateError
-from headgate_schemas.predicate_text import parse_predicate
-from headgate_schemas.predicates import Leaf, leaves
+from headgate_schemas.predicates.text import parse_predicate
+from headgate_schemas.predicates.tree import Leaf, leaves
 from headgate_table.indextables.column_statistics import statistics_test
 from headgate_table.indextables.statistics_arrays import decide
 from support.pruning.oracle import truth

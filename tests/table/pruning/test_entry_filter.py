@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import pyarrow as pa
 import pytest
 
-from headgate_schemas.column_kinds import ColumnKind
+from headgate_schemas.columns.column_kinds import ColumnKind
 from headgate_schemas.errors import PredicateError
-from headgate_schemas.predicate_text import parse_predicate
+from headgate_schemas.predicates.text import parse_predicate
 from headgate_table.indextables.entry_filter import candidate_texts, columns_needed, entry_mask
 
 K = ColumnKind

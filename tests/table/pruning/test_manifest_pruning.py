@@ -2,9 +2,9 @@
 
 import pytest
 
-from headgate_schemas.column_kinds import ColumnKind
-from headgate_schemas.predicate_text import parse_predicate
-from headgate_schemas.predicates import AlwaysFalse, AlwaysTrue
+from headgate_schemas.columns.column_kinds import ColumnKind
+from headgate_schemas.predicates.text import parse_predicate
+from headgate_schemas.predicates.tree import AlwaysFalse, AlwaysTrue
 from headgate_table.indextables.bounds import Bounds
 from headgate_table.indextables.manifest_pruning import may_contain
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate_schemas.column_kinds import ColumnKind
-from headgate_schemas.partition_text import covering
-from headgate_schemas.predicates import Comparison, Op, Predicate
+from headgate_schemas.columns.column_kinds import ColumnKind
+from headgate_schemas.predicates.partition_text import covering
+from headgate_schemas.predicates.tree import Comparison, Op, Predicate
 from headgate_table.indextables.bounds import Bounds, compute_partition_bounds
 from headgate_table.indextables.entry_filter import candidate_texts, entry_mask
 from headgate_table.indextables.manifest_pruning import may_contain

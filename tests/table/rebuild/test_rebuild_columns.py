@@ -3,8 +3,8 @@
 import pyarrow as pa
 import pytest
 
+from headgate_schemas.columns.spark_types import Atomic
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.spark_types import Atomic
 from headgate_table.indextables.rebuild import Wishes
 from support.rebuilding import rebuilt, rows, stored, table_of, types_of
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from azure.storage.blob import BlobServiceClient
 
-from headgate_schemas.actions import Metadata
+from headgate_schemas.actions.actions import Metadata
 from headgate_schemas.ambient import SystemAmbient
-from headgate_schemas.table_schema import schema_string_of
+from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_table.indextables.manifest_writer import write_manifest
 from headgate_table.indextables.options import TableOptions
 from headgate_table.store.open import open_store

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headgate_schemas.operations import Committed, Receipt
+from headgate_schemas.messages.operations import Committed, Receipt
 from headgate_table.store.interface import Store
 from support.foreign_log import build_on
 from support.raw_log import RawLog

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 from headgate_schemas.ambient import SystemAmbient
-from headgate_schemas.operations import Committed
+from headgate_schemas.messages.operations import Committed
 from headgate_table.avro import decode
 from headgate_table.store.interface import Store
 from headgate_table.store.open import open_store

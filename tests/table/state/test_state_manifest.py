@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from headgate_schemas.actions import Metadata
-from headgate_schemas.doc_mapping import mapping_hash
+from headgate_schemas.actions.actions import Metadata
+from headgate_schemas.actions.doc_mapping import mapping_hash
 from headgate_table.indextables.bounds import Bounds
 from headgate_table.indextables.entry_reader import read_entries
 from headgate_table.indextables.state_manifest import ManifestInfo, StateManifest, decode_state, encode_state

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from headgate_schemas.actions import SkipFile
+from headgate_schemas.actions.actions import SkipFile
+from headgate_schemas.actions.doc_mapping import mapping_hash
 from headgate_schemas.ambient import SystemAmbient
-from headgate_schemas.doc_mapping import mapping_hash
-from headgate_schemas.operations import Committed, Receipt, Skip
+from headgate_schemas.messages.operations import Committed, Receipt, Skip
 from headgate_table.indextables.pointer import state_pointer
 from headgate_table.indextables.state_writer import StateWriter
 from headgate_table.store.interface import Store

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from headgate_schemas.messages.operations import Committed
 from headgate_schemas.milvus import ColumnGroup, ColumnGroupFile
-from headgate_schemas.operations import Committed
 from headgate_table.errors import StoreError
 from headgate_table.indextables.names import version_key
 from headgate_table.milvus.transaction import Transaction

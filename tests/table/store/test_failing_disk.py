@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate_schemas.ambient import SystemAmbient
-from headgate_schemas.operations import Append, Committed, Duplicate
+from headgate_schemas.messages.operations import Append, Committed, Duplicate
 from headgate_table.errors import OutcomeUnknown, StoreError
 from headgate_table.store import local_files
 from headgate_table.store.interface import Created, Unknown

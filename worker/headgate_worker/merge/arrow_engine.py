@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headgate_schemas.actions import AddFile, StoredTexts
+from headgate_schemas.actions.actions import AddFile, StoredTexts
 from headgate_schemas.errors import InvalidInput
 from headgate_table.data_file import DataFile
 from headgate_table.errors import StoreError, UnsupportedTable

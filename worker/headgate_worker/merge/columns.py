@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
-from headgate_schemas.spark_types import Struct, parse_schema, print_schema
-from headgate_schemas.table_schema import arrow_schema
+from headgate_schemas.columns.spark_types import Struct, parse_schema, print_schema
+from headgate_schemas.columns.table_schema import arrow_schema
 from headgate_table.indextables.column_defaults import column_defaults
 from headgate_table.indextables.row_shape import RowShape
 

@@ -11,13 +11,13 @@ from typing import assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate_schemas.actions import NULL_PARTITION, AddFile, Metadata, SkipFile
+from headgate_schemas.actions.actions import NULL_PARTITION, AddFile, Metadata, SkipFile
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError, InvalidInput
 from headgate_schemas.logs import get_logger
-from headgate_schemas.operations import Committed, Duplicate, RejectCode, Rejected, Rewrite
-from headgate_schemas.partition_text import escape_partition_text, meaning
-from headgate_schemas.predicates import columns
+from headgate_schemas.messages.operations import Committed, Duplicate, RejectCode, Rejected, Rewrite
+from headgate_schemas.predicates.partition_text import escape_partition_text, meaning
+from headgate_schemas.predicates.tree import columns
 from headgate_table.errors import CommitConflict, StoreError
 from headgate_table.indextables.skips import known_skips
 from headgate_table.store.paths import is_key
@@ -278,7 +278,7 @@ def _has_room(group: MergeGroup, running: Iterable[MergeGroup], bounds: RunLimit
 
 
 def _check_where(table: Table, where: str) -> None:
-    from headgate_schemas.predicate_text import parse_predicate  # imports sqlglot, which only predicates need
+    from headgate_schemas.predicates.text import parse_predicate  # imports sqlglot, which only predicates need
 
     partitions = table.metadata.partition_columns
     for column in sorted(columns(parse_predicate(where))):

@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict
 from typing import Any, assert_never
 
-from headgate_schemas.actions import AddFile
+from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.errors import HeadgateError, InvalidInput
 from headgate_schemas.version import __version__
 from headgate_table.errors import CorruptTable, StoreError, UnsupportedTable

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from headgate_schemas.actions import SkipFile
+from headgate_schemas.actions.actions import SkipFile
 
 
 class MergeStatus(Enum):

@@ -6,11 +6,11 @@ from typing import assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate_schemas.actions import AddFile, SkipFile
+from headgate_schemas.actions.actions import AddFile, SkipFile
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.logs import get_logger
-from headgate_schemas.operations import Rejected, Skip
+from headgate_schemas.messages.operations import Rejected, Skip
 from headgate_table.indextables.skips import known_skips
 from headgate_table.table import Table
 from headgate_worker.merge.engine import Gone, Unreadable

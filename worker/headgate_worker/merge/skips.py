@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from headgate_schemas.actions import AddFile, SkipFile
+from headgate_schemas.actions.actions import AddFile, SkipFile
 from headgate_table.indextables.skips import cooldown_ms
 
 OPERATION = "merge"

@@ -1,9 +1,9 @@
 """What a table's settings say of merging it, for those who merge unasked, on write, or because somebody asks. Pure."""
 
-from headgate_schemas.actions import Metadata
-from headgate_schemas.column_kinds import ColumnKind, column_kind
+from headgate_schemas.actions.actions import Metadata
+from headgate_schemas.columns.column_kinds import ColumnKind, column_kind
+from headgate_schemas.columns.table_schema import column_kinds
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.table_schema import column_kinds
 from headgate_table.indextables.options import TableOptions
 from headgate_worker.merge.arrow_engine import ArrowLimits
 from headgate_worker.merge.plan import MergeLimits, SortOrder

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, assert_never
 
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
-from headgate_schemas.message_shape import (
+from headgate_schemas.messages.message_shape import (
     EACH_UP_TO_THE_FIRST_PROBLEM,
     FORMAT,
     Count,
@@ -22,7 +22,7 @@ from headgate_schemas.message_shape import (
     encoded,
     first_problem,
 )
-from headgate_schemas.operations import Committed, Duplicate, Receipt, RejectCode, Rejected
+from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, RejectCode, Rejected
 
 MAX_REASON_CHARS = 2_000
 """Of what a receipt says about a rejection."""

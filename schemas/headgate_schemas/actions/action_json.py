@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, assert_never
 
 from headgate_schemas import tolerant_json as read
-from headgate_schemas.actions import (
+from headgate_schemas.actions.actions import (
     COORDINATOR_KEY,
     NULL_PARTITION,
     Action,
@@ -21,8 +21,8 @@ from headgate_schemas.actions import (
     StoredTexts,
     UnknownAction,
 )
+from headgate_schemas.columns.near_names import damaged_name
 from headgate_schemas.errors import InvalidInput, MalformedAction
-from headgate_schemas.near_names import damaged_name
 from headgate_schemas.tolerant_json import INT32, INT64, MAX_JSON_DEPTH, MAX_LINE_BYTES, JsonObject
 
 

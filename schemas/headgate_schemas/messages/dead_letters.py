@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, PlainSerializer, ValidationError, WithJsonSchema
 
-from headgate_schemas.message_shape import (
+from headgate_schemas.messages.message_shape import (
     FORMAT,
     KEYS,
     Count,

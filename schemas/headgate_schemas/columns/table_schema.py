@@ -7,9 +7,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, assert_never, runtime_checkable
 
-from headgate_schemas.column_names import name_key
-from headgate_schemas.errors import InvalidInput
-from headgate_schemas.spark_types import (
+from headgate_schemas.columns.column_names import name_key
+from headgate_schemas.columns.spark_types import (
     ArrayOf,
     Atomic,
     Field,
@@ -23,6 +22,7 @@ from headgate_schemas.spark_types import (
     parse_schema,
     print_schema,
 )
+from headgate_schemas.errors import InvalidInput
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,7 +57,7 @@ def _struct_of(value: "pa.Schema | str | HasJson") -> Struct:
     if isinstance(value, str):
         if value.lstrip().startswith("{"):
             return parse_schema(value)
-        from headgate_schemas.schema_ddl import parse_ddl  # imports sqlglot, which only SQL needs
+        from headgate_schemas.columns.schema_ddl import parse_ddl  # imports sqlglot, which only SQL needs
 
         return parse_ddl(value)
     if isinstance(value, pa.Schema):

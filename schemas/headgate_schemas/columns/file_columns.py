@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from headgate_schemas.column_names import name_key
-from headgate_schemas.errors import InvalidInput
-from headgate_schemas.spark_types import (
+from headgate_schemas.columns.column_names import name_key
+from headgate_schemas.columns.spark_types import (
     PLAIN_ATOMICS,
     ArrayOf,
     Atomic,
@@ -26,6 +25,7 @@ from headgate_schemas.spark_types import (
     parse_type,
     type_body,
 )
+from headgate_schemas.errors import InvalidInput
 
 MAX_COLUMNS_CHARS = 64 * 1024
 """Of the text of one file's columns. A proposal leaves a longer one out, so that wide tables don't fill the bus with it."""

@@ -8,8 +8,8 @@ from typing import assert_never
 
 from sqlglot.tokenizer_core import TokenType
 
-from headgate_schemas.predicate_tokens import SPARK
-from headgate_schemas.predicates import (
+from headgate_schemas.predicates.tokens import SPARK
+from headgate_schemas.predicates.tree import (
     AlwaysFalse,
     AlwaysTrue,
     And,

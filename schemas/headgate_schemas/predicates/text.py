@@ -11,11 +11,11 @@ from decimal import Decimal
 from sqlglot import exp
 from sqlglot.errors import ParseError
 
-from headgate_schemas.column_kinds import parse_date, parse_timestamp
+from headgate_schemas.columns.column_kinds import parse_date, parse_timestamp
 from headgate_schemas.errors import InvalidInput, PredicateError
-from headgate_schemas.predicate_format import format_predicate as format_predicate
-from headgate_schemas.predicate_tokens import ALLOWED, SPARK, PredicateSource
-from headgate_schemas.predicates import (
+from headgate_schemas.predicates.format import format_predicate as format_predicate
+from headgate_schemas.predicates.tokens import ALLOWED, SPARK, PredicateSource
+from headgate_schemas.predicates.tree import (
     MAX_NUMBER_DIGITS,
     AlwaysFalse,
     AlwaysTrue,

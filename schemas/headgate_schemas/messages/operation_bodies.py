@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import Field, StringConstraints
 
-from headgate_schemas.actions import NULL_PARTITION, AddFile, SkipFile
-from headgate_schemas.file_columns import MAX_COLUMNS_CHARS, FileColumns
-from headgate_schemas.message_shape import (
+from headgate_schemas.actions.actions import NULL_PARTITION, AddFile, SkipFile
+from headgate_schemas.columns.file_columns import MAX_COLUMNS_CHARS, FileColumns
+from headgate_schemas.messages.message_shape import (
     EACH_UP_TO_THE_FIRST_PROBLEM,
     KEYS,
     MAX_ITEMS,
@@ -16,8 +16,8 @@ from headgate_schemas.message_shape import (
     Identity,
     ShortText,
 )
-from headgate_schemas.milvus_body import MilvusBody, milvus_body
-from headgate_schemas.operations import (
+from headgate_schemas.messages.milvus_body import MilvusBody, milvus_body
+from headgate_schemas.messages.operations import (
     Alter,
     Append,
     CompactState,

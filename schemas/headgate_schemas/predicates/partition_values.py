@@ -11,8 +11,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import assert_never
 
-from headgate_schemas.actions import NULL_PARTITION
-from headgate_schemas.column_kinds import (
+from headgate_schemas.actions.actions import NULL_PARTITION
+from headgate_schemas.columns.column_kinds import (
     ColumnKind,
     column_kind,
     parse_boolean,
@@ -22,9 +22,9 @@ from headgate_schemas.column_kinds import (
     parse_integer,
     parse_timestamp,
 )
+from headgate_schemas.columns.spark_types import decimal_of, kind_name, parse_schema
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.partition_text import unescape_partition_text
-from headgate_schemas.spark_types import decimal_of, kind_name, parse_schema
+from headgate_schemas.predicates.partition_text import unescape_partition_text
 
 _BITS = {"byte": 8, "tinyint": 8, "short": 16, "smallint": 16, "integer": 32, "int": 32}
 _SINGLE = ("float", "real")

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import StringConstraints, ValidationError, model_validator
 
-from headgate_schemas.message_shape import (
+from headgate_schemas.messages.message_shape import (
     FORMAT,
     AskedMessage,
     Author,
@@ -23,8 +23,8 @@ from headgate_schemas.message_shape import (
     first_problem,
     refuse_repeated_keys,
 )
-from headgate_schemas.operation_bodies import OperationBody, Where, body_of, operation_of
-from headgate_schemas.operations import Isolation, Operation, ReadSet, Writer
+from headgate_schemas.messages.operation_bodies import OperationBody, Where, body_of, operation_of
+from headgate_schemas.messages.operations import Isolation, Operation, ReadSet, Writer
 
 AppName = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 

@@ -11,7 +11,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from headgate_schemas.errors import PredicateError
-from headgate_schemas.predicates import MAX_NESTING
+from headgate_schemas.predicates.tree import MAX_NESTING
 
 ALLOWED = (
     "a predicate compares columns with values by =, <>, <, <=, >, >=, <=>, IN, BETWEEN, LIKE 'prefix%' and IS [NOT] NULL, "

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import assert_never
 
 from headgate_schemas.errors import PredicateError
-from headgate_schemas.predicates import Literal
+from headgate_schemas.predicates.tree import Literal
 
 MAX_NUMBER_LENGTH = 400
 """A longer text is no number: past every double and decimal, and it bounds the work on hostile texts."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
-from headgate_schemas.column_names import name_key
+from headgate_schemas.columns.column_names import name_key
 from headgate_schemas.errors import InvalidInput
 
 MAX_SCHEMA_CHARS = 16 * 1024 * 1024

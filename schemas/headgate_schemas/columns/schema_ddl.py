@@ -9,8 +9,8 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 
+from headgate_schemas.columns.spark_types import MAX_TYPE_DEPTH, ArrayOf, Atomic, Field, MapOf, SparkType, Struct
 from headgate_schemas.errors import InvalidInput
-from headgate_schemas.spark_types import MAX_TYPE_DEPTH, ArrayOf, Atomic, Field, MapOf, SparkType, Struct
 
 MAX_DDL_CHARS = 1024 * 1024
 """A list of ten thousand columns has about 300,000 characters."""

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
-from headgate_schemas.message_shape import EACH_UP_TO_THE_FIRST_PROBLEM, KEYS, MAX_ITEMS, AskedMessage, Count
+from headgate_schemas.messages.message_shape import EACH_UP_TO_THE_FIRST_PROBLEM, KEYS, MAX_ITEMS, AskedMessage, Count
+from headgate_schemas.messages.operations import Milvus
 from headgate_schemas.milvus import ColumnGroup, ColumnGroupFile, DeltaLog, Resolver, Stat, Updates
-from headgate_schemas.operations import Milvus
 
 Long = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 Int = Annotated[int, Field(ge=-(2**31), lt=2**31)]

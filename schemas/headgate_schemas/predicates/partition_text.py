@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import assert_never
 
-from headgate_schemas.actions import NULL_PARTITION
-from headgate_schemas.column_kinds import (
+from headgate_schemas.actions.actions import NULL_PARTITION
+from headgate_schemas.columns.column_kinds import (
     ColumnKind,
     Value,
     epoch_micros,
@@ -22,7 +22,7 @@ from headgate_schemas.column_kinds import (
     sign,
 )
 from headgate_schemas.errors import PredicateError
-from headgate_schemas.predicates import (
+from headgate_schemas.predicates.tree import (
     Comparison,
     In,
     IsNotNull,

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from headgate_schemas.actions import AddFile, SkipFile
-from headgate_schemas.file_columns import FileColumns
+from headgate_schemas.actions.actions import AddFile, SkipFile
+from headgate_schemas.columns.file_columns import FileColumns
 from headgate_schemas.milvus import Resolver, Updates
 
 

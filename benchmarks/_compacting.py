@@ -42,16 +42,16 @@ def make_dirty(folder: str, files: int) -> None:
 def _make_state(folder: str, files: int, dead: Any) -> None:
     from headgate_schemas.actions.actions import CommitInfo
     from headgate_schemas.ambient import SystemAmbient
-    from headgate_table.indextables.log_reader import LogReader
-    from headgate_table.indextables.manifest_writer import write_manifest
-    from headgate_table.indextables.names import state_key, version_key
-    from headgate_table.indextables.options import TableOptions
-    from headgate_table.indextables.pointer import state_pointer
-    from headgate_table.indextables.resources import process_resources
-    from headgate_table.indextables.state_manifest import StateManifest, encode_state
-    from headgate_table.indextables.state_writer import StateWriter
-    from headgate_table.indextables.swap import manifest_info
-    from headgate_table.indextables.version_file import encode_actions
+    from headgate_table.caching.resources import process_resources
+    from headgate_table.indextables.format.names import state_key, version_key
+    from headgate_table.indextables.format.pointer import state_pointer
+    from headgate_table.indextables.format.state_manifest import StateManifest, encode_state
+    from headgate_table.indextables.format.version_file import encode_actions
+    from headgate_table.indextables.log.reader import LogReader
+    from headgate_table.indextables.rules.swap import manifest_info
+    from headgate_table.indextables.write.manifest_writer import write_manifest
+    from headgate_table.indextables.write.state_writer import StateWriter
+    from headgate_table.settings.options import TableOptions
     from headgate_table.table import Table
 
     ambient, options = SystemAmbient(), TableOptions()
@@ -109,8 +109,8 @@ def compact_by_worker(folder: str, runs: int) -> Measured:
     from headgate.embedded import committing
     from headgate_bus.open import open_bus
     from headgate_schemas.ambient import SystemAmbient
-    from headgate_table.indextables.names import state_key
-    from headgate_table.indextables.resources import lean_resources
+    from headgate_table.caching.resources import lean_resources
+    from headgate_table.indextables.format.names import state_key
     from headgate_table.store.addresses import table_address
     from headgate_table.store.settings import StoreSettings
     from headgate_worker.compact import CompactRole
@@ -167,8 +167,8 @@ def _import_what_is_used() -> None:
 
 def _fresh_resources() -> Any:
     from headgate_schemas.ambient import SystemAmbient
-    from headgate_table.indextables.cache import ObjectCache
-    from headgate_table.indextables.resources import new_resources
+    from headgate_table.caching.cache import ObjectCache
+    from headgate_table.caching.resources import new_resources
 
     return new_resources(ObjectCache(SystemAmbient().monotonic_s))
 

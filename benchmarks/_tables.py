@@ -79,16 +79,16 @@ def make_headgate(folder: str, files: int, per_manifest: int = 50_000, storage: 
     """A table whose state at version 1 lists the files, in manifests as our own compaction writes them."""
     from headgate_schemas.actions.actions import CommitInfo
     from headgate_schemas.ambient import SystemAmbient
-    from headgate_table.indextables.log_reader import LogReader
-    from headgate_table.indextables.manifest_writer import write_manifest
-    from headgate_table.indextables.names import state_key, version_key
-    from headgate_table.indextables.options import TableOptions
-    from headgate_table.indextables.pointer import state_pointer
-    from headgate_table.indextables.resources import process_resources
-    from headgate_table.indextables.state_manifest import StateManifest, encode_state
-    from headgate_table.indextables.state_writer import StateWriter
-    from headgate_table.indextables.swap import manifest_info
-    from headgate_table.indextables.version_file import encode_actions
+    from headgate_table.caching.resources import process_resources
+    from headgate_table.indextables.format.names import state_key, version_key
+    from headgate_table.indextables.format.pointer import state_pointer
+    from headgate_table.indextables.format.state_manifest import StateManifest, encode_state
+    from headgate_table.indextables.format.version_file import encode_actions
+    from headgate_table.indextables.log.reader import LogReader
+    from headgate_table.indextables.rules.swap import manifest_info
+    from headgate_table.indextables.write.manifest_writer import write_manifest
+    from headgate_table.indextables.write.state_writer import StateWriter
+    from headgate_table.settings.options import TableOptions
     from headgate_table.table import Table
 
     ambient, options = SystemAmbient(), TableOptions()

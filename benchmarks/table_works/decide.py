@@ -24,10 +24,10 @@ def _headgate(task: Task) -> Measured:
     from headgate_schemas.ambient import SystemAmbient
     from headgate_schemas.messages.sources import Source
     from headgate_table.avro import decode  # noqa: F401  # imports are not part of the work
-    from headgate_table.indextables.commit_info import Settled
-    from headgate_table.indextables.log_reader import LogReader
-    from headgate_table.indextables.options import table_options
-    from headgate_table.indextables.resources import lean_resources
+    from headgate_table.caching.resources import lean_resources
+    from headgate_table.coordination.commit_info import Settled
+    from headgate_table.indextables.log.reader import LogReader
+    from headgate_table.settings.options import table_options
     from headgate_table.store.open import StoreSettings, open_store
 
     ambient = SystemAmbient()

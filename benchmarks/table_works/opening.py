@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from headgate_table.indextables.resources import ReadResources
+    from headgate_table.caching.resources import ReadResources
     from headgate_table.table import Table
 
 
 def fresh_resources() -> "ReadResources":
     """The threads of the process, and an empty cache."""
     from headgate_schemas.ambient import SystemAmbient
-    from headgate_table.indextables.cache import ObjectCache
-    from headgate_table.indextables.path_orders import PathOrders
-    from headgate_table.indextables.resources import process_resources
+    from headgate_table.caching.cache import ObjectCache
+    from headgate_table.caching.path_orders import PathOrders
+    from headgate_table.caching.resources import process_resources
 
     return replace(process_resources(), cache=ObjectCache(SystemAmbient().monotonic_s), orders=PathOrders())
 

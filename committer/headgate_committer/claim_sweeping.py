@@ -11,7 +11,7 @@ from headgate_committer.intake import Undecided, take_in
 from headgate_committer.side_work import SideWork
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
-from headgate_table.indextables.memory import TableMemory
+from headgate_table.coordination.memory import TableMemory
 from headgate_table.store.interface import Store
 
 EVERY_S = 3_600.0

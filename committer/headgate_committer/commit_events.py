@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from headgate_schemas.messages.events import CommitEvent
 from headgate_schemas.messages.message_shape import MAX_BODY_BYTES
 from headgate_schemas.messages.operations import Committed, Receipt, RejectCode, Rejected
-from headgate_table.indextables.commit_info import CommitRecord
+from headgate_table.coordination.commit_info import CommitRecord
 
 _MAX_IDS_BYTES = MAX_BODY_BYTES
 _MAX_TEXT = 200

@@ -14,10 +14,10 @@ from headgate_committer.sorting import Forgotten, Known, New
 from headgate_schemas.messages.events import CommitEvent
 from headgate_schemas.messages.operations import Operation, Receipt
 from headgate_schemas.messages.sources import Source
-from headgate_table.indextables.commit_info import CommitRecord, Settled
-from headgate_table.indextables.memory import TableMemory
-from headgate_table.indextables.state_manifest import StateManifest
-from headgate_table.indextables.version_body import Decided
+from headgate_table.coordination.commit_info import CommitRecord, Settled
+from headgate_table.coordination.memory import TableMemory
+from headgate_table.indextables.format.state_manifest import StateManifest
+from headgate_table.indextables.write.version_body import Decided
 from headgate_table.store.interface import Store
 
 OpenOperation = Callable[[Undecided], Operation | Undecidable]

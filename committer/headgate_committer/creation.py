@@ -12,12 +12,12 @@ from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.messages.operations import Committed, Create, Milvus, Operation, RejectCode
 from headgate_schemas.messages.sources import Source
-from headgate_table.indextables.commit_info import Decision, Settled, Term
-from headgate_table.indextables.create import metadata_of
-from headgate_table.indextables.decide import Effect
-from headgate_table.indextables.options import TableOptions
-from headgate_table.indextables.version_body import Author, Decided, VersionBody, version_body
-from headgate_table.indextables.version_file import encode_version
+from headgate_table.coordination.commit_info import Decision, Settled, Term
+from headgate_table.indextables.format.version_file import encode_version
+from headgate_table.indextables.rules.decide import Effect
+from headgate_table.indextables.write.create import metadata_of
+from headgate_table.indextables.write.version_body import Author, Decided, VersionBody, version_body
+from headgate_table.settings.options import TableOptions
 
 
 @dataclass(frozen=True, slots=True)

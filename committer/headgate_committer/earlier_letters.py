@@ -13,9 +13,9 @@ from headgate_schemas.messages.dead_letters import decode_dead_letter
 from headgate_schemas.messages.message_shape import UnreadableMessage
 from headgate_schemas.messages.operations import Append, RejectCode, Rejected
 from headgate_schemas.messages.sources import Source
-from headgate_table.indextables.commit_info import Decision
-from headgate_table.indextables.decide import Effect
-from headgate_table.indextables.version_body import Decided
+from headgate_table.coordination.commit_info import Decision
+from headgate_table.indextables.rules.decide import Effect
+from headgate_table.indextables.write.version_body import Decided
 
 LETTERS_READ = 20_000
 """The newest dead letters among which those of a new table are looked for."""

@@ -1,7 +1,7 @@
 """Every error of the committer room. Each message says what happened, to which table or committer, and what to do."""
 
 from headgate_schemas.errors import HeadgateError
-from headgate_table.indextables.memory import TableMemory
+from headgate_table.coordination.memory import TableMemory
 
 
 class TableHeld(HeadgateError):

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from headgate_committer.grouping import Asked, Facts, commits_alone, selects
 from headgate_committer.table_log import Held
 from headgate_schemas.messages.operations import Append, Delete, Operation, Overwrite, RejectCode, Rewrite
-from headgate_table.indextables.decide import LiveFile, Questions, Refusal, questions
-from headgate_table.indextables.evidence import EvidenceReader
+from headgate_table.indextables.rules.decide import LiveFile, Questions, Refusal, questions
+from headgate_table.indextables.rules.evidence import EvidenceReader
 
 
 def find_facts(evidence: EvidenceReader, held: Held, asked: Sequence[Asked]) -> Facts:

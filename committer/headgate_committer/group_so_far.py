@@ -4,9 +4,9 @@ from headgate_committer.answers import Answer, set_aside
 from headgate_committer.intake import Undecidable, Undecided
 from headgate_committer.sorting import Known
 from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
-from headgate_table.indextables.commit_info import Decision
-from headgate_table.indextables.decide import Refusal
-from headgate_table.indextables.memory import TableMemory
+from headgate_table.coordination.commit_info import Decision
+from headgate_table.coordination.memory import TableMemory
+from headgate_table.indextables.rules.decide import Refusal
 
 
 class GroupSoFar:

@@ -27,9 +27,9 @@ from headgate_schemas.messages.operations import (
 )
 from headgate_schemas.predicates.partition_text import covering
 from headgate_schemas.predicates.text import parse_predicate
-from headgate_table.indextables.decide import Blocked, Effect, Evidence, LiveFile, Refusal, decide
-from headgate_table.indextables.memory import TableMemory
-from headgate_table.indextables.version_body import Decided
+from headgate_table.coordination.memory import TableMemory
+from headgate_table.indextables.rules.decide import Blocked, Effect, Evidence, LiveFile, Refusal, decide
+from headgate_table.indextables.write.version_body import Decided
 
 
 @dataclass(frozen=True, slots=True)

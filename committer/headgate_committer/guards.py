@@ -5,8 +5,8 @@ and a committer whose turn is over from going on. Pure.
 from headgate_bus.interface import Extent
 from headgate_committer.errors import Overtaken
 from headgate_schemas.messages.sources import Source
-from headgate_table.indextables.commit_info import Term
-from headgate_table.indextables.memory import TableMemory
+from headgate_table.coordination.commit_info import Term
+from headgate_table.coordination.memory import TableMemory
 
 
 def check_term(uri: str, newest: Term | None, mine: Term | None) -> None:

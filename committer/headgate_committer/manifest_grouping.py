@@ -14,12 +14,12 @@ from headgate_committer.intake import Undecidable
 from headgate_committer.sorting import Known
 from headgate_schemas.messages.operations import Milvus, Operation, RejectCode, Rejected
 from headgate_schemas.milvus import Resolver
-from headgate_table.indextables.commit_info import Decision
-from headgate_table.indextables.decide import Refusal
-from headgate_table.indextables.memory import TableMemory
-from headgate_table.milvus.decide import Seen, decide_transaction, needs_read
-from headgate_table.milvus.manifest import Manifest
-from headgate_table.milvus.paths import Base
+from headgate_table.coordination.commit_info import Decision
+from headgate_table.coordination.memory import TableMemory
+from headgate_table.indextables.rules.decide import Refusal
+from headgate_table.milvus.format.manifest import Manifest
+from headgate_table.milvus.format.paths import Base
+from headgate_table.milvus.rules.decide import Seen, decide_transaction, needs_read
 
 Fits = Callable[[Manifest], Refusal | None]
 """Why a manifest can't be written, if it can't."""

@@ -30,28 +30,28 @@ from headgate_schemas.logs import get_logger
 from headgate_schemas.messages.events import CommitEvent
 from headgate_schemas.messages.operations import Milvus, Receipt, RejectCode
 from headgate_schemas.messages.sources import Source
+from headgate_table.coordination.commit_info import CommitRecord, Term, record_of
+from headgate_table.coordination.memory import MemoryLimits, TableMemory
+from headgate_table.coordination.memory_text import format_memory
 from headgate_table.errors import TableNotFound, UnsupportedTable
-from headgate_table.indextables.commit_info import CommitRecord, Term, record_of
-from headgate_table.indextables.commit_times import commit_time_ms
-from headgate_table.indextables.decide import Refusal
-from headgate_table.indextables.memory import MemoryLimits, TableMemory
-from headgate_table.indextables.memory_text import format_memory
-from headgate_table.indextables.state_manifest import StateManifest
-from headgate_table.indextables.version_body import Decided
-from headgate_table.milvus.commit_records import (
+from headgate_table.indextables.format.state_manifest import StateManifest
+from headgate_table.indextables.rules.decide import Refusal
+from headgate_table.indextables.write.commit_times import commit_time_ms
+from headgate_table.indextables.write.version_body import Decided
+from headgate_table.milvus.committed.log import RecordedLog, records_from, recover_memory
+from headgate_table.milvus.committed.records import (
     ManifestId,
     VersionRecord,
     commit_body,
     digest_of,
 )
-from headgate_table.milvus.decide import Seen
-from headgate_table.milvus.encoding import encode_manifest, what_is_lost
-from headgate_table.milvus.file_changes import file_counts
-from headgate_table.milvus.limits import MAX_VERSION
-from headgate_table.milvus.manifest import Manifest
-from headgate_table.milvus.paths import Base
-from headgate_table.milvus.recorded_log import RecordedLog, records_from, recover_memory
-from headgate_table.milvus.recorded_writer import SpokenFor, write_recorded
+from headgate_table.milvus.committed.writer import SpokenFor, write_recorded
+from headgate_table.milvus.format.encoding import encode_manifest, what_is_lost
+from headgate_table.milvus.format.limits import MAX_VERSION
+from headgate_table.milvus.format.manifest import Manifest
+from headgate_table.milvus.format.paths import Base
+from headgate_table.milvus.rules.decide import Seen
+from headgate_table.milvus.rules.file_changes import file_counts
 from headgate_table.store.interface import Store
 
 MEMORY_EVERY = 32

@@ -4,15 +4,15 @@ from headgate_bus.interface import Bus
 from headgate_committer.rebind_offer import Offer, RebindReport
 from headgate_committer.tail import lost_tail
 from headgate_schemas.ambient import Ambient
+from headgate_table.coordination.commit_info import record_of
+from headgate_table.coordination.memory import MemoryLimits
+from headgate_table.coordination.memory_text import format_memory
 from headgate_table.errors import CorruptTable, TableNotFound
-from headgate_table.indextables.commit_info import record_of
-from headgate_table.indextables.commit_times import commit_time_ms
-from headgate_table.indextables.memory import MemoryLimits
-from headgate_table.indextables.memory_text import format_memory
-from headgate_table.milvus.commit_records import FileCounts, ManifestId, VersionRecord, commit_body, digest_of
-from headgate_table.milvus.encoding import encode_manifest
-from headgate_table.milvus.recorded_log import RecordedLog, always, records_from, recover_memory
-from headgate_table.milvus.recorded_writer import write_recorded
+from headgate_table.indextables.write.commit_times import commit_time_ms
+from headgate_table.milvus.committed.log import RecordedLog, always, records_from, recover_memory
+from headgate_table.milvus.committed.records import FileCounts, ManifestId, VersionRecord, commit_body, digest_of
+from headgate_table.milvus.committed.writer import write_recorded
+from headgate_table.milvus.format.encoding import encode_manifest
 from headgate_table.store.interface import Store
 
 

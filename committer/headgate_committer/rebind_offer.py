@@ -7,8 +7,8 @@ from headgate_committer.guards import refusal
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
 from headgate_schemas.messages.sources import Source
-from headgate_table.indextables.commit_info import Settled, Term
-from headgate_table.indextables.memory import TableMemory
+from headgate_table.coordination.commit_info import Settled, Term
+from headgate_table.coordination.memory import TableMemory
 
 _log = get_logger("headgate.committer")
 

@@ -6,8 +6,8 @@ from concurrent.futures import Executor
 from headgate_committer.side_work import SideWork
 from headgate_schemas.logs import get_logger
 from headgate_schemas.messages.sources import Source
-from headgate_table.milvus.commit_records import ManifestId, VersionRecord
-from headgate_table.milvus.recorded_log import RecordedLog
+from headgate_table.milvus.committed.log import RecordedLog
+from headgate_table.milvus.committed.records import ManifestId, VersionRecord
 
 KEPT = 1_000
 """Of so many of the newest versions that have records, they stay: for the history, and for whoever slept that long."""

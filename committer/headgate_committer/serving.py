@@ -11,7 +11,7 @@ from headgate_committer.limits import CommitterLimits
 from headgate_committer.tables import StoredTables
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.measures import SILENT, Measures
-from headgate_table.indextables.resources import lean_resources
+from headgate_table.caching.resources import lean_resources
 from headgate_table.store.addresses import table_address
 from headgate_table.store.open import StoreSettings
 

@@ -7,7 +7,7 @@ from headgate_committer.answers import Answer, set_aside
 from headgate_committer.intake import Undecidable, Undecided
 from headgate_committer.limits import CommitterLimits
 from headgate_schemas.messages.operations import Receipt, RejectCode, Rejected
-from headgate_table.indextables.memory import TableMemory
+from headgate_table.coordination.memory import TableMemory
 
 
 @dataclass(frozen=True, slots=True)

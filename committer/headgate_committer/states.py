@@ -10,12 +10,12 @@ from headgate_schemas.errors import HeadgateError
 from headgate_schemas.logs import get_logger
 from headgate_schemas.messages.operations import CompactState
 from headgate_schemas.metrics import COMMIT_STEP_SECONDS, STATES_FAILED
+from headgate_table.coordination.memory_text import KeptMemory, kept_memory
 from headgate_table.errors import CorruptTable
-from headgate_table.indextables.base_writer import write_base
-from headgate_table.indextables.log_reader import LoadedLog, LogReader
-from headgate_table.indextables.memory_text import KeptMemory, kept_memory
-from headgate_table.indextables.path_index import index_new
-from headgate_table.indextables.state_manifest import StateManifest
+from headgate_table.indextables.format.state_manifest import StateManifest
+from headgate_table.indextables.log.reader import LoadedLog, LogReader
+from headgate_table.indextables.manifests.path_index import index_new
+from headgate_table.indextables.write.base_writer import write_base
 
 _log = get_logger("headgate.state")
 

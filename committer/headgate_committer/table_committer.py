@@ -40,15 +40,15 @@ from headgate_schemas.metrics import (
     VERSIONS_LOST,
     VERSIONS_WRITTEN,
 )
+from headgate_table.coordination.commit_info import Decision, Settled
+from headgate_table.coordination.memory import TableMemory
+from headgate_table.coordination.memory_text import memory_limits
 from headgate_table.errors import CommitConflict, ManifestMissing, OutcomeUnknown, TableNotFound
-from headgate_table.indextables.commit_info import Decision, Settled
-from headgate_table.indextables.commit_times import bounded_time_ms, commit_time_ms
-from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.memory import TableMemory
-from headgate_table.indextables.memory_text import memory_limits
-from headgate_table.indextables.options import TableOptions
-from headgate_table.indextables.state_manifest import StateManifest
-from headgate_table.indextables.version_writer import NumberTaken, PredecessorGone
+from headgate_table.indextables.format.state_manifest import StateManifest
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.write.commit_times import bounded_time_ms, commit_time_ms
+from headgate_table.indextables.write.version_writer import NumberTaken, PredecessorGone
+from headgate_table.settings.options import TableOptions
 
 _log = get_logger("headgate.committer")
 

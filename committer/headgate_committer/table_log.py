@@ -14,16 +14,16 @@ from headgate_schemas.logs import get_logger
 from headgate_schemas.messages.events import CommitEvent
 from headgate_schemas.messages.operations import Receipt
 from headgate_schemas.messages.sources import Source
-from headgate_table.indextables.commit_info import CommitRecord, Term, commit_record
-from headgate_table.indextables.evidence import EvidenceReader
-from headgate_table.indextables.late_versions import late_up_to
-from headgate_table.indextables.log_reader import LoadedLog, LogReader
-from headgate_table.indextables.memory import TableMemory
-from headgate_table.indextables.memory_reader import advance, recover
-from headgate_table.indextables.options import TableOptions
-from headgate_table.indextables.overtaken import check_agrees, may_be_by_states_alone
-from headgate_table.indextables.replay import Delta
-from headgate_table.indextables.version_body import VersionBody
+from headgate_table.coordination.commit_info import CommitRecord, Term, commit_record
+from headgate_table.coordination.memory import TableMemory
+from headgate_table.indextables.format.replay import Delta
+from headgate_table.indextables.log.overtaken import check_agrees, may_be_by_states_alone
+from headgate_table.indextables.log.reader import LoadedLog, LogReader
+from headgate_table.indextables.log.stale_versions import late_up_to
+from headgate_table.indextables.recovery.memory_reader import advance, recover
+from headgate_table.indextables.rules.evidence import EvidenceReader
+from headgate_table.indextables.write.version_body import VersionBody
+from headgate_table.settings.options import TableOptions
 
 _log = get_logger("headgate.committer")
 

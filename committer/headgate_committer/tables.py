@@ -7,10 +7,10 @@ from typing import Protocol
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.measures import SILENT, Measures
+from headgate_table.caching.resources import ReadResources
 from headgate_table.errors import FileInTheWay
-from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.options import TableOptions, table_options
-from headgate_table.indextables.resources import ReadResources
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.settings.options import TableOptions, table_options
 from headgate_table.store.addresses import lies_below, table_address
 from headgate_table.store.measured import MeasuredStore
 from headgate_table.store.open import StoreSettings, open_store

@@ -13,7 +13,7 @@ from headgate_bus.interface import Bus, Record, Topic
 from headgate_bus.marks import record_at
 from headgate_committer.intake import Undecided, take_in
 from headgate_schemas.messages.sources import Source
-from headgate_table.indextables.commit_info import CommitRecord
+from headgate_table.coordination.commit_info import CommitRecord
 
 LOOKED_THROUGH = 32
 """Versions among which the last decision is looked for; those of others, committed directly, have none."""

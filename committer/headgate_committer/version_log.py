@@ -23,20 +23,20 @@ from headgate_schemas.logs import get_logger
 from headgate_schemas.messages.events import CommitEvent
 from headgate_schemas.messages.operations import CompactState, Delete, Overwrite, RejectCode, Restore
 from headgate_schemas.messages.sources import Source
+from headgate_table.coordination.commit_info import CommitRecord, commit_record
+from headgate_table.coordination.memory import TableMemory
 from headgate_table.errors import CorruptTable
-from headgate_table.indextables.commit_info import CommitRecord, commit_record
-from headgate_table.indextables.commit_times import commit_time_ms
-from headgate_table.indextables.decide import Refusal
-from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.memory import TableMemory
-from headgate_table.indextables.names import MAX_VERSION, version_key
-from headgate_table.indextables.options import TableOptions
-from headgate_table.indextables.predecessor import Predecessor, looks_like
-from headgate_table.indextables.protocol_support import check_writable
-from headgate_table.indextables.state_manifest import StateManifest
-from headgate_table.indextables.version_body import Author, Decided, VersionBody, version_body
-from headgate_table.indextables.version_file import encode_version
-from headgate_table.indextables.version_writer import write_version
+from headgate_table.indextables.format.names import MAX_VERSION, version_key
+from headgate_table.indextables.format.protocol_support import check_writable
+from headgate_table.indextables.format.state_manifest import StateManifest
+from headgate_table.indextables.format.version_file import encode_version
+from headgate_table.indextables.log.predecessor import Predecessor, looks_like
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.rules.decide import Refusal
+from headgate_table.indextables.write.commit_times import commit_time_ms
+from headgate_table.indextables.write.version_body import Author, Decided, VersionBody, version_body
+from headgate_table.indextables.write.version_writer import write_version
+from headgate_table.settings.options import TableOptions
 from headgate_table.store.interface import Store
 
 SURE_S = 1.0

@@ -34,17 +34,17 @@ if TYPE_CHECKING:
     from headgate_table.errors import TableNotFound as TableNotFound
     from headgate_table.errors import UnsupportedTable as UnsupportedTable
     from headgate_table.errors import VersionNotRetained as VersionNotRetained
-    from headgate_table.indextables.changes import Changes as Changes
-    from headgate_table.indextables.rebuild import RebuildResult as RebuildResult
-    from headgate_table.indextables.rebuild import rebuild_log as rebuild_log
-    from headgate_table.indextables.repair import RepairResult as RepairResult
-    from headgate_table.indextables.repair import repair_log as repair_log
-    from headgate_table.indextables.snapshot import Snapshot as Snapshot
+    from headgate_table.indextables.history.changes import Changes as Changes
+    from headgate_table.indextables.read.snapshot import Snapshot as Snapshot
+    from headgate_table.indextables.repair.rebuild import RebuildResult as RebuildResult
+    from headgate_table.indextables.repair.rebuild import rebuild_log as rebuild_log
+    from headgate_table.indextables.repair.repair import RepairResult as RepairResult
+    from headgate_table.indextables.repair.repair import repair_log as repair_log
     from headgate_table.store.settings import StoreSettings as StoreSettings
 
 _HOMES = {
     "BatchJob": "headgate_producer.batch_job",
-    "Changes": "headgate_table.indextables.changes",
+    "Changes": "headgate_table.indextables.history.changes",
     "CommitConflict": "headgate_table.errors",
     "Committed": "headgate_schemas.messages.operations",
     "CorruptTable": "headgate_table.errors",
@@ -59,12 +59,12 @@ _HOMES = {
     "OutcomeUnknown": "headgate_table.errors",
     "PredicateError": "headgate_schemas.errors",
     "Producer": "headgate_producer.producer",
-    "RebuildResult": "headgate_table.indextables.rebuild",
+    "RebuildResult": "headgate_table.indextables.repair.rebuild",
     "Receipt": "headgate_schemas.messages.operations",
     "RejectCode": "headgate_schemas.messages.operations",
     "Rejected": "headgate_schemas.messages.operations",
-    "RepairResult": "headgate_table.indextables.repair",
-    "Snapshot": "headgate_table.indextables.snapshot",
+    "RepairResult": "headgate_table.indextables.repair.repair",
+    "Snapshot": "headgate_table.indextables.read.snapshot",
     "SourceRecord": "headgate_producer.record_source",
     "StatementError": "headgate.statements.statements",
     "StoreError": "headgate_table.errors",
@@ -78,8 +78,8 @@ _HOMES = {
     "Writer": "headgate_schemas.messages.operations",
     "__version__": "headgate_schemas.version",
     "committing": "headgate.embedded",
-    "rebuild_log": "headgate_table.indextables.rebuild",
-    "repair_log": "headgate_table.indextables.repair",
+    "rebuild_log": "headgate_table.indextables.repair.rebuild",
+    "repair_log": "headgate_table.indextables.repair.repair",
     "sql": "headgate.statements.execute",
 }
 

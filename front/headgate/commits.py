@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from headgate_bus.interface import Bus
     from headgate_producer.producer import Producer
     from headgate_producer.ticket import Ticket
-    from headgate_table.indextables.cleaning import Protected
-    from headgate_table.indextables.log_reader import LogReader
+    from headgate_table.indextables.cleaning.plan import Protected
+    from headgate_table.indextables.log.reader import LogReader
 
 AUTHOR = f"headgate-cli/{__version__}"
 Commit = Callable[[Operation], Receipt]
@@ -69,7 +69,7 @@ class Commits:
 
         Raises `TooMuchUndecided`, and what the bus raises.
         """
-        from headgate_table.indextables.cleaning import Protected
+        from headgate_table.indextables.cleaning.plan import Protected
 
         if self._address is None:
             return Protected()

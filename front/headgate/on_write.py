@@ -10,8 +10,8 @@ from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.logs import get_logger
 from headgate_schemas.messages.operations import Append, Committed, Delete, Operation, Overwrite, Receipt, Restore
-from headgate_table.indextables.option_conflicts import contradiction
-from headgate_table.indextables.options import TableOptions
+from headgate_table.settings.option_conflicts import contradiction
+from headgate_table.settings.options import TableOptions
 from headgate_table.table import Table
 
 _log = get_logger("headgate.on_write")

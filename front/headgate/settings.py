@@ -24,8 +24,8 @@ from headgate.coordinator_settings import CommitterSettings, committer_settings
 from headgate.page_settings import PageSettings, page_settings
 from headgate.worker_settings import WorkerSettings, worker_settings
 from headgate_schemas.errors import InvalidInput
-from headgate_table.indextables.option_conflicts import contradiction
-from headgate_table.indextables.options import PREFIXES, SETTINGS, table_options
+from headgate_table.settings.option_conflicts import contradiction
+from headgate_table.settings.options import PREFIXES, SETTINGS, table_options
 from headgate_table.store.settings import StoreSettings
 
 _SQUEEZED_KEYS = {setting.key.replace(".", "").lower(): setting.key for setting in SETTINGS}

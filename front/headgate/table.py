@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.messages.operations import Operation, Receipt
-from headgate_table.indextables.options import table_options
-from headgate_table.indextables.resources import ReadResources
+from headgate_table.caching.resources import ReadResources
+from headgate_table.settings.options import table_options
 from headgate_table.store.interface import Store
 from headgate_table.table import Table as StoredTable
 

@@ -64,8 +64,8 @@ def _write(store: Store, part: "pa.Table", values: dict[str, str | None], name: 
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from headgate_table.float_statistics import leaf_paths, statistics_option, with_nan
-    from headgate_table.parquet_bounds import STATISTICS_NOTE, WITHOUT_NAN
+    from headgate_table.parquet.bounds import STATISTICS_NOTE, WITHOUT_NAN
+    from headgate_table.parquet.float_statistics import leaf_paths, statistics_option, with_nan
 
     folder = "".join(
         f"{escape_partition_text(column)}={NULL_PARTITION if text is None else escape_partition_text(text)}/"

@@ -26,8 +26,8 @@ from headgate_schemas.errors import InvalidInput
 from headgate_schemas.logs import get_logger
 from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
 from headgate_table.errors import OutcomeUnknown
-from headgate_table.indextables.memory_reader import recover
-from headgate_table.indextables.options import table_options
+from headgate_table.indextables.recovery.memory_reader import recover
+from headgate_table.settings.options import table_options
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,7 +12,7 @@ from headgate_schemas.messages.operations import Receipt, Writer
 from headgate_table.errors import TableNotFound
 
 if TYPE_CHECKING:
-    from headgate_table.indextables.log_reader import LogReader
+    from headgate_table.indextables.log.reader import LogReader
 
 
 class NotToldInTime(HeadgateError):
@@ -50,7 +50,7 @@ class PastDecisions:
 
     def find(self, proposal_id: str, writer: Writer | None) -> Receipt | None:
         """None where the log tells nothing of it, or there is no table yet. Raises what reading the log raises."""
-        from headgate_table.indextables.decisions import find_decision  # reading a log is rarely needed
+        from headgate_table.indextables.recovery.decisions import find_decision  # reading a log is rarely needed
 
         with self._lock:
             if self._reader is None:
@@ -62,7 +62,7 @@ class PastDecisions:
 
     def _find_recorded(self, reader: "LogReader", proposal_id: str, writer: Writer | None) -> Receipt | None:
         """By the records of a Milvus table, if it is one."""
-        from headgate_table.milvus.decisions import find_recorded
-        from headgate_table.milvus.recorded_log import RecordedLog
+        from headgate_table.milvus.committed.decisions import find_recorded
+        from headgate_table.milvus.committed.log import RecordedLog
 
         return find_recorded(RecordedLog(reader.store, self._ambient), proposal_id, writer)

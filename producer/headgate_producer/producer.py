@@ -40,8 +40,8 @@ from headgate_schemas.messages.operations import (
 from headgate_schemas.messages.proposals import Claim
 from headgate_schemas.milvus import Resolver, Updates
 from headgate_schemas.version import __version__
-from headgate_table.file_schema import told_columns
-from headgate_table.indextables.options import table_options
+from headgate_table.parquet.file_schema import told_columns
+from headgate_table.settings.options import table_options
 from headgate_table.store.addresses import table_address
 from headgate_table.store.interface import Store
 from headgate_table.store.open import open_store, split_address
@@ -50,8 +50,8 @@ from headgate_table.store.settings import StoreSettings
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from headgate_table.indextables.log_reader import LogReader
-    from headgate_table.indextables.resources import ReadResources
+    from headgate_table.caching.resources import ReadResources
+    from headgate_table.indextables.log.reader import LogReader
 
 ROOM_WITHIN_S = 60.0
 """How long a proposal waits for room among those in flight."""
@@ -135,8 +135,8 @@ class Producer:
     def reader(self) -> "LogReader":
         """The table's own log."""
         # Brings Arrow and DataFusion along, which those who only propose don't need.
-        from headgate_table.indextables.log_reader import LogReader
-        from headgate_table.indextables.resources import process_resources
+        from headgate_table.caching.resources import process_resources
+        from headgate_table.indextables.log.reader import LogReader
 
         return LogReader(self.store, self._resources or process_resources())
 

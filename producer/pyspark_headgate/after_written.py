@@ -26,9 +26,9 @@ from headgate_schemas.messages.operations import (
 from headgate_schemas.messages.proposal_ids import first_made, timed_id
 from headgate_table.data_file import DataFile
 from headgate_table.errors import TableExists
-from headgate_table.file_schema import told_columns
-from headgate_table.parquet_bounds import column_bounds
-from headgate_table.parquet_footer import MAX_FOOTER_BYTES, read_footer
+from headgate_table.parquet.bounds import column_bounds
+from headgate_table.parquet.file_schema import told_columns
+from headgate_table.parquet.footer import MAX_FOOTER_BYTES, read_footer
 from pyspark_headgate.parquet_parts import WrittenFile
 from pyspark_headgate.replaced_partitions import where_of
 from pyspark_headgate.rows_fit import fit_new_table, fit_rows

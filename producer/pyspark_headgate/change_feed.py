@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from headgate_schemas.errors import HeadgateError, InvalidInput
 from headgate_table.errors import VersionNotRetained
-from headgate_table.indextables.changes import Changes
-from headgate_table.indextables.resolve import format_ranges
-from headgate_table.indextables.travel import Timeline, parse_time, version_before
+from headgate_table.indextables.history.changes import Changes
+from headgate_table.indextables.history.travel import Timeline, parse_time, version_before
+from headgate_table.indextables.log.resolve import format_ranges
 from headgate_table.table import Table
 from pyspark_headgate.change_offset import ChangeOffset
 from pyspark_headgate.changed_files import FILE_COLUMNS, ChangedFiles, FileChange, changed_files, snapshot_files

@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 from headgate_schemas.columns.column_kinds import kinds_of
 from headgate_schemas.columns.table_schema import column_kinds
 from headgate_schemas.errors import HeadgateError
-from headgate_table.indextables.scan import check_readable
+from headgate_table.indextables.read.rows.scan import check_readable
 from headgate_table.table import Table
 from pyspark_headgate.arrow_store import store_place
 from pyspark_headgate.change_columns import CHANGE_COLUMNS, files_of, with_change_columns, without_change_columns

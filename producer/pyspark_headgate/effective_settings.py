@@ -12,7 +12,7 @@ from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from headgate_schemas.errors import InvalidInput
-from headgate_table.indextables.options import SETTINGS
+from headgate_table.settings.options import SETTINGS
 from headgate_table.store.settings import StoreSettings
 from pyspark_headgate.options import SETTING_PREFIXES, SourceOptions
 

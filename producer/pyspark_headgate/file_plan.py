@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pyarrow as pa
 
 from headgate_schemas.columns.column_kinds import ColumnKind
-from headgate_table.indextables.row_shape import RowShape
+from headgate_table.indextables.read.rows.row_shape import RowShape
 from pyspark_headgate.file_rows import FileSlices
 
 FILE_COST_BYTES = 4 << 20

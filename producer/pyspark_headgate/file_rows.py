@@ -1,7 +1,7 @@
 """Rows of data files as Spark wants them: read on executors, by PyArrow alone. Which files, and from where to where, is planned
 on the driver (`file_plan`).
 
-What a file's columns become is what `headgate_table.indextables.row_shape` says, in the form that Spark's schema asks for.
+What a file's columns become is what `headgate_table.indextables.read.rows.row_shape` says, in the form that Spark's schema asks for.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

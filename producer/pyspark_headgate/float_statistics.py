@@ -2,7 +2,7 @@
 
 Writers leave NaN out of the statistics, while Spark and others order it above all numbers: they would skip a row group of 1.0 and NaN
 when they look for what is above 2.0. The rules are those of
-`headgate_table.float_statistics`, which executors don't have. By PyArrow alone.
+`headgate_table.parquet.float_statistics`, which executors don't have. By PyArrow alone.
 """
 
 from collections.abc import Collection, Iterator

@@ -17,10 +17,10 @@ from headgate_schemas.columns.table_schema import column_kinds
 from headgate_schemas.predicates.text import check_columns, parse_predicate
 from headgate_schemas.predicates.tree import Predicate, all_of
 from headgate_schemas.predicates.tree import columns as columns_of
-from headgate_table.indextables.column_defaults import column_defaults
-from headgate_table.indextables.row_filter import row_filter, row_group_filter
-from headgate_table.indextables.scan import check_readable
-from headgate_table.indextables.snapshot import Snapshot
+from headgate_table.indextables.read.rows.column_defaults import column_defaults
+from headgate_table.indextables.read.rows.row_filter import row_filter, row_group_filter
+from headgate_table.indextables.read.rows.scan import check_readable
+from headgate_table.indextables.read.snapshot import Snapshot
 from headgate_table.table import Table
 from pyspark_headgate.arrow_store import store_place
 from pyspark_headgate.effective_settings import effective

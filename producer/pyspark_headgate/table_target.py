@@ -10,8 +10,8 @@ from headgate_schemas.errors import HeadgateError
 from headgate_schemas.logs import get_logger
 from headgate_schemas.messages.operations import Committed, Create, Operation, Receipt, RejectCode, Rejected, Writer
 from headgate_table.errors import OutcomeUnknown, TableExists, TableNotFound
-from headgate_table.indextables.commit import DirectCommitter
-from headgate_table.indextables.options import table_options
+from headgate_table.indextables.write.commit import DirectCommitter
+from headgate_table.settings.options import table_options
 from headgate_table.store.addresses import table_address
 from headgate_table.table import Table
 from pyspark_headgate.arrow_store import StorePlace, store_place

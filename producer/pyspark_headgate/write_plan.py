@@ -11,7 +11,7 @@ from headgate_schemas.actions.actions import NULL_PARTITION
 from headgate_schemas.columns.table_schema import arrow_schema
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.predicates.partition_text import escape_partition_text
-from headgate_table.parquet_bounds import STATISTICS_NOTE, WITHOUT_NAN
+from headgate_table.parquet.bounds import STATISTICS_NOTE, WITHOUT_NAN
 from pyspark_headgate.options import DEFAULT_TARGET_FILE_BYTES, SourceOptions
 from pyspark_headgate.parquet_parts import PartsPlan
 from pyspark_headgate.pinned import Pinned

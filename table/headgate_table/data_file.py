@@ -15,10 +15,10 @@ from headgate_schemas.columns.table_schema import HasJson, schema_string_of
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.predicates.partition_text import stored_text, unescape_partition_text
 from headgate_table.errors import ObjectMissing, StoreError
-from headgate_table.file_schema import described_columns
-from headgate_table.fine_times import time_misfit
-from headgate_table.indextables.statistics import INDEXED_COLUMNS, MAX_TEXT_LENGTH
-from headgate_table.parquet_footer import Footer, read_footer
+from headgate_table.parquet.file_schema import described_columns
+from headgate_table.parquet.fine_times import time_misfit
+from headgate_table.parquet.footer import Footer, read_footer
+from headgate_table.parquet.statistics import INDEXED_COLUMNS, MAX_TEXT_LENGTH
 from headgate_table.store.interface import Store
 from headgate_table.store.paths import check_key
 
@@ -147,7 +147,7 @@ class DataFile(AddFile):
         holds, `ObjectMissing` when nothing is there.
         """
         # Keeps numpy away from those who only name files.
-        from headgate_table.parquet_bounds import column_bounds
+        from headgate_table.parquet.bounds import column_bounds
 
         if max_text_length < 1:
             raise InvalidInput(f"max_text_length is {max_text_length}; it must be at least 1")

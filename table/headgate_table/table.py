@@ -23,26 +23,26 @@ from headgate_schemas.messages.operations import (
     Rewrite,
 )
 from headgate_schemas.predicates.tree import Predicate
+from headgate_table.caching.resources import ReadResources, process_resources
 from headgate_table.errors import CorruptTable, TableNotFound, UnsupportedTable
-from headgate_table.file_schema import told_columns
-from headgate_table.indextables.changes import Changes, added_after, changes, changes_by_version
-from headgate_table.indextables.cleaner import Cleaner, PurgeReport
-from headgate_table.indextables.cleaning import Protected
-from headgate_table.indextables.commit import DirectCommitter
-from headgate_table.indextables.compacting import compact
-from headgate_table.indextables.create import create_table
-from headgate_table.indextables.describe import TableDescription, describe
-from headgate_table.indextables.drop_partitions import DropReport, drop_partitions
-from headgate_table.indextables.history import HistoryEntry, history
-from headgate_table.indextables.log_reader import LoadedLog, LogReader
-from headgate_table.indextables.options import TableOptions, table_options
-from headgate_table.indextables.quarantine import BroughtBack, bring_back
-from headgate_table.indextables.resources import ReadResources, process_resources
-from headgate_table.indextables.snapshot import Snapshot
-from headgate_table.indextables.travel import parse_time, version_at, version_before
-from headgate_table.indextables.truncate import TruncateReport, Truncation
-from headgate_table.indextables.verify import verify_table
-from headgate_table.indextables.verify_report import VerifyReport
+from headgate_table.indextables.cleaning.cleaner import Cleaner, PurgeReport
+from headgate_table.indextables.cleaning.drop_partitions import DropReport, drop_partitions
+from headgate_table.indextables.cleaning.plan import Protected
+from headgate_table.indextables.cleaning.quarantine import BroughtBack, bring_back
+from headgate_table.indextables.cleaning.truncate import TruncateReport, Truncation
+from headgate_table.indextables.compaction.compacting import compact
+from headgate_table.indextables.history.changes import Changes, added_after, changes, changes_by_version
+from headgate_table.indextables.history.describe import TableDescription, describe
+from headgate_table.indextables.history.history import HistoryEntry, history
+from headgate_table.indextables.history.travel import parse_time, version_at, version_before
+from headgate_table.indextables.log.reader import LoadedLog, LogReader
+from headgate_table.indextables.read.snapshot import Snapshot
+from headgate_table.indextables.verify.report import VerifyReport
+from headgate_table.indextables.verify.verify import verify_table
+from headgate_table.indextables.write.commit import DirectCommitter
+from headgate_table.indextables.write.create import create_table
+from headgate_table.parquet.file_schema import told_columns
+from headgate_table.settings.options import TableOptions, table_options
 from headgate_table.store.interface import Store
 from headgate_table.store.open import StoreSettings, open_store
 

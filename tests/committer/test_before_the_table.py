@@ -9,7 +9,7 @@ from headgate_committer.tables import OutsideRoots
 from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.messages.operations import Append, Create, Milvus, RejectCode, Rejected
 from headgate_schemas.milvus import DeltaLog, Updates
-from headgate_table.indextables.log_reader import LogReader
+from headgate_table.indextables.log.reader import LogReader
 from support.committing.rig import TABLE, AtOnce, Rig, Stores
 from support.tables import COLUMNS, add_file
 
@@ -26,7 +26,7 @@ def second_group(rig: Rig, name: str = "second") -> Committer:
 
 def made_directly(rig: Rig) -> None:
     reader = rig.table().reader
-    from headgate_table.indextables.create import create_table
+    from headgate_table.indextables.write.create import create_table
 
     create_table(reader, rig.ambient, CREATE)
 

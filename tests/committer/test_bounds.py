@@ -13,7 +13,7 @@ from headgate_committer.tables import NotServed
 from headgate_schemas.messages.operations import Append, Committed, RejectCode
 from headgate_schemas.messages.proposals import encode_claimed
 from headgate_table.errors import StoreError
-from headgate_table.indextables.log_reader import LogReader
+from headgate_table.indextables.log.reader import LogReader
 from headgate_table.store.interface import Store
 from support.committing.by_hand import ByHand
 from support.committing.rig import NO_LINGER, TABLE, AtOnce, Rig, Stores

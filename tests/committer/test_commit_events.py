@@ -10,7 +10,7 @@ from headgate_bus.message_bounds import check_messages
 from headgate_committer.answers import commit_messages
 from headgate_committer.commit_events import event_of
 from headgate_schemas.messages.events import decode_event
-from headgate_table.indextables.commit_info import record_of
+from headgate_table.coordination.commit_info import record_of
 
 NUMBERS = st.integers(-(2**70), 2**70)
 TEXTS = st.text(st.characters(exclude_categories=())) | st.builds(

@@ -7,7 +7,7 @@ import pytest
 from headgate_schemas.actions.actions import NULL_PARTITION, AddFile
 from headgate_schemas.errors import InvalidInput, PredicateError
 from headgate_schemas.messages.operations import Append, Delete, Operation, Receipt, Rewrite
-from headgate_table.indextables.drop_partitions import DropReport
+from headgate_table.indextables.cleaning.drop_partitions import DropReport
 from headgate_table.table import Table
 from support.committing.rig import TABLE, Rig
 from support.tables import START_MS

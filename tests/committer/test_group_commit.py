@@ -18,9 +18,9 @@ from headgate_schemas.messages.operations import (
     Writer,
 )
 from headgate_schemas.predicates.tree import Predicate
-from headgate_table.indextables.decide import LiveFile
-from headgate_table.indextables.evidence import EvidenceReader
-from headgate_table.indextables.log_reader import LoadedLog
+from headgate_table.indextables.log.reader import LoadedLog
+from headgate_table.indextables.rules.decide import LiveFile
+from headgate_table.indextables.rules.evidence import EvidenceReader
 from support.committing.rig import TABLE, Rig
 from support.tables import add_file
 

@@ -12,10 +12,10 @@ from headgate_committer.tail import lost_tail
 from headgate_schemas.messages.operations import Append, Committed, Duplicate, Writer
 from headgate_schemas.messages.proposals import Proposal, new_proposal
 from headgate_schemas.messages.sources import Source
-from headgate_table.indextables.commit_info import CommitRecord, Decision, Settled
-from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.memory import TableMemory
-from headgate_table.indextables.options import table_options
+from headgate_table.coordination.commit_info import CommitRecord, Decision, Settled
+from headgate_table.coordination.memory import TableMemory
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.settings.options import table_options
 from support.ambient import FakeAmbient
 from support.bus.memory import MemoryBus
 from support.committing.rig import NO_LINGER, TABLE, Rig, as_message

@@ -22,8 +22,8 @@ from headgate_schemas.messages.operations import (
     Rejected,
     Restore,
 )
-from headgate_table.indextables.names import manifest_path, version_key
-from headgate_table.indextables.version_file import encode_actions
+from headgate_table.indextables.format.names import manifest_path, version_key
+from headgate_table.indextables.format.version_file import encode_actions
 from support.committing.claimed import claimed
 from support.committing.rig import TABLE, Rig, isolation
 from support.operation_strategies import Values, operations

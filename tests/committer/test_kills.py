@@ -15,8 +15,8 @@ from headgate_schemas.messages.operations import (
     Rejected,
     Writer,
 )
-from headgate_table.indextables.commit_info import commit_record
-from headgate_table.indextables.log_reader import LogReader
+from headgate_table.coordination.commit_info import commit_record
+from headgate_table.indextables.log.reader import LogReader
 from support.committing.kills import Publishing, survives
 from support.committing.rig import TABLE, Rig
 from support.stores.faulty import Fault, FaultyStore, Step, at, no_faults

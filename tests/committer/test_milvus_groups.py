@@ -20,7 +20,7 @@ from headgate_schemas.messages.operations import (
     Writer,
 )
 from headgate_schemas.milvus import Resolver, Updates
-from headgate_table.milvus.manifest import Manifest
+from headgate_table.milvus.format.manifest import Manifest
 from support.committing.rig import TABLE, Rig, isolation
 from support.committing.transactions import (
     adding,

@@ -13,10 +13,10 @@ from headgate_committer.rebind import rebind
 from headgate_schemas.messages.events import CommitEvent, ReceiptEvent
 from headgate_schemas.messages.operations import Committed, Duplicate, RejectCode, Rejected, Writer
 from headgate_table.errors import StoreError
-from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.options import table_options
-from headgate_table.milvus.commit_records import RECORDS, ManifestId, VersionRecord, digest_of, encode_record
-from headgate_table.milvus.names import manifest_key
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.milvus.committed.records import RECORDS, ManifestId, VersionRecord, digest_of, encode_record
+from headgate_table.milvus.format.names import manifest_key
+from headgate_table.settings.options import table_options
 from headgate_table.store.interface import ObjectInfo
 from support.committing.rig import TABLE, Rig
 from support.committing.transactions import (

@@ -8,9 +8,9 @@ import pytest
 
 from headgate_schemas.messages.operations import Committed
 from headgate_table.errors import StoreError
-from headgate_table.indextables.names import checkpoint_key, state_folder, state_key, version_key
-from headgate_table.indextables.verify_report import Severity
-from headgate_table.store.local import LocalStore
+from headgate_table.indextables.format.names import checkpoint_key, state_folder, state_key, version_key
+from headgate_table.indextables.verify.report import Severity
+from headgate_table.store.local.store import LocalStore
 from headgate_table.table import Table
 from support.ambient import FakeAmbient
 from support.cleaning import one_thread

@@ -5,8 +5,8 @@ import pytest
 from headgate_committer.committer import Committer
 from headgate_schemas.messages.operations import Committed, Duplicate, Writer
 from headgate_table.errors import CorruptTable
-from headgate_table.indextables.names import version_key
-from headgate_table.indextables.version_file import encode_actions
+from headgate_table.indextables.format.names import version_key
+from headgate_table.indextables.format.version_file import encode_actions
 from support.committing.rig import TABLE, Rig
 from support.decided_logs import adds
 from support.stores.memory import MemoryStore

@@ -13,7 +13,7 @@ from headgate_schemas.messages.operations import (
     Writer,
 )
 from headgate_schemas.milvus import Updates
-from headgate_table.indextables.memory import RECENT_SEQS
+from headgate_table.coordination.memory import RECENT_SEQS
 from support.committing.rig import TABLE, Rig
 
 

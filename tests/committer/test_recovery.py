@@ -21,10 +21,10 @@ from headgate_schemas.messages.operations import (
     Restore,
     Writer,
 )
+from headgate_table.coordination.commit_info import Term
 from headgate_table.errors import StoreError
-from headgate_table.indextables.commit_info import Term
-from headgate_table.indextables.names import version_key
-from headgate_table.indextables.version_file import decode_actions, encode_version
+from headgate_table.indextables.format.names import version_key
+from headgate_table.indextables.format.version_file import decode_actions, encode_version
 from headgate_table.store.interface import ObjectInfo
 from support.committing.rig import TABLE, Rig
 from support.stores.faulty import Fault, FaultyStore, Plan, Step, at, on

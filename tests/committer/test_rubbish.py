@@ -10,7 +10,7 @@ from headgate_schemas.messages.cloud_events import PROPOSAL, attributes
 from headgate_schemas.messages.events import ReceiptEvent
 from headgate_schemas.messages.operations import Append, Committed, RejectCode, Rejected
 from headgate_schemas.messages.proposals import encode_proposal
-from headgate_table.indextables.log_reader import LogReader
+from headgate_table.indextables.log.reader import LogReader
 from support.committing.rig import NO_LINGER, TABLE, AtOnce, Rig, Stores
 from support.tables import add_file
 

@@ -16,8 +16,8 @@ from headgate_schemas.messages.operations import (
     Restore,
     Writer,
 )
-from headgate_table.indextables.names import state_key, version_key
-from headgate_table.indextables.version_file import encode_actions
+from headgate_table.indextables.format.names import state_key, version_key
+from headgate_table.indextables.format.version_file import encode_actions
 from support.committing.by_hand import ByHand
 from support.committing.rig import TABLE, Rig
 from support.stores.faulty import Fault, FaultyStore, on

@@ -18,10 +18,10 @@ from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.messages.events import CommitEvent, ReceiptEvent
 from headgate_schemas.messages.operations import Append, Committed, Create, Delete, Rejected
 from headgate_schemas.messages.sources import Source
-from headgate_table.indextables.create import create_table
-from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.names import state_key, version_key
-from headgate_table.indextables.version_file import encode_actions
+from headgate_table.indextables.format.names import state_key, version_key
+from headgate_table.indextables.format.version_file import encode_actions
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.write.create import create_table
 from support.ambient import FakeAmbient
 from support.committing.rig import NO_LINGER, TABLE, AtOnce, Rig, Stores
 from support.stores.faulty import Fault, FaultyStore, Step, StepKill, on

@@ -7,8 +7,8 @@ from headgate_committer.committer import DEFAULT_GROUP, Committer
 from headgate_committer.rebind import rebind
 from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.messages.operations import Append, Committed, Create, Duplicate, Writer
-from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.options import table_options
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.settings.options import table_options
 from support.committing.rig import TABLE, Rig
 from support.tables import COLUMNS, add_file, fresh_resources
 

@@ -15,7 +15,7 @@ import pytest
 
 from headgate_committer.errors import Overtaken
 from headgate_committer.guards import check_term
-from headgate_table.indextables.commit_info import Term
+from headgate_table.coordination.commit_info import Term
 from support.page_blocks import DOCS, Block, blocks_of
 
 PAGE = DOCS / "operating.md"

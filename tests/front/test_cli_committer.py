@@ -18,7 +18,7 @@ from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.messages.cloud_events import PROPOSAL, attributes
 from headgate_schemas.messages.operations import Delete
 from headgate_schemas.messages.proposals import encode_proposal, new_proposal
-from headgate_table.store.local import LocalStore
+from headgate_table.store.local.store import LocalStore
 from headgate_table.store.probe import ProbeReport
 from headgate_table.table import Table
 from support.cli_processes import a_process, heard, rest_of

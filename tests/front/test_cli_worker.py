@@ -11,7 +11,7 @@ import pytest
 from headgate import roots
 from headgate_producer.producer import Producer
 from headgate_schemas.messages.operations import Committed
-from headgate_table.store.local import LocalStore
+from headgate_table.store.local.store import LocalStore
 from headgate_table.store.probe import ProbeReport
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table

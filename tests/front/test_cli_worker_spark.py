@@ -11,7 +11,7 @@ from headgate.spark.java_home import local_environment
 from headgate_producer.producer import Producer
 from headgate_schemas.messages.operations import Committed
 from headgate_table.data_file import DataFile
-from headgate_table.indextables.options import TableOptions
+from headgate_table.settings.options import TableOptions
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table
 from support.cli_processes import a_process, heard, rest_of

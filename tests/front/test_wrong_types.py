@@ -15,7 +15,7 @@ from headgate.spark import HeadgateTable, read, read_stream, sink
 from headgate_schemas.arguments import address, checked, time, whole
 from headgate_schemas.milvus import ColumnGroup
 from headgate_table.milvus.table import MilvusTable
-from headgate_table.store.local import LocalStore
+from headgate_table.store.local.store import LocalStore
 from support.ambient import FakeAmbient
 from support.cleaning import one_thread
 from support.stores.memory import MemoryStore

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from headgate_schemas.messages.operations import RejectCode, Writer
 from headgate_schemas.messages.sources import Source
+from headgate_table.coordination.commit_info import Decision, Settled, Term, record_of
 from headgate_table.errors import CorruptTable, UnsupportedTable
-from headgate_table.indextables.commit_info import Decision, Settled, Term, record_of
-from headgate_table.milvus.commit_records import (
+from headgate_table.milvus.committed.records import (
     FileCounts,
     ManifestId,
     VersionRecord,

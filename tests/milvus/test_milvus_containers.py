@@ -13,8 +13,8 @@ from headgate_schemas.milvus import ColumnGroup, ColumnGroupFile, DeltaLog, Inde
 from headgate_table.avro.container import varint
 from headgate_table.errors import CorruptTable, UnsupportedTable
 from headgate_table.milvus import Manifest, ManifestForm, decode_manifest, encode_manifest
-from headgate_table.milvus.container_schemas import schema_of
-from headgate_table.milvus.limits import MAX_ITEMS
+from headgate_table.milvus.format.container_schemas import schema_of
+from headgate_table.milvus.format.limits import MAX_ITEMS
 from support.milvus.strategies import manifests
 
 CONTAINERS = [form for form in ManifestForm if form.is_container]

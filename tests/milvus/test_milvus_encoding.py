@@ -9,9 +9,9 @@ from headgate_schemas.errors import InvalidInput
 from headgate_schemas.milvus import ColumnGroup, ColumnGroupFile, DeltaLog, DeltaLogType, Index, Stat
 from headgate_table.errors import CorruptTable, UnsupportedTable
 from headgate_table.milvus import Manifest, ManifestForm, decode_manifest, encode_manifest
-from headgate_table.milvus.binary import long_bytes, text_bytes
-from headgate_table.milvus.limits import MAX_ITEMS, MAX_MANIFEST_BYTES, MAX_TEXT_BYTES
-from headgate_table.milvus.raw import MAGIC_BYTES
+from headgate_table.milvus.format.binary import long_bytes, text_bytes
+from headgate_table.milvus.format.limits import MAX_ITEMS, MAX_MANIFEST_BYTES, MAX_TEXT_BYTES
+from headgate_table.milvus.format.raw import MAGIC_BYTES
 from support.milvus.builders import group
 from support.milvus.golden import Golden, golden_files
 from support.milvus.strategies import ANY_MANIFEST

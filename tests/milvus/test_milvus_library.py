@@ -6,7 +6,7 @@ from typing import Any
 
 from headgate_schemas.milvus import ColumnGroup, ColumnGroupFile, DeltaLog, Updates
 from headgate_table.milvus import Manifest, PathPolicy, Transaction, apply_updates, decode_manifest, encode_manifest
-from headgate_table.milvus.paths import Base, resolved
+from headgate_table.milvus.format.paths import Base, resolved
 from support.milvus.builders import rows
 from support.milvus.golden import golden_files
 from support.milvus.random_manifests import random_manifests

@@ -9,7 +9,7 @@ import pytest
 from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import UnsupportedTable
 from headgate_table.milvus import ColumnGroup, ColumnGroupFile, Manifest, ManifestForm, Transaction, encode_manifest
-from headgate_table.milvus.names import manifest_key
+from headgate_table.milvus.format.names import manifest_key
 from support.ambient import FakeAmbient
 from support.milvus.builders import rows
 from support.milvus.unknown_fields import with_an_unknown_field

@@ -7,8 +7,8 @@ import pytest
 from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import CommitConflict, OutcomeUnknown, StoreError
 from headgate_table.milvus import MERGE, Manifest, ManifestForm, Resolver, Transaction, decode_manifest, encode_manifest
+from headgate_table.milvus.format.names import found_manifests, manifest_key
 from headgate_table.milvus.log import CREATE_ATTEMPTS
-from headgate_table.milvus.names import found_manifests, manifest_key
 from headgate_table.store.interface import CreateOutcome
 from support.ambient import FakeAmbient
 from support.stores.faulty import Fault, FaultyStore, Plan, Step, StepKill, at, on

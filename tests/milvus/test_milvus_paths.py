@@ -5,8 +5,8 @@ import pytest
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.milvus import DeltaLog, Index, LobFile, Stat, Updates
 from headgate_table.milvus import Manifest, PathPolicy
-from headgate_table.milvus.names import base_prefix, found_manifests, manifest_key
-from headgate_table.milvus.paths import Base, check_path, normal, resolved, stored
+from headgate_table.milvus.format.names import base_prefix, found_manifests, manifest_key
+from headgate_table.milvus.format.paths import Base, check_path, normal, resolved, stored
 from support.milvus.builders import rows
 
 BASE = Base("a/t", "s3://lake")

@@ -22,8 +22,8 @@ from headgate_table.milvus import (
     decode_manifest,
     encode_manifest,
 )
-from headgate_table.milvus.limits import MAX_VERSION
-from headgate_table.milvus.names import manifest_key
+from headgate_table.milvus.format.limits import MAX_VERSION
+from headgate_table.milvus.format.names import manifest_key
 from headgate_table.store.interface import CreateOutcome
 from support.ambient import FakeAmbient
 from support.milvus.builders import rows

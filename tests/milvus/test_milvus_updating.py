@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.milvus import ColumnGroup, ColumnGroupFile, DeltaLog, Index, Resolver, Stat, Updates
 from headgate_table.milvus import FAIL, MERGE, OVERWRITE, Manifest, Refused, VersionedManifest, apply_updates
-from headgate_table.milvus.resolvers import resolve
-from headgate_table.milvus.updating import check_updates
+from headgate_table.milvus.rules.resolvers import resolve
+from headgate_table.milvus.rules.updating import check_updates
 from support.milvus.builders import group, rows
 from support.milvus.strategies import updates
 

@@ -37,7 +37,7 @@ from headgate_schemas.messages.operations import (
 )
 from headgate_schemas.messages.proposals import Proposal, encode_claimed
 from headgate_table.errors import OutcomeUnknown, StoreError
-from headgate_table.indextables.log_reader import LogReader
+from headgate_table.indextables.log.reader import LogReader
 from support.ambient import FakeAmbient
 from support.bus.memory import MemoryBus
 from support.producer.deciding import Decider, receipt_message

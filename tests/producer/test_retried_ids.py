@@ -18,9 +18,9 @@ from headgate_schemas.messages.operations import (
 )
 from headgate_schemas.messages.proposal_ids import made_at
 from headgate_table.errors import OutcomeUnknown
-from headgate_table.indextables.commit import DirectCommitter
-from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.options import table_options
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.write.commit import DirectCommitter
+from headgate_table.settings.options import table_options
 from support.committing.rig import TABLE, Rig
 from support.tables import add_file, fresh_resources
 

@@ -17,7 +17,7 @@ from headgate_schemas.metrics import (
     ROLE,
     VERSIONS_WRITTEN,
 )
-from headgate_table.indextables.cleaning import Category
+from headgate_table.indextables.cleaning.plan import Category
 from headgate_worker.serving import ROLES
 
 MOST_SERIES = 100

@@ -4,7 +4,7 @@ Without it: an old orphan is appended between the cleaner's look and its delete,
 """
 
 from headgate_schemas.messages.operations import Append, RejectCode, Rejected
-from headgate_table.indextables.cleaning import Protected
+from headgate_table.indextables.cleaning.plan import Protected
 from headgate_table.table import Table
 from support.simulation.committers import SETTINGS
 from support.simulation.scenario import TABLE, Scenario

@@ -11,7 +11,7 @@ from headgate_producer.ticket import Ticket
 from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.messages.operations import Append, Committed, Delete, Duplicate, Rejected, Writer
 from headgate_table.errors import OutcomeUnknown
-from headgate_table.indextables.log_reader import LogReader
+from headgate_table.indextables.log.reader import LogReader
 from support.simulation.asked import ask_of
 from support.simulation.executors import resources_of
 from support.simulation.faults import Fault

@@ -7,8 +7,8 @@ from headgate_bus.interface import Topic
 from headgate_committer.rebind import rebind
 from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.messages.operations import Committed, Create
-from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.options import table_options
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.settings.options import table_options
 from support.simulation.committers import CommitterSeat
 from support.simulation.executors import resources_of
 from support.simulation.scenario import TABLE, Scenario

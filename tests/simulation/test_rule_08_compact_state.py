@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from headgate_committer.limits import CommitterLimits
 from headgate_schemas.messages.operations import Append, Committed, CompactState, Delete, RejectCode, Rejected
-from headgate_table.indextables.compactor import Compactor
-from headgate_table.indextables.entries import ALL_COLUMNS
-from headgate_table.indextables.entry_reader import read_entries
-from headgate_table.indextables.manifest_writer import write_manifest
+from headgate_table.indextables.compaction.compactor import Compactor
+from headgate_table.indextables.format.entries import ALL_COLUMNS
+from headgate_table.indextables.read.entry_reader import read_entries
+from headgate_table.indextables.write.manifest_writer import write_manifest
 from headgate_table.table import Table
 from support.simulation.committers import SETTINGS, CommitterSeat
 from support.simulation.faults import Fault

@@ -10,7 +10,7 @@ from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.errors import HeadgateError, InvalidInput
 from headgate_schemas.messages.operations import Committed, Rewrite
 from headgate_table.errors import VersionNotRetained
-from headgate_table.indextables.names import version_key
+from headgate_table.indextables.format.names import version_key
 from headgate_table.table import Table
 from pyspark_headgate.change_feed import ChangeFeed, OnRemoval, Start
 from pyspark_headgate.change_offset import ChangeOffset

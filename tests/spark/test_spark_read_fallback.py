@@ -14,7 +14,7 @@ from headgate.spark.places import spark_root
 from headgate.spark.plain_scan import is_plain, parquet_frame
 from headgate_schemas.columns.column_kinds import ColumnKind
 from headgate_schemas.errors import InvalidInput
-from headgate_table.indextables.row_shape import RowShape
+from headgate_table.indextables.read.rows.row_shape import RowShape
 from headgate_table.store.settings import StoreSettings
 from support.spark.reading import column, frame, table_of, written
 

@@ -13,8 +13,8 @@ import headgate
 import headgate.spark
 from headgate.spark.manifest_reading import ManifestsOnSpark
 from headgate_schemas.actions.actions import AddFile
-from headgate_table.indextables.entry_reader import read_here
-from headgate_table.indextables.snapshot import Snapshot
+from headgate_table.indextables.read.entry_reader import read_here
+from headgate_table.indextables.read.snapshot import Snapshot
 from headgate_table.store.settings import StoreSettings
 from support.raw_log import RawLog
 from support.spark.reading import column, frame, table_of, written

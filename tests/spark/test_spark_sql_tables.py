@@ -9,8 +9,8 @@ import pytest
 import headgate
 from headgate.spark import HeadgateTable
 from headgate_schemas.errors import HeadgateError, InvalidInput
+from headgate_table.coordination.commit_info import commit_record
 from headgate_table.errors import TableNotFound
-from headgate_table.indextables.commit_info import commit_record
 from support.spark.local_lake import LocalLake
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 
 from headgate.spark import sink
 from headgate_schemas.errors import InvalidInput
-from headgate_table.indextables.orphans import is_data_key
+from headgate_table.indextables.cleaning.orphans import is_data_key
 from headgate_table.table import Table
 from support.committing.threaded import a_committer
 from support.spark.streams import FileStream, rows_of

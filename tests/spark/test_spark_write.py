@@ -17,7 +17,7 @@ from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.messages.operations import Committed
 from headgate_table.errors import TableExists
-from headgate_table.indextables.orphans import is_data_key
+from headgate_table.indextables.cleaning.orphans import is_data_key
 from headgate_table.table import Table
 from support.committing.threaded import a_committer
 from support.spark.restless_source import DoomedSource, RestlessSource

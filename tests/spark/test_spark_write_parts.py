@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import pyspark_headgate
 from headgate_schemas.columns.column_kinds import ColumnKind
 from headgate_schemas.predicates.partition_text import escape_partition_text, unescape_partition_text
-from headgate_table.indextables.row_shape import RowShape
+from headgate_table.indextables.read.rows.row_shape import RowShape
 from pyspark_headgate import parquet_parts
 from pyspark_headgate.arrow_store import StorePlace
 from pyspark_headgate.parquet_parts import PartsPlan, TooManyParts, WrittenFile, WrongRows, write_parts

@@ -6,8 +6,8 @@ from typing import Any
 
 from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.messages.operations import Committed, Receipt
-from headgate_table.indextables.cache import ObjectCache
-from headgate_table.indextables.resources import ReadResources
+from headgate_table.caching.cache import ObjectCache
+from headgate_table.caching.resources import ReadResources
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from support.ambient import FakeAmbient

@@ -10,15 +10,15 @@ from headgate_schemas.actions.actions import Action, AddFile, CommitInfo, Metada
 from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.messages.operations import RejectCode, Writer
 from headgate_schemas.messages.sources import Source
-from headgate_table.indextables.commit_info import Decision, Settled, Term
-from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.memory import TableMemory
-from headgate_table.indextables.memory_text import kept_memory
-from headgate_table.indextables.names import state_key, version_key
-from headgate_table.indextables.options import TableOptions
-from headgate_table.indextables.state_manifest import encode_state
-from headgate_table.indextables.state_writer import StateWriter
-from headgate_table.indextables.version_file import encode_actions
+from headgate_table.coordination.commit_info import Decision, Settled, Term
+from headgate_table.coordination.memory import TableMemory
+from headgate_table.coordination.memory_text import kept_memory
+from headgate_table.indextables.format.names import state_key, version_key
+from headgate_table.indextables.format.state_manifest import encode_state
+from headgate_table.indextables.format.version_file import encode_actions
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.write.state_writer import StateWriter
+from headgate_table.settings.options import TableOptions
 from headgate_table.store.interface import Store
 from support.cleaning import one_thread
 from support.tables import COLUMNS, START_MS, SteadyAmbient, add_file

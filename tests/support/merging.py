@@ -11,8 +11,8 @@ from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.messages.operations import Committed, Create
 from headgate_table.data_file import DataFile
-from headgate_table.indextables.create import create_table
-from headgate_table.indextables.log_reader import LogReader
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.write.create import create_table
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from headgate_worker.merge.arrow_engine import ArrowEngine, ArrowLimits

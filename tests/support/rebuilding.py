@@ -6,9 +6,9 @@ from typing import Any
 import pyarrow as pa
 
 from headgate_schemas.columns.table_schema import column_kinds
-from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.names import LOG
-from headgate_table.indextables.rebuild import RebuildResult, Wishes, rebuild_into
+from headgate_table.indextables.format.names import LOG
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.repair.rebuild import RebuildResult, Wishes, rebuild_into
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from support.ambient import FakeAmbient

@@ -5,8 +5,8 @@ import string
 from hypothesis import strategies as st
 
 from headgate_schemas.actions.actions import Metadata
-from headgate_table.indextables.bounds import Bounds
-from headgate_table.indextables.state_manifest import ManifestInfo, StateManifest
+from headgate_table.indextables.format.bounds import Bounds
+from headgate_table.indextables.format.state_manifest import ManifestInfo, StateManifest
 
 _TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 _COUNTS = st.integers(0, 2**63 - 1)

@@ -17,10 +17,10 @@ from headgate_schemas.actions.entry_fields import ENTRY_FIELDS, EntryField, Kind
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.messages.operations import Create
-from headgate_table.indextables.cache import ObjectCache
-from headgate_table.indextables.create import create_table
-from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.resources import ReadResources, new_resources
+from headgate_table.caching.cache import ObjectCache
+from headgate_table.caching.resources import ReadResources, new_resources
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.write.create import create_table
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from support.stores.memory import MemoryStore

@@ -145,7 +145,7 @@ def test_a_root_that_is_a_link_means_the_folder_behind_it(tmp_path: Path) -> Non
 
 def test_nothing_is_opened_outside_of_the_roots(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not even a client, which would look for credentials: without its library, only what is inside is missed."""
-    monkeypatch.delitem(sys.modules, "headgate_table.store.s3", raising=False)
+    monkeypatch.delitem(sys.modules, "headgate_table.store.s3.store", raising=False)
     monkeypatch.setitem(sys.modules, "boto3", None)
     monkeypatch.setitem(sys.modules, "botocore", None)
     assert "lies outside of the roots" in committers_answer("s3://theirs/t", "s3://lake")

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from headgate_table.errors import CorruptTable, ManifestMissing, VersionNotRetained
-from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.names import resolve_manifest, state_key, version_key
-from headgate_table.indextables.snapshot import Snapshot
-from headgate_table.indextables.state_manifest import decode_state, encode_state
+from headgate_table.indextables.format.names import resolve_manifest, state_key, version_key
+from headgate_table.indextables.format.state_manifest import decode_state, encode_state
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.read.snapshot import Snapshot
 from support.cleaning import World
 from support.foreign_log import as_anothers
 from support.stores.faulty import Fault, FaultyStore, Plan, Step

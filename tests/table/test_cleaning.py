@@ -8,8 +8,9 @@ from headgate_schemas.actions.actions import CommitInfo
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.messages.operations import Purge, RejectCode, Rejected
 from headgate_table.errors import StoreError
-from headgate_table.indextables.cleaner import Cleaner
-from headgate_table.indextables.cleaning import (
+from headgate_table.indextables.cleaning.cleaner import Cleaner
+from headgate_table.indextables.cleaning.orphans import OrphanSearch, is_data_key
+from headgate_table.indextables.cleaning.plan import (
     HOUR_MS,
     Category,
     Deletion,
@@ -19,11 +20,10 @@ from headgate_table.indextables.cleaning import (
     StateFacts,
     plan_cleaning,
 )
-from headgate_table.indextables.log_inventory import LogInventory, sort_inventory
-from headgate_table.indextables.names import POINTER, checkpoint_key, state_key, version_key
-from headgate_table.indextables.orphans import OrphanSearch, is_data_key
-from headgate_table.indextables.state_manifest import decode_state, encode_state
-from headgate_table.indextables.verify_report import Severity
+from headgate_table.indextables.format.names import POINTER, checkpoint_key, state_key, version_key
+from headgate_table.indextables.format.state_manifest import decode_state, encode_state
+from headgate_table.indextables.log.inventory import LogInventory, sort_inventory
+from headgate_table.indextables.verify.report import Severity
 from headgate_table.store.interface import ObjectInfo, Store
 from headgate_table.table import Table
 from support.ambient import FakeAmbient
@@ -496,7 +496,7 @@ class TestPurge:
     def test_a_large_table_inside_hides_no_orphan_from_any_run(
         self, world: World, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("headgate_table.indextables.cleaner.MAX_ORPHANS", 2)
+        monkeypatch.setattr("headgate_table.indextables.cleaning.cleaner.MAX_ORPHANS", 2)
         inside = [f"INNER/{name}.parquet" for name in "ABC"]
         for key in (*inside, "INNER/_transaction_log/00000000000000000000.json"):
             world.store.put(key, b"theirs")

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from headgate_table.indextables.names import POINTER
-from headgate_table.indextables.verify_report import Severity
+from headgate_table.indextables.format.names import POINTER
+from headgate_table.indextables.verify.report import Severity
 from headgate_table.store.interface import CreateOutcome, Store
-from headgate_table.store.local import LocalStore
+from headgate_table.store.local.store import LocalStore
 from headgate_table.store.open import open_store
 from headgate_table.table import Table
 from support.ambient import FakeAmbient

@@ -2,8 +2,8 @@
 
 import pytest
 
-from headgate_table.indextables.cleaner import Cleaner
-from headgate_table.indextables.cleaning import Protected
+from headgate_table.indextables.cleaning.cleaner import Cleaner
+from headgate_table.indextables.cleaning.plan import Protected
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from support.ambient import FakeAmbient

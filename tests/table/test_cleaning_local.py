@@ -9,11 +9,11 @@ import pytest
 
 from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import StoreError
-from headgate_table.indextables.cleaning import Category
-from headgate_table.indextables.verify_report import Severity
+from headgate_table.indextables.cleaning.plan import Category
+from headgate_table.indextables.verify.report import Severity
 from headgate_table.store.interface import CreateOutcome
-from headgate_table.store.local import LocalStore
-from headgate_table.store.local_leftovers import local_leftovers, remove_if_empty
+from headgate_table.store.local.leftovers import local_leftovers, remove_if_empty
+from headgate_table.store.local.store import LocalStore
 from headgate_table.table import Table
 from support.ambient import FakeAmbient
 from support.cleaning import one_thread
@@ -114,7 +114,7 @@ def test_files_of_a_folder_that_a_link_of_the_table_leads_to_are_left_alone(worl
 
 def test_files_that_links_lead_to_hide_no_orphan(world: LocalWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """Break: what is linked is taken out only after the search has ended at its bound."""
-    monkeypatch.setattr("headgate_table.indextables.cleaner.MAX_ORPHANS", 2)
+    monkeypatch.setattr("headgate_table.indextables.cleaning.cleaner.MAX_ORPHANS", 2)
     for name in "abc":
         world.write(f"kept/{name}.parquet")
     (world.root / "region=eu").symlink_to(world.root / "kept")
@@ -343,7 +343,7 @@ def test_every_temporary_file_that_a_store_makes_is_recognised(
         seen.extend(info.key for info in local_leftovers(world.store).temporaries)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("headgate_table.store.local_files.place_if_absent", killed)
+    monkeypatch.setattr("headgate_table.store.local.files.place_if_absent", killed)
     for key in ("a/" + "x" * 255, "plain"):
         with pytest.raises(KeyboardInterrupt):
             world.store.create(key, b"data")

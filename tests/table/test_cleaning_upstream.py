@@ -6,8 +6,8 @@ Its ways are played here from their description, so that each test shows what th
 from collections.abc import Callable
 from typing import Any
 
-from headgate_table.indextables.names import MANIFESTS, log_key, state_folder, state_key
-from headgate_table.indextables.verify_report import Severity
+from headgate_table.indextables.format.names import MANIFESTS, log_key, state_folder, state_key
+from headgate_table.indextables.verify.report import Severity
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from support.ambient import HOUR_MS, FakeAmbient

@@ -10,7 +10,7 @@ import pytest
 
 from headgate_schemas.columns.table_schema import arrow_schema
 from headgate_table.errors import CorruptTable
-from headgate_table.indextables.column_defaults import column_defaults
+from headgate_table.indextables.read.rows.column_defaults import column_defaults
 from support.merging import append, new_parquet_table, put_file
 
 NOT_UNDERSTOOD = object()

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from headgate_schemas.columns.column_names import name_key
 from headgate_schemas.messages.operations import Alter, Committed, Create, RejectCode, Rejected
 from headgate_table.errors import CorruptTable
-from headgate_table.indextables.create import create_table
-from headgate_table.indextables.log_reader import LogReader
-from headgate_table.store.local import LocalStore
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.write.create import create_table
+from headgate_table.store.local.store import LocalStore
 from headgate_table.table import Table
 from pyspark_headgate import stored_names as on_executors
 from pyspark_headgate.arrow_store import StorePlace

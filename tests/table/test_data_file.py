@@ -15,9 +15,9 @@ import pytest
 from headgate_schemas.actions.action_json import format_action, parse_action
 from headgate_schemas.actions.actions import NULL_PARTITION, AddFile
 from headgate_schemas.errors import InvalidInput
-from headgate_table import parquet_footer
 from headgate_table.data_file import MAX_MAP_ENTRIES, MAX_TEXT_CHARS, DataFile, partition_values_in
 from headgate_table.errors import ObjectMissing
+from headgate_table.parquet import footer as parquet_footer
 from headgate_table.store.interface import ObjectInfo, Store
 
 

@@ -11,10 +11,10 @@ from headgate.statements.statements import DescribeLog, DescribeState
 from headgate_schemas.actions.actions import SkipFile
 from headgate_schemas.messages.operations import Skip
 from headgate_table.errors import TableNotFound
-from headgate_table.indextables.describe import MAX_SKIPS_SHOWN, SkippedFile, describe
-from headgate_table.indextables.describe_log import LOG_COLUMNS, LOG_SCHEMA, describe_log
-from headgate_table.indextables.names import state_key, version_key
-from headgate_table.indextables.options import table_options
+from headgate_table.indextables.format.names import state_key, version_key
+from headgate_table.indextables.history.describe import MAX_SKIPS_SHOWN, SkippedFile, describe
+from headgate_table.indextables.history.describe_log import LOG_COLUMNS, LOG_SCHEMA, describe_log
+from headgate_table.settings.options import table_options
 from headgate_table.table import Table
 from support.stores.memory import MemoryStore
 from support.tables import START_MS, add_file, files, new_table, opened

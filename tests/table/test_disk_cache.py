@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.messages.operations import Create
-from headgate_table.indextables.cache import ObjectCache
-from headgate_table.indextables.create import create_table
-from headgate_table.indextables.disk_cache import DiskCache
-from headgate_table.indextables.entries import ALL_COLUMNS
-from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.resources import ReadResources, new_resources, process_resources
+from headgate_table.caching.cache import ObjectCache
+from headgate_table.caching.disk_cache import DiskCache
+from headgate_table.caching.resources import ReadResources, new_resources, process_resources
+from headgate_table.indextables.format.entries import ALL_COLUMNS
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.write.create import create_table
 from headgate_table.table import Table
 from support.stores.memory import MemoryStore
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate_table.indextables import distinct_texts
-from headgate_table.indextables.distinct_texts import all_distinct
+from headgate_table.indextables.read import distinct_texts
+from headgate_table.indextables.read.distinct_texts import all_distinct
 
 _LONG = "date=2024-01-01/part-00000-0123456789abcdef.parquet"
 TEXTS = st.one_of(

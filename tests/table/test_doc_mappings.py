@@ -7,7 +7,7 @@ import pytest
 
 from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.actions.doc_mapping import look_up, mapping_hash
-from headgate_table.indextables.doc_mappings import deduplicate, renormalise
+from headgate_table.indextables.format.doc_mappings import deduplicate, renormalise
 
 _TITLE = '[{"name":"title","type":"text"},{"name":"id","type":"i64"}]'
 _TITLE_REORDERED = '[{"type":"i64","name":"id"},{"type":"text","name":"title"}]'

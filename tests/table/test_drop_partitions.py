@@ -5,7 +5,7 @@ import pytest
 from headgate_schemas.actions.actions import RemoveFile
 from headgate_schemas.errors import InvalidInput, PredicateError
 from headgate_schemas.messages.operations import RejectCode, Rejected
-from headgate_table.indextables.drop_partitions import drop_partitions
+from headgate_table.indextables.cleaning.drop_partitions import drop_partitions
 from support.cleaning import World
 
 

@@ -28,9 +28,9 @@ from headgate_schemas.messages.operations import (
 from headgate_schemas.messages.proposals import decode_proposal, encode_proposal
 from headgate_table.data_file import DataFile
 from headgate_table.errors import CorruptTable
-from headgate_table.file_schema import told_columns
-from headgate_table.indextables.create import create_table
-from headgate_table.indextables.log_reader import LogReader
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.write.create import create_table
+from headgate_table.parquet.file_schema import told_columns
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from support.committing.rig import TABLE, Rig

@@ -9,8 +9,8 @@ import pytest
 
 import pyspark_headgate.float_statistics
 from headgate_producer.batch_files import write_files
-from headgate_table import float_statistics
-from headgate_table.float_statistics import floats, leaf_paths, statistics_option, with_nan
+from headgate_table.parquet import float_statistics
+from headgate_table.parquet.float_statistics import floats, leaf_paths, statistics_option, with_nan
 from support.merging import append, merge, new_parquet_table, put_file
 from support.parquet import parquet
 from support.stores.memory import MemoryStore

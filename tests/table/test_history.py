@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.messages.operations import Committed
 from headgate_table.errors import VersionNotRetained
-from headgate_table.indextables.listing import list_log
-from headgate_table.indextables.names import state_key, version_key
+from headgate_table.indextables.format.names import state_key, version_key
+from headgate_table.indextables.log.listing import list_log
 from headgate_table.table import Table
 from support.stores.faulty import FaultyStore
 from support.stores.memory import MemoryStore

@@ -11,7 +11,7 @@ from headgate_schemas.actions.avro_schemas import schema_text
 from headgate_table.avro.container import block_bytes, header_bytes, parse_container
 from headgate_table.avro.records import read_records
 from headgate_table.errors import CorruptTable
-from headgate_table.indextables.state_manifest import decode_state
+from headgate_table.indextables.format.state_manifest import decode_state
 
 _SYNC = bytes(16)
 

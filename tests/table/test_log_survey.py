@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from headgate_schemas.ambient import Ambient
-from headgate_table.indextables.cleaning import Category
+from headgate_table.indextables.cleaning.plan import Category
 from headgate_table.store.interface import ObjectInfo
 from support.cleaning import World
 from support.stores.memory import MemoryStore

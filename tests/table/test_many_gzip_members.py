@@ -5,8 +5,8 @@ import gzip
 import pytest
 
 from headgate_table.errors import CorruptTable
-from headgate_table.indextables import version_file
-from headgate_table.indextables.version_file import unpack
+from headgate_table.indextables.format import version_file
+from headgate_table.indextables.format.version_file import unpack
 
 _TEXT = bytes(range(32, 127)) * 40_000
 

@@ -4,8 +4,8 @@ import pytest
 
 from headgate_schemas.columns.spark_types import ArrayOf, Atomic, Field, MapOf, SparkType, Struct
 from headgate_schemas.errors import InvalidInput
-from headgate_table.indextables.merged_schema import GivenSchema, MergedSchema, widened
-from headgate_table.parquet_schema import VOID, StoredColumn, Unusable
+from headgate_table.indextables.repair.merged_schema import GivenSchema, MergedSchema, widened
+from headgate_table.parquet.schema import VOID, StoredColumn, Unusable
 
 LONG, INT, STRING, DOUBLE = Atomic("long"), Atomic("integer"), Atomic("string"), Atomic("double")
 

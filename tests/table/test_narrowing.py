@@ -11,8 +11,8 @@ from headgate_schemas.columns.column_kinds import ColumnKind
 from headgate_schemas.predicates.text import parse_predicate
 from headgate_schemas.predicates.tree import leaves
 from headgate_table.errors import CorruptTable
-from headgate_table.indextables.column_defaults import column_defaults
-from headgate_table.indextables.column_statistics import statistics_test
+from headgate_table.indextables.read.column_statistics import statistics_test
+from headgate_table.indextables.read.rows.column_defaults import column_defaults
 from headgate_table.table import Table
 from headgate_worker.merge.report import MergeStatus
 from pyspark_headgate.file_rows import UnreadableFile, _cast

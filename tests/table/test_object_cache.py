@@ -1,6 +1,6 @@
 """The memory of immutable objects: bounded, ageing, countable."""
 
-from headgate_table.indextables.cache import ObjectCache
+from headgate_table.caching.cache import ObjectCache
 
 
 class Clock:

@@ -6,8 +6,8 @@ import pytest
 
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.messages.operations import Alter, Committed, RejectCode, Rejected
-from headgate_table.indextables.option_conflicts import contradiction, unknown_setting
-from headgate_table.indextables.options import table_options
+from headgate_table.settings.option_conflicts import contradiction, unknown_setting
+from headgate_table.settings.options import table_options
 from headgate_table.table import Table
 from support.stores.memory import MemoryStore
 from support.tables import files, new_table

@@ -11,8 +11,8 @@ import pytest
 from headgate_schemas.columns.spark_types import ArrayOf, Atomic, Field, MapOf, SparkType, Struct, parse_schema
 from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.errors import InvalidInput
-from headgate_table.parquet_footer import Footer, read_footer
-from headgate_table.parquet_schema import VOID, Unusable, stored_columns
+from headgate_table.parquet.footer import Footer, read_footer
+from headgate_table.parquet.schema import VOID, Unusable, stored_columns
 from support.parquet import parquet
 
 PLAIN = pa.schema(

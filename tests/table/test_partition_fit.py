@@ -24,8 +24,8 @@ from headgate_schemas.messages.operations import (
     Rewrite,
 )
 from headgate_table.errors import CorruptTable
-from headgate_table.indextables.create import create_table
-from headgate_table.indextables.log_reader import LogReader
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.write.create import create_table
 from headgate_table.table import Table
 from support.committing.rig import TABLE, Rig
 from support.stores.memory import MemoryStore

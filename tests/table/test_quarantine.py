@@ -8,14 +8,14 @@ import pytest
 
 from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import StoreError
-from headgate_table.indextables.cleaning import Category
-from headgate_table.indextables.orphans import is_data_key
-from headgate_table.indextables.quarantine import QUARANTINE
-from headgate_table.indextables.verify_report import Severity
+from headgate_table.indextables.cleaning.orphans import is_data_key
+from headgate_table.indextables.cleaning.plan import Category
+from headgate_table.indextables.cleaning.quarantine import QUARANTINE
+from headgate_table.indextables.verify.report import Severity
 from headgate_table.store import copying
 from headgate_table.store.copying import copy_object
 from headgate_table.store.interface import Store
-from headgate_table.store.local import LocalStore
+from headgate_table.store.local.store import LocalStore
 from support.ambient import FakeAmbient
 from support.cleaning import World, copied
 from support.stores.faulty import Fault, FaultyStore, on
@@ -183,7 +183,7 @@ def test_a_name_that_is_too_long_to_be_moved_is_left_and_named() -> None:
 
 def test_names_that_are_too_long_to_be_moved_hide_no_orphan(monkeypatch: pytest.MonkeyPatch) -> None:
     """Break: they are taken out only after the search has ended at its bound."""
-    monkeypatch.setattr("headgate_table.indextables.cleaner.MAX_ORPHANS", 2)
+    monkeypatch.setattr("headgate_table.indextables.cleaning.cleaner.MAX_ORPHANS", 2)
     world = World(purge__quarantineHours="48")
     for name in "abc":
         world.store.put("/".join([name * 250] * 4), b"data")

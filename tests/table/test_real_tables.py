@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from headgate_schemas.actions.actions import Protocol, RemoveFile, SkipFile
-from headgate_table.indextables.state_manifest import StateManifest, decode_state
-from headgate_table.indextables.version_file import decode_actions
+from headgate_table.indextables.format.state_manifest import StateManifest, decode_state
+from headgate_table.indextables.format.version_file import decode_actions
 from headgate_table.table import Table
 from support.command_line import Headgate
 from support.real_tables import RealTable, real_tables

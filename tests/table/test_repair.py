@@ -9,10 +9,10 @@ import pytest
 from headgate_schemas.actions.actions import Metadata
 from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import CorruptTable, TableExists, TableNotFound, UnsupportedTable
-from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.names import version_key
-from headgate_table.indextables.repair import repair_into, repair_log
-from headgate_table.store.local import LocalStore
+from headgate_table.indextables.format.names import version_key
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.repair.repair import repair_into, repair_log
+from headgate_table.store.local.store import LocalStore
 from headgate_table.table import Table
 from support.ambient import FakeAmbient
 from support.cleaning import World, one_thread
@@ -331,7 +331,7 @@ def test_a_lost_answer_is_asked_for_again(home: Path) -> None:
 
 
 def test_many_files_are_spread_over_versions(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headgate_table.indextables.repair.ADDS_PER_VERSION", 2)
+    monkeypatch.setattr("headgate_table.indextables.repair.repair.ADDS_PER_VERSION", 2)
     world = local_world(home)
     world.appends(5, hours=1)
     target = repaired(home)

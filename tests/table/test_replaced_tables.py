@@ -4,7 +4,7 @@ import pytest
 
 from headgate_schemas.messages.operations import Committed
 from headgate_table.errors import TableNotFound
-from headgate_table.indextables.names import version_key
+from headgate_table.indextables.format.names import version_key
 from headgate_table.store.interface import Store
 from support.stores.memory import MemoryStore
 from support.tables import SteadyAmbient, add_file, fresh_resources, new_table, opened

@@ -37,15 +37,15 @@ from headgate_schemas.predicates.tree import (
     Predicate,
     StartsWith,
 )
+from headgate_table.caching.cache import ObjectCache
+from headgate_table.caching.resources import ReadResources, new_resources
 from headgate_table.data_file import DataFile
 from headgate_table.errors import CorruptTable, UnsupportedTable
-from headgate_table.indextables.cache import ObjectCache
-from headgate_table.indextables.create import create_table
-from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.resources import ReadResources, new_resources
-from headgate_table.indextables.scan import FILES_AHEAD, WHOLE_FILE_BYTES, scan_files
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.read.rows.scan import FILES_AHEAD, WHOLE_FILE_BYTES, scan_files
+from headgate_table.indextables.write.create import create_table
 from headgate_table.store.interface import Store
-from headgate_table.store.local import LocalStore
+from headgate_table.store.local.store import LocalStore
 from headgate_table.table import Table
 from support.isolated import run_isolated
 from support.parquet import parquet

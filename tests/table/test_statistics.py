@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.errors import InvalidInput
-from headgate_table.indextables.statistics import limit_columns, may_be_number, text_bounds, truncate_statistics
+from headgate_table.parquet.statistics import limit_columns, may_be_number, text_bounds, truncate_statistics
 
 
 def _add(lower: dict[str, str] | None, upper: dict[str, str] | None, **partition: str) -> AddFile:

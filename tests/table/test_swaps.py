@@ -4,13 +4,13 @@ import pyarrow as pa
 
 from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.messages.operations import Committed, CompactState, NewManifest, Rejected
-from headgate_table.indextables.entries import ALL_COLUMNS, added_table
-from headgate_table.indextables.manifest_writer import write_manifest
-from headgate_table.indextables.names import POINTER, state_key
-from headgate_table.indextables.pointer import format_pointer, state_pointer
-from headgate_table.indextables.replay import AddedFile
-from headgate_table.indextables.state_manifest import StateManifest, encode_state
-from headgate_table.indextables.swap import manifest_info
+from headgate_table.indextables.format.entries import ALL_COLUMNS, added_table
+from headgate_table.indextables.format.names import POINTER, state_key
+from headgate_table.indextables.format.pointer import format_pointer, state_pointer
+from headgate_table.indextables.format.replay import AddedFile
+from headgate_table.indextables.format.state_manifest import StateManifest, encode_state
+from headgate_table.indextables.rules.swap import manifest_info
+from headgate_table.indextables.write.manifest_writer import write_manifest
 from headgate_table.table import Table
 from support.stores.memory import MemoryStore
 from support.tables import SteadyAmbient, add_file, files, new_table, opened

@@ -9,9 +9,9 @@ import pytest
 from headgate.page.table_views import version_view
 from headgate_schemas.actions.actions import AddFile, CommitInfo
 from headgate_schemas.milvus import LobFile
-from headgate_table.indextables.replay import commit_time
-from headgate_table.indextables.version_file import encode_actions
-from headgate_table.milvus.manifest import Manifest
+from headgate_table.indextables.format.replay import commit_time
+from headgate_table.indextables.format.version_file import encode_actions
+from headgate_table.milvus.format.manifest import Manifest
 from headgate_table.table import Table
 from headgate_table.totals import MAX_LONG, as_total, exact_sum, total_of
 from support.raw_log import RawLog

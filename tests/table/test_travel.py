@@ -8,9 +8,9 @@ import pytest
 from headgate_schemas.actions.actions import CommitInfo
 from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import VersionNotRetained
-from headgate_table.indextables.names import state_key, version_key
-from headgate_table.indextables.travel import format_time, parse_time, version_at, version_before
-from headgate_table.indextables.version_file import decode_actions
+from headgate_table.indextables.format.names import state_key, version_key
+from headgate_table.indextables.format.version_file import decode_actions
+from headgate_table.indextables.history.travel import format_time, parse_time, version_at, version_before
 from headgate_table.table import Table
 from support.ambient import FakeAmbient
 from support.foreign_log import build_on

@@ -10,12 +10,12 @@ from headgate_schemas.actions.actions import CommitInfo
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.messages.operations import Committed
 from headgate_table.errors import StoreError, TableNotFound
-from headgate_table.indextables.names import POINTER, state_key, version_key
-from headgate_table.indextables.state_manifest import decode_state, encode_state
-from headgate_table.indextables.verify_report import Severity, VerifyReport
-from headgate_table.indextables.version_file import decode_actions, encode_actions
+from headgate_table.indextables.format.names import POINTER, state_key, version_key
+from headgate_table.indextables.format.state_manifest import decode_state, encode_state
+from headgate_table.indextables.format.version_file import decode_actions, encode_actions
+from headgate_table.indextables.verify.report import Severity, VerifyReport
 from headgate_table.store.interface import Store
-from headgate_table.store.local import LocalStore
+from headgate_table.store.local.store import LocalStore
 from headgate_table.table import Table
 from support.ambient import FakeAmbient
 from support.cleaning import World, copied, one_thread
@@ -295,7 +295,7 @@ def test_leftovers_are_notes(world: World) -> None:
 
 
 def test_files_of_a_table_inside_hide_no_leftover(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headgate_table.indextables.verify_files.MAX_FINDINGS", 2)
+    monkeypatch.setattr("headgate_table.indextables.verify.files.MAX_FINDINGS", 2)
     for key in ("INNER/a", "INNER/b", "INNER/c", "INNER/_transaction_log/00000000000000000000.json", "orphan.parquet"):
         world.store.put(key, b"leftover")
     assert [item.object for item in world.reopened().verify().findings] == ["orphan.parquet"]

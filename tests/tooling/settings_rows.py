@@ -21,7 +21,7 @@ from headgate_bus.claims import ClaimLimits
 from headgate_bus.kafka_address import NUMBERS, TEXT_SETTINGS
 from headgate_committer.limits import CommitterLimits
 from headgate_schemas.errors import InvalidInput
-from headgate_table.indextables.options import SETTINGS, Setting, TableOptions
+from headgate_table.settings.options import SETTINGS, Setting, TableOptions
 from headgate_table.store.settings import DOCUMENTED_KEYS, StoreSettings
 from headgate_worker.limits import RoleTerms, ScheduleLimits
 

@@ -16,7 +16,7 @@ from headgate_bus.claims import ClaimLimits
 from headgate_bus.kafka_address import ALL_SETTINGS
 from headgate_committer.limits import CommitterLimits
 from headgate_schemas.errors import InvalidInput
-from headgate_table.indextables.options import SETTINGS, Setting, TableOptions, table_options
+from headgate_table.settings.options import SETTINGS, Setting, TableOptions, table_options
 from headgate_table.store.settings import DOCUMENTED_KEYS
 from headgate_table.table import Table
 from headgate_worker.limits import RoleTerms, ScheduleLimits, WorkerLimits

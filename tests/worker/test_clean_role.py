@@ -8,7 +8,7 @@ from headgate_schemas.messages.message_shape import FORMAT
 from headgate_schemas.messages.operation_bodies import body_of
 from headgate_schemas.messages.operations import Append, CompactState, NewManifest, Operation, Overwrite, Purge, Rewrite
 from headgate_schemas.messages.proposals import Proposal, encode_claimed
-from headgate_table.indextables.names import log_key, version_key
+from headgate_table.indextables.format.names import log_key, version_key
 from headgate_worker import undecided
 from headgate_worker.clean import CleanRole
 from headgate_worker.tasks import CleanTask

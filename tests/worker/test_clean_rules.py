@@ -15,10 +15,10 @@ from headgate_schemas.messages.message_shape import FORMAT
 from headgate_schemas.messages.operation_bodies import body_of
 from headgate_schemas.messages.operations import Append, Committed, Operation, Purge, RejectCode, Rejected
 from headgate_schemas.messages.proposals import Proposal, encode_claimed
-from headgate_table.indextables.cleaner import Cleaner
-from headgate_table.indextables.compactor import Compactor
-from headgate_table.indextables.names import POINTER, version_key
-from headgate_table.indextables.verify_report import Severity
+from headgate_table.indextables.cleaning.cleaner import Cleaner
+from headgate_table.indextables.compaction.compactor import Compactor
+from headgate_table.indextables.format.names import POINTER, version_key
+from headgate_table.indextables.verify.report import Severity
 from headgate_table.store.interface import Store
 from headgate_worker.clean import CleanRole
 from headgate_worker.roles import Abandoned
@@ -430,7 +430,7 @@ def test_a_worker_that_stops_leaves_a_sound_table_and_the_rest_to_the_next() -> 
 
 
 def test_a_table_with_more_to_delete_than_one_run_takes_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headgate_table.indextables.cleaner.MAX_ORPHANS", 2)
+    monkeypatch.setattr("headgate_table.indextables.cleaning.cleaner.MAX_ORPHANS", 2)
     world = Coordinated()
     for name in ("a", "b", "c"):
         store_of(world).put(f"{name}.parquet", b"rows")
@@ -442,7 +442,7 @@ def test_a_table_with_more_to_delete_than_one_run_takes_is_looked_at_again(monke
 
 
 def test_a_large_table_inside_is_no_reason_to_look_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headgate_table.indextables.cleaner.MAX_ORPHANS", 2)
+    monkeypatch.setattr("headgate_table.indextables.cleaning.cleaner.MAX_ORPHANS", 2)
     world = Coordinated()
     for name in ("INNER/a", "INNER/b", "INNER/c", "INNER/_transaction_log/00000000000000000000.json", "orphan"):
         store_of(world).put(name, b"rows")

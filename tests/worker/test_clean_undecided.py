@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from headgate_schemas.messages.operations import Append, Committed, Delete, Isolation, Operation, Restore
 from headgate_schemas.messages.proposals import new_proposal
-from headgate_table.indextables.cleaner import Cleaner
-from headgate_table.indextables.cleaning import Category, Protected
-from headgate_table.indextables.compactor import Compactor
+from headgate_table.indextables.cleaning.cleaner import Cleaner
+from headgate_table.indextables.cleaning.plan import Category, Protected
+from headgate_table.indextables.compaction.compactor import Compactor
 from headgate_table.table import Table
 from headgate_worker.undecided import protected_by
 from headgate_worker.worker import COMMITTER_GROUP

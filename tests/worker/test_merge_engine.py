@@ -14,7 +14,7 @@ from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.errors import HeadgateError
 from headgate_table.errors import StoreError
-from headgate_table.store.local import LocalStore
+from headgate_table.store.local.store import LocalStore
 from headgate_table.table import Table
 from headgate_worker.merge.arrow_engine import ArrowEngine, ArrowLimits
 from headgate_worker.merge.engine import Gone, Merged, MergeOrder, MergeOutcome, NotMerged, Unreadable

@@ -19,7 +19,7 @@ from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.errors import InvalidInput
 from headgate_table.store.interface import Store
-from headgate_table.store.local import LocalStore
+from headgate_table.store.local.store import LocalStore
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table
 from headgate_worker.merge.arrow_engine import CODECS, ArrowEngine

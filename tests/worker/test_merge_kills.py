@@ -5,7 +5,7 @@ from pathlib import Path
 
 from headgate_schemas.ambient import SystemAmbient
 from headgate_table.store.interface import Store
-from headgate_table.store.local import LocalStore
+from headgate_table.store.local.store import LocalStore
 from headgate_worker.merge.merging import Merging
 from headgate_worker.merge.plan import MergeLimits
 from support.isolated import run_isolated

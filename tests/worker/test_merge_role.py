@@ -6,7 +6,7 @@ import pytest
 
 from headgate_schemas.messages.operations import Operation, Receipt, RejectCode, Rejected, Rewrite
 from headgate_table.errors import OutcomeUnknown
-from headgate_table.indextables.options import TableOptions
+from headgate_table.settings.options import TableOptions
 from headgate_table.table import Table
 from headgate_worker.merge.arrow_engine import ArrowEngine
 from headgate_worker.merge.plan import MergeLimits

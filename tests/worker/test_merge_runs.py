@@ -9,7 +9,7 @@ from headgate_schemas.actions.actions import NULL_PARTITION, AddFile, SkipFile
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.messages.operations import Operation, Receipt, RejectCode, Rejected, Rewrite, Skip
 from headgate_table.errors import CommitConflict, OutcomeUnknown, StoreError
-from headgate_table.indextables.skips import known_skips
+from headgate_table.indextables.rules.skips import known_skips
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from headgate_worker.merge.engine import Merged, MergeOrder, MergeOutcome

@@ -3,7 +3,7 @@
 import pytest
 
 from headgate_schemas.actions.actions import AddFile, SkipFile
-from headgate_table.indextables.skips import cooldown_ms, holds
+from headgate_table.indextables.rules.skips import cooldown_ms, holds
 from headgate_worker.merge.skips import MAX_REASON_CHARS, skip_of
 
 NOW_MS = 1_780_000_000_000

@@ -10,8 +10,8 @@ import pytest
 
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.errors import HeadgateError
-from headgate_table.indextables.options import TableOptions
-from headgate_table.store.local import LocalStore
+from headgate_table.settings.options import TableOptions
+from headgate_table.store.local.store import LocalStore
 from headgate_table.store.open import open_store
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table

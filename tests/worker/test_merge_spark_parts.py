@@ -12,7 +12,7 @@ from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.errors import HeadgateError, InvalidInput
 from headgate_table.data_file import DataFile
 from headgate_table.errors import CommitConflict, CorruptTable, ObjectMissing, StoreError
-from headgate_table.store.local import LocalStore
+from headgate_table.store.local.store import LocalStore
 from headgate_table.store.paths import MAX_KEY_BYTES, is_key
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table

@@ -7,7 +7,7 @@ import pytest
 from headgate_schemas.actions.actions import SkipFile
 from headgate_schemas.messages.operations import Append, Delete, Skip
 from headgate_table.data_file import DataFile
-from headgate_table.indextables.skips import known_skips
+from headgate_table.indextables.rules.skips import known_skips
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from headgate_worker.merge.arrow_engine import ArrowEngine

@@ -6,8 +6,8 @@ from headgate_bus.claims import DEFAULT_LIMITS, FOLDER, ClaimLimits, plan_sweep,
 from headgate_bus.interface import Bus
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
-from headgate_table.indextables.cleaner import Cleaner
-from headgate_table.indextables.cleaning import (
+from headgate_table.indextables.cleaning.cleaner import Cleaner
+from headgate_table.indextables.cleaning.plan import (
     HOUR_MS,
     MIN_FILE_AGE_HOURS,
     MINUTE_MS,
@@ -15,8 +15,8 @@ from headgate_table.indextables.cleaning import (
     Deletion,
     Protected,
 )
-from headgate_table.indextables.option_conflicts import contradiction
-from headgate_table.indextables.options import TableOptions
+from headgate_table.settings.option_conflicts import contradiction
+from headgate_table.settings.options import TableOptions
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from headgate_worker.roles import OpenTable, Outlook, Report

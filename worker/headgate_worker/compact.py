@@ -9,12 +9,12 @@ from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
 from headgate_schemas.messages.operations import Committed, CompactState, Duplicate, RejectCode, Rejected
 from headgate_table.errors import CommitConflict, CorruptTable
-from headgate_table.indextables.compaction import compaction_due
-from headgate_table.indextables.compactor import Compactor
-from headgate_table.indextables.left_versions import left_versions
-from headgate_table.indextables.log_reader import LoadedLog, LogReader
-from headgate_table.indextables.options import TableOptions
-from headgate_table.indextables.state_manifest import StateManifest
+from headgate_table.indextables.compaction.compactor import Compactor
+from headgate_table.indextables.compaction.plan import compaction_due
+from headgate_table.indextables.format.state_manifest import StateManifest
+from headgate_table.indextables.log.readable_versions import left_versions
+from headgate_table.indextables.log.reader import LoadedLog, LogReader
+from headgate_table.settings.options import TableOptions
 from headgate_table.table import Table
 from headgate_worker.roles import OpenTable, Outlook, Report
 from headgate_worker.tasks import CompactTask, Task

@@ -9,8 +9,8 @@ from headgate_bus.interface import Bus
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.measures import SILENT, Measures
-from headgate_table.indextables.options import table_options
-from headgate_table.indextables.resources import ReadResources, lean_resources
+from headgate_table.caching.resources import ReadResources, lean_resources
+from headgate_table.settings.options import table_options
 from headgate_table.store.addresses import table_address
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table

@@ -13,7 +13,7 @@ from headgate_schemas.errors import InvalidInput
 from headgate_schemas.measures import SILENT, Measures
 from headgate_schemas.messages.operations import Operation, Receipt
 from headgate_schemas.version import __version__
-from headgate_table.indextables.resources import ReadResources
+from headgate_table.caching.resources import ReadResources
 from headgate_table.store.addresses import lies_below, table_address
 from headgate_table.store.interface import Store
 from headgate_table.store.measured import MeasuredStore

@@ -19,12 +19,12 @@ from headgate_schemas.messages.message_shape import UnreadableMessage
 from headgate_schemas.messages.operation_bodies import operation_of
 from headgate_schemas.messages.operations import Append, CompactState, Operation, Overwrite, Restore, Rewrite
 from headgate_schemas.messages.proposals import Proposal, decode_claimed, decode_proposal
-from headgate_table.indextables.cleaning import Protected
-from headgate_table.indextables.commit_info import commit_record
-from headgate_table.indextables.left_versions import left_versions
-from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.named_files import file_keys
-from headgate_table.indextables.names import log_key
+from headgate_table.coordination.commit_info import commit_record
+from headgate_table.indextables.cleaning.plan import Protected
+from headgate_table.indextables.format.names import log_key
+from headgate_table.indextables.log.readable_versions import left_versions
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.rules.named_files import file_keys
 from headgate_table.store.interface import Store
 
 MAX_PROPOSALS = 50_000

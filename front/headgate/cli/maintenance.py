@@ -16,7 +16,7 @@ from headgate.cli.session import CHANGES_A_TABLE, UNKNOWN, Session, command, fai
 if TYPE_CHECKING:
     from headgate.statements.execute import Executor
     from headgate.statements.statements import Statement
-    from headgate_table.indextables.cleaning import Deletion
+    from headgate_table.indextables.cleaning.plan import Deletion
 
 _RETENTION = "Such as 7d or 24h."
 

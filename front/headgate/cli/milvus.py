@@ -11,8 +11,8 @@ from headgate.cli.session import Session, command
 from headgate_schemas.milvus import ColumnGroup, ColumnGroupFile, DeltaLog, DeltaLogType, Stat
 
 if TYPE_CHECKING:
-    from headgate_table.milvus.commit_records import VersionRecord
-    from headgate_table.milvus.manifest import Manifest
+    from headgate_table.milvus.committed.records import VersionRecord
+    from headgate_table.milvus.format.manifest import Manifest
 
 
 def register(app: typer.Typer) -> None:
@@ -33,9 +33,9 @@ def show(
 ) -> None:
     """The manifest, as JSON. With --format csv, its data files."""
     from headgate_table.errors import TableNotFound
-    from headgate_table.milvus.paths import Base
-    from headgate_table.milvus.paths import resolved as resolve
-    from headgate_table.milvus.recorded_log import RecordedLog
+    from headgate_table.milvus.committed.log import RecordedLog
+    from headgate_table.milvus.format.paths import Base
+    from headgate_table.milvus.format.paths import resolved as resolve
     from headgate_table.milvus.snapshot import FILE_COLUMNS, MilvusSnapshot
 
     log = RecordedLog(session.open_store(uri), session.ambient)

@@ -72,7 +72,7 @@ def document(source: str, resolver: Resolver | None, read_version: int | None) -
 
 def appended(store: "Store", paths: Sequence[str]) -> tuple[ColumnGroup, ...]:
     """Parquet files of the table's `_data` folder, with the columns and rows that their footers tell, grouped by columns."""
-    from headgate_table.parquet_footer import read_footer
+    from headgate_table.parquet.footer import read_footer
 
     groups: dict[tuple[str, ...], list[ColumnGroupFile]] = {}
     for path in paths:

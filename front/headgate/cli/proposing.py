@@ -191,7 +191,7 @@ def _writer(text: str) -> Writer:
 
 
 def _operation(session: Session, uri: str, kind: Kind, asked: Asked, based_on: int | None) -> Operation:
-    from headgate_table.file_schema import told_columns
+    from headgate_table.parquet.file_schema import told_columns
 
     match kind:
         case Kind.CREATE:

@@ -13,7 +13,7 @@ from headgate.cli.session import Session, command, fail
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from headgate_table.indextables.describe import SkippedFile
+    from headgate_table.indextables.history.describe import SkippedFile
     from headgate_table.milvus.snapshot import MilvusSnapshot
 
 _FILES_FIRST = ("path", "partition_values", "size", "num_records", "added_at_version", "modification_time")
@@ -50,8 +50,8 @@ def files(
     ] = None,
 ) -> None:
     """The live files, sorted by path."""
-    from headgate_table.indextables.entries import ALL_COLUMNS
-    from headgate_table.indextables.snapshot import DEFAULT_COLUMNS
+    from headgate_table.indextables.format.entries import ALL_COLUMNS
+    from headgate_table.indextables.read.snapshot import DEFAULT_COLUMNS
     from headgate_table.milvus.snapshot import MilvusSnapshot
 
     snapshot = session.open(uri).snapshot(version, None if timestamp is None else moment(timestamp), where)

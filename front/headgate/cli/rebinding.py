@@ -17,9 +17,9 @@ def rebind(session: Session, uri: Uri) -> None:
     proposals that the old one held: those that aren't in the table have to be proposed again.
     """
     from headgate_committer.rebind import rebind as bind
-    from headgate_table.indextables.log_reader import LogReader
-    from headgate_table.indextables.options import table_options
-    from headgate_table.indextables.resources import process_resources
+    from headgate_table.caching.resources import process_resources
+    from headgate_table.indextables.log.reader import LogReader
+    from headgate_table.settings.options import table_options
     from headgate_table.store.addresses import table_address
 
     overrides = session.loaded.table

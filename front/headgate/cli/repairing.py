@@ -10,7 +10,7 @@ from headgate.cli.output import Format
 from headgate.cli.session import FAILED, Session, command
 
 if TYPE_CHECKING:
-    from headgate_table.indextables.verify_report import Checked
+    from headgate_table.indextables.verify.report import Checked
 
 
 def register(tables: typer.Typer) -> None:
@@ -27,10 +27,10 @@ def verify(
 
     Ends with 1 when some reader can't read a retained version. Warnings and notes are findings, too, but no failures.
     """
-    from headgate_table.indextables.log_reader import LogReader
-    from headgate_table.indextables.resources import process_resources
-    from headgate_table.indextables.verify import verify_table
-    from headgate_table.milvus.recorded_log import RecordedLog
+    from headgate_table.caching.resources import process_resources
+    from headgate_table.indextables.log.reader import LogReader
+    from headgate_table.indextables.verify.verify import verify_table
+    from headgate_table.milvus.committed.log import RecordedLog
     from headgate_table.milvus.verify import verify_manifests
 
     # Not by `Table.open`, which a table must be sound for.
@@ -121,7 +121,7 @@ def repair(
             raise wrong("it is for a repair with --from-files; otherwise the log says it", option)
     if target is None:
         raise wrong("say where to write the new log, such as NEW_PLACE/_transaction_log", "TARGET_LOG")
-    from headgate_table.indextables.repair import repair_log
+    from headgate_table.indextables.repair.repair import repair_log
 
     with session.output.working("Repairing ..."):
         result = repair_log(source, target, session.loaded.store, ambient=session.ambient)
@@ -138,7 +138,7 @@ def _rebuild(
     *,
     dry_run: bool,
 ) -> None:
-    from headgate_table.indextables.rebuild import rebuild_log
+    from headgate_table.indextables.repair.rebuild import rebuild_log
 
     columns = None if schema_source is None else schema(schema_source)
     partitions = names(partition_by, "--partition-by")

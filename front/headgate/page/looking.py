@@ -15,7 +15,7 @@ from headgate.page.table_rows import TableFacts
 from headgate.page.table_views import VersionView, version_view
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError, InvalidInput
-from headgate_table.indextables.resources import lean_resources
+from headgate_table.caching.resources import lean_resources
 from headgate_table.milvus.table import MilvusTable
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table

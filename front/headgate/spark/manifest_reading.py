@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from headgate.spark.manifest_task import COLUMNS, ENTRIES, FETCHED, PLACE, ManifestTask, unpacked
 from headgate_schemas.logs import get_logger
-from headgate_table.indextables.entry_reader import EntryFilter, read_here
-from headgate_table.indextables.manifest_reader import ManifestPart
-from headgate_table.indextables.resources import ReadResources
-from headgate_table.indextables.state_manifest import ManifestInfo
+from headgate_table.caching.resources import ReadResources
+from headgate_table.indextables.format.state_manifest import ManifestInfo
+from headgate_table.indextables.manifests.reader import ManifestPart
+from headgate_table.indextables.read.entry_reader import EntryFilter, read_here
 from headgate_table.store.interface import Store
 from headgate_worker.merge.spark_errors import spark_errors
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from headgate_schemas.ambient import SystemAmbient
-from headgate_table.indextables.entry_filter import entry_mask
-from headgate_table.indextables.entry_reader import EntryFilter, read_here
-from headgate_table.indextables.resources import lean_resources
-from headgate_table.indextables.state_manifest import ManifestInfo
+from headgate_table.caching.resources import lean_resources
+from headgate_table.indextables.format.state_manifest import ManifestInfo
+from headgate_table.indextables.read.entry_filter import entry_mask
+from headgate_table.indextables.read.entry_reader import EntryFilter, read_here
 from headgate_table.store.interface import Store
 
 PLACE, FETCHED, ENTRIES = "place", "fetched", "entries"

@@ -18,7 +18,7 @@ from headgate.spark.copied_session import SessionCopy
 from headgate_producer.errors import WriteRefused
 from headgate_schemas.columns.column_names import name_key
 from headgate_table.data_file import DataFile
-from headgate_table.store.local_leftovers import STAGING
+from headgate_table.store.local.leftovers import STAGING
 from pyspark_headgate.durable import make_durable
 from pyspark_headgate.options import SourceOptions
 from pyspark_headgate.write_plan import WritePlan

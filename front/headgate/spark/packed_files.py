@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from headgate_schemas.errors import InvalidInput
-from headgate_table.indextables.row_shape import RowShape
+from headgate_table.indextables.read.rows.row_shape import RowShape
 
 _NULL = b"\0"
 _TEXT, _BOOLEAN, _LONG, _DECIMAL = 1, 2, 6, 9

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from headgate_schemas.columns.column_kinds import ColumnKind
 from headgate_schemas.predicates.partition_text import stored_text
-from headgate_table.indextables.row_shape import RowShape
+from headgate_table.indextables.read.rows.row_shape import RowShape
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -21,9 +21,9 @@ from headgate_schemas.predicates.format import format_predicate
 from headgate_schemas.predicates.text import parse_predicate
 from headgate_schemas.predicates.tree import Predicate
 from headgate_schemas.predicates.tree import columns as columns_of
-from headgate_table.indextables.row_shape import RowShape
-from headgate_table.indextables.scan import check_readable, checked_columns
-from headgate_table.indextables.snapshot import Snapshot
+from headgate_table.indextables.read.rows.row_shape import RowShape
+from headgate_table.indextables.read.rows.scan import check_readable, checked_columns
+from headgate_table.indextables.read.snapshot import Snapshot
 from headgate_table.table import Table
 from pyspark_headgate.row_types import arrow_columns, spark_schema
 

@@ -1,4 +1,4 @@
-"""A predicate as a condition of Spark: true for a row exactly where `headgate_table.indextables.row_filter` says so.
+"""A predicate as a condition of Spark: true for a row exactly where `headgate_table.indextables.read.rows.row_filter` says so.
 
 Literals have the column's own type, so that Spark never converts a column to compare it, and pushes the condition down: all but those
 that would lose rows there (`unpushed_columns`). Works on Spark Connect as well.
@@ -30,7 +30,7 @@ from headgate_schemas.predicates.tree import (
     StartsWith,
     fold,
 )
-from headgate_table.indextables.row_filter import nearest
+from headgate_table.indextables.read.rows.row_filter import nearest
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -35,17 +35,17 @@ from headgate_schemas.ambient import Ambient, SystemAmbient
 from headgate_schemas.arguments import checked
 from headgate_schemas.errors import HeadgateError, InvalidInput, PredicateError
 from headgate_schemas.messages.operations import Rejected
+from headgate_table.caching.resources import ReadResources, process_resources
 from headgate_table.errors import OutcomeUnknown, TableExists
-from headgate_table.indextables.pointer import Pointer
-from headgate_table.indextables.resources import ReadResources, process_resources
+from headgate_table.indextables.format.pointer import Pointer
 from headgate_table.store.open import open_store
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table as StoredTable
 
 if TYPE_CHECKING:
-    from headgate_table.indextables.cleaner import PurgeReport
-    from headgate_table.indextables.cleaning import Protected
-    from headgate_table.indextables.truncate import TruncateReport
+    from headgate_table.indextables.cleaning.cleaner import PurgeReport
+    from headgate_table.indextables.cleaning.plan import Protected
+    from headgate_table.indextables.cleaning.truncate import TruncateReport
     from headgate_table.store.interface import Store
 
 Row = Mapping[str, Any]
@@ -200,7 +200,7 @@ class Executor:
         table = self._open(_path(statement.target))
         protected = self._protected(table)
         if protected is None and statement.nothing_waits:
-            from headgate_table.indextables.cleaning import Protected
+            from headgate_table.indextables.cleaning.plan import Protected
 
             protected = Protected()
         report = table.purge(
@@ -263,7 +263,7 @@ class Executor:
             return {"table_path": path, "metrics": {"status": "error", "message": str(error)}}
 
     def _repair_row(self, source: str, target: str) -> Row:
-        from headgate_table.indextables.repair import repair_log
+        from headgate_table.indextables.repair.repair import repair_log
 
         try:
             result = repair_log(source, target, self._storage, ambient=self._ambient, resources=self._resources)
@@ -298,7 +298,7 @@ class Executor:
 
 def describe_log(table: StoredTable, *, include_all: bool = False) -> pa.Table:
     """The rows of DESCRIBE TRANSACTION LOG."""
-    from headgate_table.indextables.describe_log import describe_log as rows
+    from headgate_table.indextables.history.describe_log import describe_log as rows
 
     return rows(table.reader, include_all).select(result_schema(DescribeLog).names).cast(result_schema(DescribeLog))
 

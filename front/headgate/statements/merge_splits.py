@@ -7,7 +7,7 @@ from headgate.merges import TableMerge
 from headgate.statements.statements import MergeSplits, Target
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
-from headgate_table.indextables.options import table_options
+from headgate_table.settings.options import table_options
 from headgate_table.table import Table
 from headgate_worker.merge.plan import MergePlan
 from headgate_worker.merge.report import MergeReport

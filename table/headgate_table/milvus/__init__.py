@@ -15,38 +15,38 @@ if TYPE_CHECKING:
         Stat,
         Updates,
     )
-    from headgate_table.milvus.encoding import decode_manifest, encode_manifest
+    from headgate_table.milvus.format.encoding import decode_manifest, encode_manifest
+    from headgate_table.milvus.format.manifest import Manifest, ManifestForm
+    from headgate_table.milvus.format.paths import PathPolicy
     from headgate_table.milvus.log import ManifestLog
-    from headgate_table.milvus.manifest import Manifest, ManifestForm
-    from headgate_table.milvus.paths import PathPolicy
-    from headgate_table.milvus.resolvers import FAIL, MERGE, OVERWRITE, VersionedManifest
+    from headgate_table.milvus.rules.resolvers import FAIL, MERGE, OVERWRITE, VersionedManifest
+    from headgate_table.milvus.rules.updating import Refused, apply_updates
     from headgate_table.milvus.transaction import LATEST, Transaction
-    from headgate_table.milvus.updating import Refused, apply_updates
 
 _HOMES = {
     "ColumnGroup": "headgate_schemas.milvus",
     "ColumnGroupFile": "headgate_schemas.milvus",
     "DeltaLog": "headgate_schemas.milvus",
     "DeltaLogType": "headgate_schemas.milvus",
-    "FAIL": "headgate_table.milvus.resolvers",
+    "FAIL": "headgate_table.milvus.rules.resolvers",
     "Index": "headgate_schemas.milvus",
     "LATEST": "headgate_table.milvus.transaction",
     "LobFile": "headgate_schemas.milvus",
-    "MERGE": "headgate_table.milvus.resolvers",
-    "Manifest": "headgate_table.milvus.manifest",
-    "ManifestForm": "headgate_table.milvus.manifest",
+    "MERGE": "headgate_table.milvus.rules.resolvers",
+    "Manifest": "headgate_table.milvus.format.manifest",
+    "ManifestForm": "headgate_table.milvus.format.manifest",
     "ManifestLog": "headgate_table.milvus.log",
-    "OVERWRITE": "headgate_table.milvus.resolvers",
-    "PathPolicy": "headgate_table.milvus.paths",
-    "Refused": "headgate_table.milvus.updating",
+    "OVERWRITE": "headgate_table.milvus.rules.resolvers",
+    "PathPolicy": "headgate_table.milvus.format.paths",
+    "Refused": "headgate_table.milvus.rules.updating",
     "Resolver": "headgate_schemas.milvus",
     "Stat": "headgate_schemas.milvus",
     "Transaction": "headgate_table.milvus.transaction",
     "Updates": "headgate_schemas.milvus",
-    "VersionedManifest": "headgate_table.milvus.resolvers",
-    "apply_updates": "headgate_table.milvus.updating",
-    "decode_manifest": "headgate_table.milvus.encoding",
-    "encode_manifest": "headgate_table.milvus.encoding",
+    "VersionedManifest": "headgate_table.milvus.rules.resolvers",
+    "apply_updates": "headgate_table.milvus.rules.updating",
+    "decode_manifest": "headgate_table.milvus.format.encoding",
+    "encode_manifest": "headgate_table.milvus.format.encoding",
 }
 
 __all__ = [

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import VersionNotRetained
-from headgate_table.indextables.history import UNKNOWN, HistoryEntry
-from headgate_table.milvus.file_changes import file_counts
-from headgate_table.milvus.manifest import Manifest
-from headgate_table.milvus.names import manifest_key
-from headgate_table.milvus.recorded_log import ReadVersion, RecordedLog
+from headgate_table.indextables.history.history import UNKNOWN, HistoryEntry
+from headgate_table.milvus.committed.log import ReadVersion, RecordedLog
+from headgate_table.milvus.format.manifest import Manifest
+from headgate_table.milvus.format.names import manifest_key
+from headgate_table.milvus.rules.file_changes import file_counts
 
 
 def manifest_history(log: RecordedLog, limit: int | None = None) -> list[HistoryEntry]:

@@ -9,12 +9,18 @@ from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.logs import get_logger
 from headgate_table.errors import ObjectMissing, OutcomeUnknown, StoreError, VersionNotRetained
-from headgate_table.milvus.encoding import decode_manifest
-from headgate_table.milvus.limits import MAX_MANIFEST_BYTES, MAX_VERSION
-from headgate_table.milvus.manifest import Manifest
-from headgate_table.milvus.names import METADATA_FOLDER, FoundManifests, base_prefix, found_manifests, manifest_key
-from headgate_table.milvus.paths import Base
-from headgate_table.milvus.resolvers import VersionedManifest
+from headgate_table.milvus.format.encoding import decode_manifest
+from headgate_table.milvus.format.limits import MAX_MANIFEST_BYTES, MAX_VERSION
+from headgate_table.milvus.format.manifest import Manifest
+from headgate_table.milvus.format.names import (
+    METADATA_FOLDER,
+    FoundManifests,
+    base_prefix,
+    found_manifests,
+    manifest_key,
+)
+from headgate_table.milvus.format.paths import Base
+from headgate_table.milvus.rules.resolvers import VersionedManifest
 from headgate_table.store.conditions import require_conditions
 from headgate_table.store.interface import AlreadyExists, Created, Store, Unknown
 

@@ -8,11 +8,11 @@ import pyarrow as pa
 from headgate_schemas.actions.actions import Metadata, Protocol
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.predicates.tree import Predicate
-from headgate_table.indextables.entry_reader import ReadStatistics
-from headgate_table.indextables.log_reader import LoadedLog
-from headgate_table.indextables.snapshot import Snapshot
-from headgate_table.milvus.file_changes import PlacedFile, placed_files
-from headgate_table.milvus.manifest import Manifest
+from headgate_table.indextables.log.reader import LoadedLog
+from headgate_table.indextables.read.entry_reader import ReadStatistics
+from headgate_table.indextables.read.snapshot import Snapshot
+from headgate_table.milvus.format.manifest import Manifest
+from headgate_table.milvus.rules.file_changes import PlacedFile, placed_files
 
 FILE_COLUMNS = pa.schema(
     [

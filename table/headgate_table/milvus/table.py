@@ -11,25 +11,25 @@ from headgate_schemas.errors import InvalidInput
 from headgate_schemas.messages.operations import Milvus, Operation, Receipt
 from headgate_schemas.predicates.tree import Predicate
 from headgate_table.errors import TableNotFound, VersionNotRetained
-from headgate_table.indextables.changes import Changes
-from headgate_table.indextables.cleaner import PurgeReport
-from headgate_table.indextables.cleaning import Protected
-from headgate_table.indextables.describe import OK, TableDescription
-from headgate_table.indextables.drop_partitions import DropReport
-from headgate_table.indextables.history import HistoryEntry
-from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.options import TableOptions
-from headgate_table.indextables.quarantine import BroughtBack
-from headgate_table.indextables.travel import parse_time
-from headgate_table.indextables.truncate import TruncateReport
-from headgate_table.indextables.verify_report import VerifyReport
-from headgate_table.milvus.file_changes import changed_files
+from headgate_table.indextables.cleaning.cleaner import PurgeReport
+from headgate_table.indextables.cleaning.drop_partitions import DropReport
+from headgate_table.indextables.cleaning.plan import Protected
+from headgate_table.indextables.cleaning.quarantine import BroughtBack
+from headgate_table.indextables.cleaning.truncate import TruncateReport
+from headgate_table.indextables.history.changes import Changes
+from headgate_table.indextables.history.describe import OK, TableDescription
+from headgate_table.indextables.history.history import HistoryEntry
+from headgate_table.indextables.history.travel import parse_time
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.verify.report import VerifyReport
+from headgate_table.milvus.committed.log import RecordedLog
+from headgate_table.milvus.format.manifest import Manifest
+from headgate_table.milvus.format.names import METADATA_FOLDER, manifest_key
 from headgate_table.milvus.history import manifest_history
-from headgate_table.milvus.manifest import Manifest
-from headgate_table.milvus.names import METADATA_FOLDER, manifest_key
-from headgate_table.milvus.recorded_log import RecordedLog
+from headgate_table.milvus.rules.file_changes import changed_files
 from headgate_table.milvus.snapshot import MilvusSnapshot, file_table, meaningless
 from headgate_table.milvus.verify import verify_manifests
+from headgate_table.settings.options import TableOptions
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
 

@@ -10,12 +10,12 @@ from headgate_schemas.errors import InvalidInput
 from headgate_schemas.logs import get_logger
 from headgate_schemas.milvus import EMPTY, ColumnGroup, DeltaLog, DeltaLogType, Resolver, Stat, Updates
 from headgate_table.errors import CommitConflict, StoreError
-from headgate_table.milvus.encoding import encode_manifest
+from headgate_table.milvus.format.encoding import encode_manifest
+from headgate_table.milvus.format.manifest import Manifest, ManifestForm
+from headgate_table.milvus.format.paths import PathPolicy, resolved, stored
 from headgate_table.milvus.log import ManifestLog, NumberTaken, Written
-from headgate_table.milvus.manifest import Manifest, ManifestForm
-from headgate_table.milvus.paths import PathPolicy, resolved, stored
-from headgate_table.milvus.resolvers import FAIL, ResolverFunction, VersionedManifest, resolve
-from headgate_table.milvus.updating import Refused, check_delta_log, check_group, check_stat
+from headgate_table.milvus.rules.resolvers import FAIL, ResolverFunction, VersionedManifest, resolve
+from headgate_table.milvus.rules.updating import Refused, check_delta_log, check_group, check_stat
 from headgate_table.store.interface import Store
 from headgate_table.store.open import StoreSettings, open_store
 

@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 
 from headgate_schemas.messages.sources import Source
 from headgate_table.errors import CorruptTable, UnsupportedTable
-from headgate_table.indextables.verify_report import Findings, VerifyReport
-from headgate_table.milvus.commit_records import ManifestId, VersionRecord
-from headgate_table.milvus.encoding import what_is_lost
-from headgate_table.milvus.file_changes import dropped
-from headgate_table.milvus.manifest import Manifest
-from headgate_table.milvus.names import METADATA_FOLDER, manifest_key
-from headgate_table.milvus.paths import Base, resolved
-from headgate_table.milvus.recorded_log import RecordedLog
+from headgate_table.indextables.verify.report import Findings, VerifyReport
+from headgate_table.milvus.committed.log import RecordedLog
+from headgate_table.milvus.committed.records import ManifestId, VersionRecord
+from headgate_table.milvus.format.encoding import what_is_lost
+from headgate_table.milvus.format.manifest import Manifest
+from headgate_table.milvus.format.names import METADATA_FOLDER, manifest_key
+from headgate_table.milvus.format.paths import Base, resolved
+from headgate_table.milvus.rules.file_changes import dropped
 from headgate_table.store.paths import is_key
 
 _FROM_A_COPY = "bring the file back from a copy of the table"

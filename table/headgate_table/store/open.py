@@ -10,7 +10,7 @@ from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import FileInTheWay, StoreError
 from headgate_table.store.interface import Store
-from headgate_table.store.local import LocalStore
+from headgate_table.store.local.store import LocalStore
 from headgate_table.store.paths import check_key
 from headgate_table.store.settings import StoreSettings
 
@@ -135,7 +135,7 @@ def _prefix(uri: str, prefix: str) -> str:
 
 def _open_s3(bucket: str, prefix: str, settings: StoreSettings, ambient: Ambient, uri: str) -> Store:
     try:
-        from headgate_table.store.s3 import S3Store
+        from headgate_table.store.s3.store import S3Store
     except ModuleNotFoundError as error:
         raise _not_installed(error, uri, ("boto3", "botocore", "s3transfer"), "s3") from error
     return S3Store(bucket, prefix, settings, ambient, uri=uri)
@@ -145,7 +145,7 @@ def _open_azure(
     container: str, prefix: str, settings: StoreSettings, ambient: Ambient, uri: str, *, account_url: str | None
 ) -> Store:
     try:
-        from headgate_table.store.azure import AzureStore
+        from headgate_table.store.azure.store import AzureStore
     except ModuleNotFoundError as error:
         raise _not_installed(error, uri, ("azure",), "azure") from error
     return AzureStore(container, prefix, settings, ambient, uri=uri, account_url=account_url)

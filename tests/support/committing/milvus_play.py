@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from headgate_schemas.messages.events import ReceiptEvent
 from headgate_schemas.messages.operations import Committed, Duplicate, Operation, Receipt, Rejected, Writer
-from headgate_table.indextables.memory import MemoryLimits
-from headgate_table.milvus.recorded_log import recover_memory
+from headgate_table.coordination.memory import MemoryLimits
+from headgate_table.milvus.committed.log import recover_memory
 from headgate_table.store.interface import Store
 from support.committing.transactions import (
     adding,

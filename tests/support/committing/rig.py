@@ -16,9 +16,9 @@ from headgate_schemas.messages.dead_letters import DeadLetter, decode_dead_lette
 from headgate_schemas.messages.events import CommitEvent, ReceiptEvent, decode_event
 from headgate_schemas.messages.operations import Append, Create, Isolation, Operation, Receipt, Writer
 from headgate_schemas.messages.proposals import Proposal, encode_proposal, new_proposal
-from headgate_table.indextables.commit_info import CommitRecord, commit_record
-from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.options import TableOptions, table_options
+from headgate_table.coordination.commit_info import CommitRecord, commit_record
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.settings.options import TableOptions, table_options
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from support.ambient import FakeAmbient

@@ -2,12 +2,12 @@
 
 from headgate_schemas.messages.operations import Milvus
 from headgate_schemas.milvus import ColumnGroup, ColumnGroupFile, DeltaLog, Resolver, Stat, Updates
-from headgate_table.milvus.commit_records import VersionRecord, digest_of
-from headgate_table.milvus.encoding import decode_manifest, encode_manifest
-from headgate_table.milvus.manifest import Manifest
-from headgate_table.milvus.names import manifest_key
-from headgate_table.milvus.recorded_log import RecordedLog
-from headgate_table.milvus.updating import Refused, apply_updates
+from headgate_table.milvus.committed.log import RecordedLog
+from headgate_table.milvus.committed.records import VersionRecord, digest_of
+from headgate_table.milvus.format.encoding import decode_manifest, encode_manifest
+from headgate_table.milvus.format.manifest import Manifest
+from headgate_table.milvus.format.names import manifest_key
+from headgate_table.milvus.rules.updating import Refused, apply_updates
 from headgate_table.store.interface import Created, Store
 from support.ambient import FakeAmbient
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from headgate_schemas.errors import HeadgateError
-from headgate_table.indextables.entries import ALL_COLUMNS
+from headgate_table.indextables.format.entries import ALL_COLUMNS
 from headgate_table.table import Table
 from support.ambient import FakeAmbient
 from support.cleaning import one_thread

@@ -8,8 +8,8 @@ from functools import cache
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.messages.operations import Committed
 from headgate_table.errors import VersionNotRetained
-from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.repair import repair_into
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.repair.repair import repair_into
 from support.ambient import FakeAmbient
 from support.cleaning import one_thread
 from support.damage.answers import Answer, Answers, Named, answers, retained_versions, table_on, undated

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 
 from headgate_schemas.ambient import Ambient
-from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.repair import repair_into
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.repair.repair import repair_into
 from headgate_table.table import Table
 from support.ambient import START_MS, FakeAmbient
 from support.cleaning import World, one_thread

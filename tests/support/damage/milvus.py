@@ -8,8 +8,8 @@ import random
 from functools import cache
 
 from headgate_schemas.errors import HeadgateError
-from headgate_table.milvus.encoding import encode_manifest
-from headgate_table.milvus.manifest import ManifestForm
+from headgate_table.milvus.format.encoding import encode_manifest
+from headgate_table.milvus.format.manifest import ManifestForm
 from headgate_table.milvus.table import MilvusTable
 from support.ambient import START_MS, FakeAmbient
 from support.damage.damages import Damage, changes

@@ -8,9 +8,9 @@ from functools import partial
 
 from headgate_table.avro.container import block_bytes, header_bytes, varint
 from headgate_table.errors import CorruptTable, UnsupportedTable
-from headgate_table.milvus.container_schemas import schema_text
-from headgate_table.milvus.encoding import decode_manifest, encode_manifest
-from headgate_table.milvus.manifest import ManifestForm
+from headgate_table.milvus.format.container_schemas import schema_text
+from headgate_table.milvus.format.encoding import decode_manifest, encode_manifest
+from headgate_table.milvus.format.manifest import ManifestForm
 from support.fuzz_tally import Tally
 from support.milvus.golden import golden_files
 from support.milvus.random_manifests import random_manifests

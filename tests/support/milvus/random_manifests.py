@@ -3,7 +3,7 @@
 import random
 
 from headgate_schemas.milvus import ColumnGroup, ColumnGroupFile, DeltaLog, Index, LobFile, Stat
-from headgate_table.milvus.manifest import Manifest, ManifestForm
+from headgate_table.milvus.format.manifest import Manifest, ManifestForm
 
 _LETTERS = "abcXYZ019-_.äß中\U0001f600 "
 

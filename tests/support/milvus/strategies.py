@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 
 from headgate_schemas.milvus import ColumnGroup, ColumnGroupFile, DeltaLog, Index, LobFile, Stat, Updates
-from headgate_table.milvus.manifest import Manifest, ManifestForm
+from headgate_table.milvus.format.manifest import Manifest, ManifestForm
 
 LONGS = st.integers(-(2**63), 2**63 - 1)
 INTS = st.integers(-(2**31), 2**31 - 1)

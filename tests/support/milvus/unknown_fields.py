@@ -6,8 +6,8 @@ from typing import Any
 
 import fastavro
 
-from headgate_table.milvus.container_schemas import schema_of
-from headgate_table.milvus.manifest import ManifestForm
+from headgate_table.milvus.format.container_schemas import schema_of
+from headgate_table.milvus.format.manifest import ManifestForm
 
 
 def with_an_unknown_field() -> bytes:

@@ -2,7 +2,7 @@
 
 from support.mutants.mutant import LOG, NONE, Mutant, Rule
 
-_MEMORY = "table/headgate_table/indextables/memory.py"
+_MEMORY = "table/headgate_table/coordination/memory.py"
 _MEMORY_TESTS = "tests/table/coordination/test_table_memory.py"
 _VERSIONS = "committer/headgate_committer/version_log.py"
 _LATE = "tests/table/coordination/test_late_versions.py"
@@ -33,7 +33,7 @@ MUTANTS = (
         "an-id-is-anybody-s",
         Rule.RECEIPTS,
         "Who asks for a proposal by id and writer is told what another writer did under that id.",
-        "table/headgate_table/indextables/decisions.py",
+        "table/headgate_table/indextables/recovery/decisions.py",
         "        if decision.id == proposal_id and writer in (None, decision.writer):\n",
         "        if decision.id == proposal_id:\n",
         ("tests/table/coordination/test_find_decision.py",),
@@ -63,7 +63,7 @@ MUTANTS = (
         "changes-believe-late-versions",
         Rule.PREDECESSOR,
         "Changes hold the files of a version that came late, which no snapshot has.",
-        "table/headgate_table/indextables/changes.py",
+        "table/headgate_table/indextables/history/changes.py",
         "    if told is False:\n        raise _CameLate\n",
         "",
         (_LATE,),
@@ -73,7 +73,7 @@ MUTANTS = (
         "history-believes-late-versions",
         Rule.PREDECESSOR,
         "The history shows a version that came late.",
-        "table/headgate_table/indextables/history.py",
+        "table/headgate_table/indextables/history/history.py",
         "                told.pop(number, None)",
         "                told.get(number, None)",
         (_LATE,),
@@ -83,7 +83,7 @@ MUTANTS = (
         "nanoseconds-are-welcome",
         Rule.FITTING,
         "A file whose footer shows times finer than a microsecond is taken, and then every scan fails.",
-        "table/headgate_table/fine_times.py",
+        "table/headgate_table/parquet/fine_times.py",
         "column.meaning is Meaning.NANOS and value % 1000",
         "column.meaning is Meaning.NANOS and value % 1",
         ("tests/table/test_fine_times.py",),

@@ -3,14 +3,14 @@
 from support.mutants.mutant import NONE, Mutant, Rule
 
 _RULES = "tests/simulation/test_rule_"
-_LOCAL = "table/headgate_table/store/local.py"
+_LOCAL = "table/headgate_table/store/local/store.py"
 _UNDECIDED = "worker/headgate_worker/undecided.py"
 _UNDECIDED_TESTS = "tests/worker/test_clean_undecided.py"
-_MEMORY = "table/headgate_table/indextables/memory.py"
-_TIMES = "table/headgate_table/indextables/commit_times.py"
+_MEMORY = "table/headgate_table/coordination/memory.py"
+_TIMES = "table/headgate_table/indextables/write/commit_times.py"
 _CLOCK_TESTS = "tests/table/commit/test_wrong_clocks.py"
-_LATE = "table/headgate_table/indextables/late_versions.py"
-_WRITER = "table/headgate_table/indextables/version_writer.py"
+_LATE = "table/headgate_table/indextables/log/stale_versions.py"
+_WRITER = "table/headgate_table/indextables/write/version_writer.py"
 _PAIR_TESTS = "tests/table/commit/test_late_pairs.py"
 _CONDITION_TESTS = "tests/table/store/test_conditions.py"
 _ADDRESS_TESTS = "tests/committer/test_two_addresses.py"
@@ -197,7 +197,7 @@ MUTANTS = (
         "direct-purge-asks-no-bus",
         Rule.CLEANING,
         "A purge past the bus deletes what a proposal names that waits there.",
-        "table/headgate_table/indextables/cleaner.py",
+        "table/headgate_table/indextables/cleaning/cleaner.py",
         "        self._passes_bus = is_direct and protected is None\n",
         "        self._passes_bus = False\n",
         ("tests/worker/test_clean_undecided.py",),

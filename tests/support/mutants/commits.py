@@ -3,7 +3,7 @@
 from support.mutants.mutant import NONE, Mutant, Rule
 
 _RULES = "tests/simulation/test_rule_"
-_WRITER = "table/headgate_table/indextables/version_writer.py"
+_WRITER = "table/headgate_table/indextables/write/version_writer.py"
 _TABLE_COMMITTER = "committer/headgate_committer/table_committer.py"
 _TABLE_LOG = "committer/headgate_committer/table_log.py"
 _GROUPING = "committer/headgate_committer/grouping.py"
@@ -82,7 +82,7 @@ MUTANTS = (
         "late-version-is-found",
         Rule.PREDECESSOR,
         "Whoever lost touch with the bus finds a proposal in a version that came late.",
-        "table/headgate_table/indextables/decisions.py",
+        "table/headgate_table/indextables/recovery/decisions.py",
         "    late = late_up_to(reader, listing, log)\n",
         "    late = -1\n",
         ("tests/table/coordination/test_late_versions.py",),
@@ -100,7 +100,7 @@ MUTANTS = (
         "late-version-answers",
         Rule.PREDECESSOR,
         "What a version says was decided counts for whoever knew an earlier one, also where the log was cleaned between them.",
-        "table/headgate_table/indextables/memory_reader.py",
+        "table/headgate_table/indextables/recovery/memory_reader.py",
         "    _follow(memory, reader, log, listing, doubted=-1 if is_kept else late_up_to(reader, listing, log))\n",
         "    _follow(memory, reader, log, listing, doubted=-1)\n",
         (f"{_RULES}01_predecessor.py", "tests/table/commit/test_late_pairs.py"),
@@ -225,7 +225,7 @@ MUTANTS = (
         "proposal-torn",
         Rule.ORDER,
         "Of an append with several files only the first is in the version.",
-        "table/headgate_table/indextables/decide.py",
+        "table/headgate_table/indextables/rules/decide.py",
         "                return Effect(adds=files)\n",
         "                return Effect(adds=files[:1])\n",
     ),

@@ -82,7 +82,7 @@ MUTANTS = (
         "manifests-aged-by-a-machine",
         Rule.CLEANING,
         "A machine whose clock is a month ahead truncates, and takes the manifests of a state that is being made for old ones.",
-        "table/headgate_table/indextables/truncate.py",
+        "table/headgate_table/indextables/cleaning/truncate.py",
         "now_ms = time_for_ages_ms(self._reader.store, self._ambient, self._protected.looked_ms)\n",
         "now_ms = self._ambient.now_ms()\n",
         ("tests/table/test_truncate.py",),

@@ -2,7 +2,7 @@
 
 from support.mutants.mutant import NONE, Mutant, Rule
 
-_VERSION_FILE = "table/headgate_table/indextables/version_file.py"
+_VERSION_FILE = "table/headgate_table/indextables/format/version_file.py"
 _SEAL = "table/headgate_table/avro/seal.py"
 _TESTS = "tests/table/damage/test_known_damage.py"
 _SLICE = "tests/table/damage/test_damage_slice.py"
@@ -22,7 +22,7 @@ MUTANTS = (
         "lost-lines-believed",
         Rule.DAMAGE,
         "Lines that were cut off a version file are not missed.",
-        "table/headgate_table/indextables/version_seal.py",
+        "table/headgate_table/indextables/format/version_seal.py",
         "    if digest != hashlib.sha256(rest).hexdigest():\n",
         "    if not digest:\n",
         (_TESTS,),
@@ -32,7 +32,7 @@ MUTANTS = (
         "misplaced-version-believed",
         Rule.DAMAGE,
         "A version file is read under whatever number it lies.",
-        "table/headgate_table/indextables/version_seal.py",
+        "table/headgate_table/indextables/format/version_seal.py",
         "    if expected is not None and version != expected:\n",
         "    if expected is not None and version < 0:\n",
         (_TESTS,),
@@ -42,7 +42,7 @@ MUTANTS = (
         "checkpoint-without-metadata-believed",
         Rule.DAMAGE,
         "A JSON checkpoint whose list of parts was damaged is an empty table.",
-        "table/headgate_table/indextables/json_checkpoint.py",
+        "table/headgate_table/indextables/format/json_checkpoint.py",
         "    if not any(isinstance(action, Metadata) for action in actions):\n",
         "    if len(actions) < 0:\n",
         (_TESTS,),
@@ -72,7 +72,7 @@ MUTANTS = (
         "damaged-field-names-left-alone",
         Rule.DAMAGE,
         "A field whose name lost a bit is an unknown one, and the one that it was gets its default.",
-        "table/headgate_table/indextables/state_manifest.py",
+        "table/headgate_table/indextables/format/state_manifest.py",
         "            if found is not None:\n",
         "            if found is not None and not name:\n",
         (_TESTS,),
@@ -92,7 +92,7 @@ MUTANTS = (
         "state-of-another-version-believed",
         Rule.DAMAGE,
         "A state is read in whatever folder it lies.",
-        "table/headgate_table/indextables/state_manifest.py",
+        "table/headgate_table/indextables/format/state_manifest.py",
         "    if state.version != version:\n",
         "    if state.version < 0:\n",
         (_TESTS,),
@@ -102,7 +102,7 @@ MUTANTS = (
         "wrong-counts-repaired-in-silence",
         Rule.DAMAGE,
         "Repair takes a manifest that holds fewer entries than its state says for whole.",
-        "table/headgate_table/indextables/salvage.py",
+        "table/headgate_table/indextables/repair/salvage.py",
         "                if table.num_rows != info.num_entries:\n",
         "                if table.num_rows < 0:\n",
         (_TESTS,),
@@ -112,7 +112,7 @@ MUTANTS = (
         "damaged-table-cleaned",
         Rule.DAMAGE,
         "Cleaning deletes what is old, whatever is damaged.",
-        "table/headgate_table/indextables/cleaner.py",
+        "table/headgate_table/indextables/cleaning/cleaner.py",
         "        if damage is not None:\n",
         "        if damage == '':\n",
         (_TESTS,),

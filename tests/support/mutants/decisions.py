@@ -4,8 +4,8 @@ from support.mutants.mutant import NONE, Mutant, Rule
 
 _RULE = "tests/simulation/test_rule_12_decision_table.py"
 _MAINTENANCE = "tests/simulation/test_rule_13_maintenance.py"
-_DECIDE = "table/headgate_table/indextables/decide.py"
-_EVIDENCE = "table/headgate_table/indextables/evidence.py"
+_DECIDE = "table/headgate_table/indextables/rules/decide.py"
+_EVIDENCE = "table/headgate_table/indextables/rules/evidence.py"
 _DECIDE_TESTS = "tests/table/commit/test_decide.py"
 
 MUTANTS = (
@@ -129,7 +129,7 @@ MUTANTS = (
         "conflicts-by-removes-not-seen",
         Rule.DECISIONS,
         "A file that was read and removed since is no conflict.",
-        "table/headgate_table/indextables/serializable.py",
+        "table/headgate_table/indextables/rules/serializable.py",
         "                case RemoveFile(data_change=True) if",
         "                case RemoveFile(data_change=False) if",
         ("tests/table/coordination/test_serializable_reads.py",),
@@ -138,7 +138,7 @@ MUTANTS = (
         "vague-reads-dont-conflict",
         Rule.DECISIONS,
         "A file whose rows only may match what was read is no conflict.",
-        "table/headgate_table/indextables/serializable.py",
+        "table/headgate_table/indextables/rules/serializable.py",
         " else lambda stored: True\n",
         " else lambda stored: False\n",
         ("tests/table/coordination/test_serializable_reads.py",),
@@ -194,7 +194,7 @@ MUTANTS = (
         "foreign-state-read",
         Rule.DECISIONS,
         "A foreign state over our version is read as if it were ours, and acknowledged files disappear.",
-        "table/headgate_table/indextables/overtaken.py",
+        "table/headgate_table/indextables/log/overtaken.py",
         "    differing = differing_paths(store, resources, state, added, removed)\n",
         "    differing: list[str] = []\n",
         (_RULE,),
@@ -203,7 +203,7 @@ MUTANTS = (
         "foreign-state-taken-for-ours",
         Rule.DECISIONS,
         "A foreign state that lies where ours was to be written is taken for ours.",
-        "table/headgate_table/indextables/state_writer.py",
+        "table/headgate_table/indextables/write/state_writer.py",
         '        if set(ours.column("path").to_pylist()) != set(theirs.column("path").to_pylist()):\n',
         "        if ours.num_rows < 0:\n",
         (_RULE,),

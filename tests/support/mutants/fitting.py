@@ -2,7 +2,7 @@
 
 from support.mutants.mutant import LOG, NONE, Mutant, Rule
 
-_DECIDE = "table/headgate_table/indextables/decide.py"
+_DECIDE = "table/headgate_table/indextables/rules/decide.py"
 _SPELLINGS = "tests/table/test_column_spellings.py"
 _COLUMNS = "tests/table/test_file_columns.py"
 _PARTITIONS = "tests/table/test_partition_fit.py"
@@ -72,7 +72,7 @@ MUTANTS = (
         "tables-made-with-twins",
         Rule.FITTING,
         "The committer believes whatever columns a create names.",
-        "table/headgate_table/indextables/create.py",
+        "table/headgate_table/indextables/write/create.py",
         "    if operation.schema_string:\n        check_known",
         "    if operation.schema_string == '':\n        check_known",
         (_SPELLINGS,),
@@ -102,7 +102,7 @@ MUTANTS = (
         "other-spellings-inside-are-null",
         Rule.FITTING,
         "A field inside of a column that differs from the table's in case reads as null.",
-        "table/headgate_table/indextables/row_shape.py",
+        "table/headgate_table/indextables/read/rows/row_shape.py",
         "    problem = _respelled(source, field.type) or _misfit(source, field.type)\n",
         "    problem = _misfit(source, field.type)\n",
         (_SPELLINGS,),
@@ -152,7 +152,7 @@ MUTANTS = (
         "durations-not-read",
         Rule.FITTING,
         "A column that Arrow calls a duration is a whole number in footers, and nothing that a scan reads.",
-        "table/headgate_table/indextables/row_shape.py",
+        "table/headgate_table/indextables/read/rows/row_shape.py",
         "    if types.is_duration(type_):\n",
         "    if types.is_duration(type_) and not type_:\n",
         (f"{_COLUMNS}::test_a_duration_is_read_as_the_whole_number_that_its_footer_says",),
@@ -162,7 +162,7 @@ MUTANTS = (
         "verify-looks-at-no-footer",
         Rule.FITTING,
         "Verify is content with a file that is there in its size.",
-        "table/headgate_table/indextables/verify_files.py",
+        "table/headgate_table/indextables/verify/files.py",
         "            whole.append((path, info))\n",
         "            pass\n",
         (_COLUMNS,),
@@ -182,7 +182,7 @@ MUTANTS = (
         "only-our-logs-tell-of-tables",
         Rule.CLEANING,
         "Files of Iceberg and Hudi tables inside of a table's folder are orphans.",
-        "table/headgate_table/indextables/inner_tables.py",
+        "table/headgate_table/indextables/cleaning/inner_tables.py",
         "        if len(parts) > 2 and parts[-2] == _ICEBERG_FOLDER and _is_iceberg(parts[-1]):\n",
         "        if not parts:\n",
         ("tests/table/test_cleaning.py",),

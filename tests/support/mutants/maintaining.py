@@ -4,12 +4,12 @@ from support.mutants.mutant import Mutant, Rule
 
 _RULES = "tests/simulation/test_rule_"
 _MAINTENANCE = f"{_RULES}13_maintenance.py"
-_STATES = "table/headgate_table/indextables/state_writer.py"
-_SWAP = "table/headgate_table/indextables/swap.py"
-_CLEANING = "table/headgate_table/indextables/cleaning.py"
-_CLEANER = "table/headgate_table/indextables/cleaner.py"
+_STATES = "table/headgate_table/indextables/write/state_writer.py"
+_SWAP = "table/headgate_table/indextables/rules/swap.py"
+_CLEANING = "table/headgate_table/indextables/cleaning/plan.py"
+_CLEANER = "table/headgate_table/indextables/cleaning/cleaner.py"
 _UNDECIDED = "worker/headgate_worker/undecided.py"
-_LOG_READER = "table/headgate_table/indextables/log_reader.py"
+_LOG_READER = "table/headgate_table/indextables/log/reader.py"
 _CLEANED_MEANWHILE = "tests/table/test_cleaned_meanwhile.py"
 
 MUTANTS = (
@@ -97,7 +97,7 @@ MUTANTS = (
         "swap-not-compared",
         Rule.SWAPS,
         "The committer believes that new manifests hold what the old ones held.",
-        "table/headgate_table/indextables/evidence.py",
+        "table/headgate_table/indextables/rules/evidence.py",
         "            differs = differs or swap_difference(self._reader, log.state, swap)\n",
         "",
         (f"{_RULES}08_compact_state.py",),
@@ -106,7 +106,7 @@ MUTANTS = (
         "swap-of-what-is-gone",
         Rule.SWAPS,
         "A swap is accepted although another replaced the same manifests before.",
-        "table/headgate_table/indextables/decide.py",
+        "table/headgate_table/indextables/rules/decide.py",
         "    gone = [path for path in operation.removes if path not in evidence.manifests]\n",
         "    gone: list[str] = []\n",
         (f"{_RULES}08_compact_state.py",),
@@ -133,7 +133,7 @@ MUTANTS = (
         "manifests-under-way-cleaned",
         Rule.SWAPS,
         "Manifests that only a version after the newest state names are taken for orphans.",
-        "table/headgate_table/indextables/log_survey.py",
+        "table/headgate_table/indextables/cleaning/survey.py",
         "    manifests = _under_way(reader, inventory) | protected.manifests\n",
         "    manifests = protected.manifests\n",
         (f"{_RULES}08_compact_state.py",),
@@ -187,7 +187,7 @@ MUTANTS = (
         "purge-of-live-files",
         Rule.PURGE,
         "A purge is accepted for a file that is live.",
-        "table/headgate_table/indextables/decide.py",
+        "table/headgate_table/indextables/rules/decide.py",
         "        if path in evidence.live:\n            raise _Refused(RejectCode.STILL_NEEDED",
         "        if path in evidence.live and not path:\n            raise _Refused(RejectCode.STILL_NEEDED",
         (f"{_RULES}03_purge_before_delete.py",),
@@ -196,7 +196,7 @@ MUTANTS = (
         "damage-names-nothing",
         Rule.PURGE,
         "A purge is accepted although a version that can't be read may name the file.",
-        "table/headgate_table/indextables/evidence.py",
+        "table/headgate_table/indextables/rules/evidence.py",
         "            is_told = is_told and actions is not None\n",
         "",
         ("tests/table/coordination/test_evidence.py",),
@@ -205,7 +205,7 @@ MUTANTS = (
         "purged-path-appended",
         Rule.PURGE,
         "A path that was purged can be appended, while its file is deleted.",
-        "table/headgate_table/indextables/evidence.py",
+        "table/headgate_table/indextables/rules/evidence.py",
         "                if self._is_purged(memory, path):\n",
         "                if memory.through < 0:\n",
         (f"{_RULES}03_purge_before_delete.py",),
@@ -214,7 +214,7 @@ MUTANTS = (
         "young-files-cleaned",
         Rule.CLEANING,
         "Files that no version names are orphans, however young: a job may be about to propose them.",
-        "table/headgate_table/indextables/orphans.py",
+        "table/headgate_table/indextables/cleaning/orphans.py",
         "        if info.modified_ms < self._youngest_ms and info.key not in self._named and info.key not in self._inner:\n",
         "        if info.key not in self._named and info.key not in self._inner:\n",
         ("tests/table/test_cleaning.py",),
@@ -223,7 +223,7 @@ MUTANTS = (
         "retained-files-cleaned",
         Rule.CLEANING,
         "A cleaner knows only the files of states, not those of versions after them.",
-        "table/headgate_table/indextables/named_files.py",
+        "table/headgate_table/indextables/rules/named_files.py",
         "            yield _of_actions(reader.actions_or_none(version) or ())",
         "            yield ()",
         ("tests/table/test_cleaning.py",),
@@ -268,7 +268,7 @@ MUTANTS = (
         "snapshot-of-whoever-is-there",
         Rule.CLEANING,
         "A snapshot whose manifests are gone reads as the table that took the place of its own.",
-        "table/headgate_table/indextables/same_version.py",
+        "table/headgate_table/indextables/read/same_version.py",
         "            return is_same(known, now)\n",
         "            return True\n",
         (_CLEANED_MEANWHILE,),

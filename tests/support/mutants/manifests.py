@@ -3,7 +3,7 @@
 from support.mutants.mutant import MILVUS, Mutant, Rule
 
 _LOG = "committer/headgate_committer/manifest_log.py"
-_WRITER = "table/headgate_table/milvus/recorded_writer.py"
+_WRITER = "table/headgate_table/milvus/committed/writer.py"
 _HISTORIES = "tests/committer/test_milvus_histories.py"
 _GROUPS = "tests/committer/test_milvus_groups.py"
 _REPEATS = "tests/committer/test_milvus_repeats.py"
@@ -65,7 +65,7 @@ MUTANTS = (
         "milvus-fail-that-never-fails",
         Rule.MANIFESTS,
         "The resolver `fail` accepts a transaction although others changed what it read.",
-        "table/headgate_table/milvus/decide.py",
+        "table/headgate_table/milvus/rules/decide.py",
         "    elif version < seen.same_since:\n",
         "    elif version < 0:\n",
         (_GROUPS,),
@@ -95,7 +95,7 @@ MUTANTS = (
         "milvus-takes-a-file-twice",
         Rule.MANIFESTS,
         "A data file that the table holds already is appended again under another id.",
-        "table/headgate_table/milvus/updating.py",
+        "table/headgate_table/milvus/rules/updating.py",
         "        refused = _in_use(group.files, new.files, base)\n",
         "        refused = _in_use((), new.files, base)\n",
         (_REPEATS,),
@@ -105,7 +105,7 @@ MUTANTS = (
         "milvus-takes-a-delta-log-twice",
         Rule.MANIFESTS,
         "A delta log that the table holds already is added again under another id.",
-        "table/headgate_table/milvus/updating.py",
+        "table/headgate_table/milvus/rules/updating.py",
         "repeated_delta_log(manifest.delta_logs, ",
         "repeated_delta_log((), ",
         (_REPEATS,),
@@ -115,7 +115,7 @@ MUTANTS = (
         "milvus-loses-a-stat-that-others-set",
         Rule.MANIFESTS,
         "A stat that was read, and that others set since, is replaced as if nobody had.",
-        "table/headgate_table/milvus/resolvers.py",
+        "table/headgate_table/milvus/rules/resolvers.py",
         "        if now != read.stats.get(key) and now != stat:\n",
         "        if now is None and read.stats.get(key) is not None:\n",
         (_REPEATS,),

@@ -2,9 +2,9 @@
 
 from support.mutants.mutant import NONE, Mutant, Rule
 
-_MEMORY = "table/headgate_table/indextables/memory.py"
+_MEMORY = "table/headgate_table/coordination/memory.py"
 _GROUP = "committer/headgate_committer/group_so_far.py"
-_IDS = "table/headgate_table/indextables/remembered_ids.py"
+_IDS = "table/headgate_table/coordination/remembered_ids.py"
 _NOISE_TESTS = "tests/committer/test_noisy_refusals.py"
 _MODEL_TESTS = "tests/table/coordination/test_memory_model.py"
 _TIME_TESTS = "tests/committer/test_times_ahead.py"
@@ -154,7 +154,7 @@ MUTANTS = (
         "rewrite-into-nothing",
         Rule.REWRITES,
         "A rewrite without an output drops files whose row counts nobody knows.",
-        "table/headgate_table/indextables/decide.py",
+        "table/headgate_table/indextables/rules/decide.py",
         "    if not after and None in before:\n",
         "    if not after and before == ():\n",
         ("tests/table/commit/test_decide.py",),

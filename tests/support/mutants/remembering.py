@@ -3,9 +3,9 @@
 from support.mutants.mutant import NONE, Mutant, Rule
 
 _RULES = "tests/simulation/test_rule_"
-_MEMORY = "table/headgate_table/indextables/memory.py"
-_IDS = "table/headgate_table/indextables/remembered_ids.py"
-_READER = "table/headgate_table/indextables/memory_reader.py"
+_MEMORY = "table/headgate_table/coordination/memory.py"
+_IDS = "table/headgate_table/coordination/remembered_ids.py"
+_READER = "table/headgate_table/indextables/recovery/memory_reader.py"
 _GUARDS = "committer/headgate_committer/guards.py"
 _TAIL = "committer/headgate_committer/tail.py"
 _MEMORY_TESTS = "tests/table/coordination/test_table_memory.py"
@@ -225,7 +225,7 @@ MUTANTS = (
         "our-keys-altered",
         Rule.FLOOR,
         "Anybody may change the keys of the configuration that belong to the committer.",
-        "table/headgate_table/indextables/decide.py",
+        "table/headgate_table/indextables/rules/decide.py",
         "    if reserved is not None:\n",
         "    if reserved == '':\n",
         (f"{_RULES}09_floor.py",),

@@ -60,7 +60,7 @@ MUTANTS = (
         "refused-connection-waited-for",
         Rule.OUTAGES,
         "An Azure endpoint that refuses connections is waited for by the client's own pauses, a minute in all.",
-        "table/headgate_table/store/azure_login.py",
+        "table/headgate_table/store/azure/login.py",
         '        "initial_backoff": 0,\n',
         '        "initial_backoff": 60,\n',
         (
@@ -92,7 +92,7 @@ MUTANTS = (
         "objects-age-by-the-cleaners-clock",
         Rule.CLEANING,
         "A machine whose clock is a month ahead takes what was written a minute ago for old, and deletes it.",
-        "table/headgate_table/indextables/commit_times.py",
+        "table/headgate_table/indextables/write/commit_times.py",
         "now_ms = own_ms if server_ms is None else min(own_ms, server_ms)",
         "now_ms = own_ms",
         ("tests/table/test_cleaning_clocks.py",),

@@ -2,7 +2,7 @@
 
 from support.mutants.mutant import DAMAGE, NONE, Mutant, Rule
 
-_LOST = "table/headgate_table/indextables/lost_versions.py"
+_LOST = "table/headgate_table/indextables/log/lost_versions.py"
 _LOST_TESTS = "tests/table/damage/test_lost_versions.py"
 _OBSTACLE_TESTS = "tests/committer/test_obstacles.py"
 _ARGUMENTS = "schemas/headgate_schemas/arguments.py"
@@ -34,7 +34,7 @@ MUTANTS = (
         "cleaning-over-a-hole",
         Rule.CLEANING,
         "A table from whose log a version file is lost is cleaned all the same.",
-        "table/headgate_table/indextables/open_damage.py",
+        "table/headgate_table/indextables/cleaning/open_damage.py",
         " if lost else None\n",
         " if not anchors else None\n",
         (_LOST_TESTS,),
@@ -44,7 +44,7 @@ MUTANTS = (
         "bytes-behind-a-version-ignored",
         Rule.DAMAGE,
         "What follows the gzip stream of a version file of ours is ignored.",
-        "table/headgate_table/indextables/version_file.py",
+        "table/headgate_table/indextables/format/version_file.py",
         "    if has_seal or any(isinstance(action, CommitInfo) for action in actions):\n        _check_end(",
         "    if has_seal and not actions:\n        _check_end(",
         (_BEHIND_TESTS,),
@@ -54,7 +54,7 @@ MUTANTS = (
         "bytes-behind-a-checkpoint-ignored",
         Rule.DAMAGE,
         "What follows the gzip stream of a JSON checkpoint of ours is ignored.",
-        "table/headgate_table/indextables/version_file.py",
+        "table/headgate_table/indextables/format/version_file.py",
         "    if has_own_name:\n        _check_end(packed, name)\n",
         "",
         (_BEHIND_TESTS,),
@@ -74,7 +74,7 @@ MUTANTS = (
         "obstacle-taken-for-a-version",
         Rule.OUTAGES,
         "A link to nothing or a pipe in the next version's place counts as another writer's version.",
-        "table/headgate_table/store/local.py",
+        "table/headgate_table/store/local/store.py",
         "        if obstacle is not None:\n",
         '        if obstacle == "a folder":\n',
         (_OBSTACLE_TESTS,),
@@ -84,7 +84,7 @@ MUTANTS = (
         "obstacle-not-verified",
         Rule.DAMAGE,
         "Verifying doesn't look for what stands in the log's place and is no file.",
-        "table/headgate_table/indextables/verify_log.py",
+        "table/headgate_table/indextables/verify/log.py",
         "    for each in found:\n",
         "    for each in found[:0]:\n",
         (_OBSTACLE_TESTS,),

@@ -2,8 +2,8 @@
 
 from support.mutants.mutant import NONE, Mutant, Rule
 
-_STATISTICS = "table/headgate_table/indextables/column_statistics.py"
-_MANIFESTS = "table/headgate_table/indextables/manifest_pruning.py"
+_STATISTICS = "table/headgate_table/indextables/read/column_statistics.py"
+_MANIFESTS = "table/headgate_table/indextables/manifests/pruning.py"
 _PARTITIONS = "schemas/headgate_schemas/predicates/partition_text.py"
 _TEXTS = "tests/committer/test_odd_partition_texts.py"
 _ROW_CONDITIONS = "front/headgate/spark/row_conditions.py"
@@ -126,7 +126,7 @@ MUTANTS = (
         "upper-bounds-that-nan-exceeds",
         Rule.VALUES,
         "A file whose writer leaves NaN out of statistics has an upper bound in the log.",
-        "table/headgate_table/parquet_bounds.py",
+        "table/headgate_table/parquet/bounds.py",
         "    may_hide_nan = not _tells_of_nan(footer)\n",
         "    may_hide_nan = False\n",
         ("tests/table/test_data_file.py",),
@@ -136,7 +136,7 @@ MUTANTS = (
         "doubles-rounded-to-floats",
         Rule.VALUES,
         "A double in a column of floats is rounded, or becomes infinite, where it is read.",
-        "table/headgate_table/indextables/row_shape.py",
+        "table/headgate_table/indextables/read/rows/row_shape.py",
         "source.bit_width > target.bit_width:\n",
         "False:\n",
         _NARROWING,
@@ -146,7 +146,7 @@ MUTANTS = (
         "infinite-partition-values",
         Rule.VALUES,
         "A partition value beyond its type is read as infinity.",
-        "table/headgate_table/indextables/row_shape.py",
+        "table/headgate_table/indextables/read/rows/row_shape.py",
         "not (types.is_floating(field.type) and _is_beyond(scalar, stored))",
         "True",
         _NARROWING,

@@ -9,9 +9,9 @@ from headgate_committer.errors import Overtaken, RivalDeployment
 from headgate_committer.limits import CommitterLimits
 from headgate_committer.tables import NotServed, OutsideRoots
 from headgate_schemas.errors import HeadgateError
-from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.options import TableOptions, table_options
-from headgate_table.indextables.resources import ReadResources
+from headgate_table.caching.resources import ReadResources
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.settings.options import TableOptions, table_options
 from headgate_table.store.addresses import lies_below
 from support.simulation.ambient import SimulatedAmbient
 from support.simulation.executors import Beside, resources_of

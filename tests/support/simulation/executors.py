@@ -4,8 +4,8 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any, TypeVar
 
-from headgate_table.indextables.cache import ObjectCache
-from headgate_table.indextables.resources import ReadResources
+from headgate_table.caching.cache import ObjectCache
+from headgate_table.caching.resources import ReadResources
 from support.simulation.ambient import SimulatedAmbient
 from support.simulation.scheduler import Died, Process, Signal
 

@@ -4,7 +4,7 @@ import random
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from headgate_table.indextables.changes import BEGINNING
+from headgate_table.indextables.history.changes import BEGINNING
 from headgate_table.table import Table
 from headgate_worker.limits import WorkerLimits
 from support.simulation.broken import must

@@ -10,9 +10,9 @@ from typing import Any
 
 from headgate_schemas.messages.operations import Milvus, RejectCode, Writer
 from headgate_schemas.milvus import Resolver, Updates
-from headgate_table.milvus.commit_records import RECORDS, ManifestId, digest_of, parse_key
-from headgate_table.milvus.encoding import decode_manifest
-from headgate_table.milvus.names import METADATA_FOLDER, found_manifests
+from headgate_table.milvus.committed.records import RECORDS, ManifestId, digest_of, parse_key
+from headgate_table.milvus.format.encoding import decode_manifest
+from headgate_table.milvus.format.names import METADATA_FOLDER, found_manifests
 from support.committing.transactions import names_in
 from support.simulation.broken import must
 from support.simulation.model import Decided

@@ -6,9 +6,9 @@ import random
 
 from headgate_bus.interface import Topic
 from headgate_schemas.errors import HeadgateError
-from headgate_table.indextables.cleaner import Cleaner
-from headgate_table.indextables.compactor import Compactor
-from headgate_table.indextables.truncate import Truncation
+from headgate_table.indextables.cleaning.cleaner import Cleaner
+from headgate_table.indextables.cleaning.truncate import Truncation
+from headgate_table.indextables.compaction.compactor import Compactor
 from headgate_worker.undecided import protected_by
 from support.simulation.asked import ask_of
 from support.simulation.committers import SETTINGS

@@ -11,8 +11,8 @@ from headgate_bus.interface import Message, Record, Topic
 from headgate_committer.rebind import rebind
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.messages.operations import Append
-from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.options import table_options
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.settings.options import table_options
 from support.simulation.ambient import SimulatedAmbient
 from support.simulation.asked import ask_of
 from support.simulation.committers import CommitterSeat

@@ -8,7 +8,7 @@ from headgate_bus.errors import BusError
 from headgate_producer.producer import Producer
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.messages.operations import Operation, Receipt
-from headgate_table.indextables.resources import ReadResources
+from headgate_table.caching.resources import ReadResources
 from headgate_table.table import Table
 from headgate_worker.clean import CleanRole
 from headgate_worker.compact import CompactRole

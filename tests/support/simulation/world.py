@@ -14,8 +14,8 @@ from headgate_bus.interface import Record, Topic
 from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.messages.cloud_events import subject_of
 from headgate_schemas.messages.operations import Create
-from headgate_table.indextables.create import create_table
-from headgate_table.indextables.log_reader import LogReader
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.write.create import create_table
 from headgate_table.table import Table
 from support.bus.memory import MemoryBus
 from support.simulation.ambient import SimulatedAmbient

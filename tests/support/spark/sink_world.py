@@ -12,7 +12,7 @@ from headgate_committer.committer import Committer
 from headgate_producer.producer import Producer
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.messages.operations import Receipt, Writer
-from headgate_table.store.local import LocalStore
+from headgate_table.store.local.store import LocalStore
 from headgate_table.table import Table
 from pyspark_headgate.after_written import data_files, put_into_table
 from pyspark_headgate.kept_producers import KeptProducers, Place

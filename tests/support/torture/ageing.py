@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from headgate_table.indextables.names import LOG
+from headgate_table.indextables.format.names import LOG
 
 HOUR_S = 3600.0
 _NEVER_AGED = frozenset({"_last_checkpoint"})

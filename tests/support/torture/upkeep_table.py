@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from headgate_table.indextables.names import LOG
+from headgate_table.indextables.format.names import LOG
 from headgate_table.table import Table
 from support.torture.ageing import make_old
 from support.torture.rows import COLUMNS, SHARED_PARTS

@@ -12,8 +12,8 @@ from headgate_schemas.actions.avro_schemas import schema_text
 from headgate_schemas.actions.entry_fields import ENTRY_FIELDS, EntryField, Kind
 from headgate_table.avro.container import block_bytes, parse_container, varint
 from headgate_table.avro.encode import encode_manifest, encode_records
-from headgate_table.indextables.entries import decode_entries
-from headgate_table.indextables.state_manifest import decode_state, encode_state
+from headgate_table.indextables.format.entries import decode_entries
+from headgate_table.indextables.format.state_manifest import decode_state, encode_state
 from support.raw_log import read_avro
 from support.state_strategies import states
 from support.tables import SCHEMA_A, SCHEMA_B, SYNC, arrow_entries, text_of

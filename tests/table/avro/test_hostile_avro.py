@@ -25,8 +25,8 @@ from headgate_table.avro.encode import encode_manifest
 from headgate_table.avro.records import read_records
 from headgate_table.avro.sentinel import TOKEN
 from headgate_table.errors import CorruptTable
-from headgate_table.indextables.entries import ALL_COLUMNS, decode_entries
-from headgate_table.indextables.state_manifest import decode_state
+from headgate_table.indextables.format.entries import ALL_COLUMNS, decode_entries
+from headgate_table.indextables.format.state_manifest import decode_state
 from support.foreign_log import large_manifest
 from support.isolated import run_isolated
 from support.memory import rss_growth_of

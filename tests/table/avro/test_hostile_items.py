@@ -15,8 +15,8 @@ from headgate_table.avro import items, records
 from headgate_table.avro.container import MAX_DECOMPRESSED_BYTES, MAX_RECORDS, parse_container
 from headgate_table.avro.items import check_items
 from headgate_table.errors import CorruptTable
-from headgate_table.indextables.entries import decode_entries
-from headgate_table.indextables.state_manifest import decode_state
+from headgate_table.indextables.format.entries import decode_entries
+from headgate_table.indextables.format.state_manifest import decode_state
 from support.memory import rss_growth_of
 from support.writers import avro_schemas
 from support.writers.avro_bytes import avro_string, block, encode_record, header, zigzag
@@ -65,8 +65,8 @@ import sys
 sys.path.insert(0, sys.argv[1])
 from headgate_table.avro import items, records
 from headgate_table.errors import CorruptTable
-from headgate_table.indextables.entries import decode_entries
-from headgate_table.indextables.state_manifest import decode_state
+from headgate_table.indextables.format.entries import decode_entries
+from headgate_table.indextables.format.state_manifest import decode_state
 from test_hostile_items import *
 decode_entries(parse_container(raw(ODD_ENTRY, 1, zigzag(0) + avro_string("a") + zigzag(1) + zigzag(1)), NAME), ["path"])
 

@@ -12,7 +12,7 @@ from headgate_schemas.actions.entry_fields import ENTRY_FIELDS, FIELD_BY_NAME
 from headgate_table.avro import decode
 from headgate_table.avro.container import parse_container
 from headgate_table.errors import CorruptTable
-from headgate_table.indextables.entries import ALL_COLUMNS, decode_entries, entry_schema
+from headgate_table.indextables.format.entries import ALL_COLUMNS, decode_entries, entry_schema
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from support.foreign_log import build_on, large_manifest, large_path, one_state

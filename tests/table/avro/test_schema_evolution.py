@@ -15,7 +15,7 @@ from headgate_schemas.messages.operations import Committed
 from headgate_table.avro.container import parse_container
 from headgate_table.avro.encode import encode_manifest
 from headgate_table.errors import CorruptTable
-from headgate_table.indextables.entries import ALL_COLUMNS, decode_entries
+from headgate_table.indextables.format.entries import ALL_COLUMNS, decode_entries
 from support.foreign_log import build_on
 from support.raw_log import RawLog, read_avro
 from support.stores.memory import MemoryStore

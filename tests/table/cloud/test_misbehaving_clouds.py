@@ -13,10 +13,10 @@ import pytest
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.messages.operations import Committed, Receipt
 from headgate_table.errors import CorruptTable
-from headgate_table.indextables.names import version_key
+from headgate_table.indextables.format.names import version_key
 from headgate_table.store.interface import ObjectInfo, Store
 from headgate_table.store.open import open_store
-from headgate_table.store.s3 import MULTIPART_BYTES
+from headgate_table.store.s3.store import MULTIPART_BYTES
 from headgate_table.store.settings import StoreSettings
 from support.raw_log import RawLog
 from support.servers.proxy import proxy_before

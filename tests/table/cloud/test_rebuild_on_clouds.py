@@ -5,8 +5,8 @@ import pytest
 
 from headgate_schemas.ambient import SystemAmbient
 from headgate_table.data_file import DataFile
-from headgate_table.indextables.names import LOG
-from headgate_table.indextables.rebuild import rebuild_log
+from headgate_table.indextables.format.names import LOG
+from headgate_table.indextables.repair.rebuild import rebuild_log
 from headgate_table.store.open import open_store
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table

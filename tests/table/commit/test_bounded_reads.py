@@ -5,11 +5,11 @@ import pytest
 from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.messages.operations import Create
 from headgate_table.errors import StoreError, TableExists
-from headgate_table.indextables import state_writer, version_writer
-from headgate_table.indextables.create import create_table
-from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.names import LOG, POINTER, version_key
-from headgate_table.indextables.new_log import write_new_log
+from headgate_table.indextables.format.names import LOG, POINTER, version_key
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.repair.new_log import write_new_log
+from headgate_table.indextables.write import state_writer, version_writer
+from headgate_table.indextables.write.create import create_table
 from headgate_table.store.interface import AlreadyExists, CreateOutcome
 from support.raw_log import RawLog
 from support.stores.faulty import Fault, FaultyStore, Step, on

@@ -16,9 +16,9 @@ from headgate_table.errors import (
     TableExists,
     UnsupportedTable,
 )
-from headgate_table.indextables.names import MAX_VERSION, POINTER, log_key, state_key, version_key
-from headgate_table.indextables.state_manifest import decode_state, encode_state
-from headgate_table.indextables.version_file import decode_actions, encode_actions
+from headgate_table.indextables.format.names import MAX_VERSION, POINTER, log_key, state_key, version_key
+from headgate_table.indextables.format.state_manifest import decode_state, encode_state
+from headgate_table.indextables.format.version_file import decode_actions, encode_actions
 from headgate_table.store.interface import Folder, Store
 from support.foreign_log import as_anothers, build_on, one_state
 from support.stores.faulty import Fault, FaultyStore, Plan, Step, on
@@ -257,10 +257,10 @@ def test_the_pointer_never_goes_back() -> None:
     table.append([add_file("b")])
     table.checkpoint()
     pointer = store.get(POINTER)
-    from headgate_table.indextables.log_reader import LogReader
-    from headgate_table.indextables.options import TableOptions
-    from headgate_table.indextables.pointer import state_pointer
-    from headgate_table.indextables.state_writer import StateWriter
+    from headgate_table.indextables.format.pointer import state_pointer
+    from headgate_table.indextables.log.reader import LogReader
+    from headgate_table.indextables.write.state_writer import StateWriter
+    from headgate_table.settings.options import TableOptions
     from support.tables import SteadyAmbient
 
     writer = StateWriter(LogReader(store, fresh_resources()), SteadyAmbient(), TableOptions())

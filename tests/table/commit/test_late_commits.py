@@ -4,7 +4,7 @@ import pytest
 
 from headgate_schemas.messages.operations import Committed
 from headgate_table.errors import TableExists
-from headgate_table.indextables.names import version_key
+from headgate_table.indextables.format.names import version_key
 from support.stores.faulty import Fault, FaultyStore, Step
 from support.stores.memory import MemoryStore
 from support.tables import SteadyAmbient, add_file, new_table, opened

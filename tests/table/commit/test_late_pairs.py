@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from headgate_schemas.actions.actions import CommitInfo
 from headgate_schemas.messages.operations import Append, Committed, Receipt
-from headgate_table.indextables.commit_info import commit_record
-from headgate_table.indextables.decisions import find_decision
-from headgate_table.indextables.memory import MemoryLimits
-from headgate_table.indextables.memory_reader import advance, recover
-from headgate_table.indextables.names import version_key
-from headgate_table.indextables.version_file import decode_actions, encode_actions
+from headgate_table.coordination.commit_info import commit_record
+from headgate_table.coordination.memory import MemoryLimits
+from headgate_table.indextables.format.names import version_key
+from headgate_table.indextables.format.version_file import decode_actions, encode_actions
+from headgate_table.indextables.recovery.decisions import find_decision
+from headgate_table.indextables.recovery.memory_reader import advance, recover
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from support.stores.faulty import Fault, FaultyStore, Step

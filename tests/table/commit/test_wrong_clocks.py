@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate_schemas.messages.operations import Append, Committed, Duplicate, Purge, RejectCode, Rejected
-from headgate_table.indextables.commit_info import commit_record
-from headgate_table.indextables.commit_times import MARGIN_MS, UNTOLD_MARGIN_MS, bounded_time_ms
+from headgate_table.coordination.commit_info import commit_record
+from headgate_table.indextables.write.commit_times import MARGIN_MS, UNTOLD_MARGIN_MS, bounded_time_ms
 from headgate_table.table import Table
 from support.ambient import FakeAmbient
 from support.coordinated import Coordinated

@@ -1,9 +1,9 @@
 """`Table.compact` beside others: it plans again where they were faster, and where what it wrote has waited for too long."""
 
 from headgate_schemas.messages.operations import Committed, CompactState, Operation, Receipt, RejectCode, Rejected
-from headgate_table.indextables.compacting import MAX_PLANS
-from headgate_table.indextables.state_manifest import StateManifest
-from headgate_table.indextables.swap import MAX_UNPROPOSED_MS
+from headgate_table.indextables.compaction.compacting import MAX_PLANS
+from headgate_table.indextables.format.state_manifest import StateManifest
+from headgate_table.indextables.rules.swap import MAX_UNPROPOSED_MS
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from support.ambient import FakeAmbient

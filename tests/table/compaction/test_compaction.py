@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from headgate_schemas.messages.operations import Committed, CompactState, Receipt, RejectCode, Rejected
-from headgate_table.indextables.compaction import compaction_due
-from headgate_table.indextables.compactor import Compactor
-from headgate_table.indextables.options import TableOptions
-from headgate_table.indextables.state_manifest import StateManifest
+from headgate_table.indextables.compaction.compactor import Compactor
+from headgate_table.indextables.compaction.plan import compaction_due
+from headgate_table.indextables.format.state_manifest import StateManifest
+from headgate_table.settings.options import TableOptions
 from headgate_table.table import Table
 from support.raw_log import RawLog
 from support.stores import MemoryStore

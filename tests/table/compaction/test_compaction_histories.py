@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headgate_schemas.messages.operations import Committed, CompactState, Receipt, RejectCode, Rejected
-from headgate_table.indextables.compactor import Compactor
-from headgate_table.indextables.names import version_key
+from headgate_table.indextables.compaction.compactor import Compactor
+from headgate_table.indextables.format.names import version_key
 from headgate_table.table import Table
 from support.cleaning import one_thread
 from support.profile_check import breaches

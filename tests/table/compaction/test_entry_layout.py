@@ -8,10 +8,10 @@ import pytest
 
 from headgate_schemas.columns.column_kinds import ColumnKind
 from headgate_schemas.messages.operations import Committed
-from headgate_table.indextables.distinct_texts import same_texts
-from headgate_table.indextables.entry_layout import LEFT_OUT, Places, arranged, survey, text_ranks
-from headgate_table.indextables.entry_pieces import cut, joined
-from headgate_table.indextables.manifest_runs import RUN_ENTRIES
+from headgate_table.indextables.compaction.entry_layout import LEFT_OUT, Places, arranged, survey, text_ranks
+from headgate_table.indextables.compaction.entry_pieces import cut, joined
+from headgate_table.indextables.manifests.runs import RUN_ENTRIES
+from headgate_table.indextables.read.distinct_texts import same_texts
 from support.foreign_log import build_on, large_path, large_table
 from support.raw_log import RawLog
 from support.stores import FaultyStore, MemoryStore
@@ -82,7 +82,7 @@ def test_of_a_repeated_path_the_last_entry_stays() -> None:
 def test_paths_of_one_hash_are_no_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
     """Break: `_leave_repeats_out` believes the hashes."""
     monkeypatch.setattr(
-        "headgate_table.indextables.entry_layout.hashes_of", lambda paths: np.zeros(len(paths), np.int64)
+        "headgate_table.indextables.compaction.entry_layout.hashes_of", lambda paths: np.zeros(len(paths), np.int64)
     )
     assert places(entries(("a", "1"), ("b", "1"), ("a", "1"))) == [LEFT_OUT, 0, 1]
 

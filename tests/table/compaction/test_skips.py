@@ -4,8 +4,8 @@ import pytest
 
 from headgate_schemas.actions.actions import SkipFile
 from headgate_schemas.messages.operations import Committed, Skip
-from headgate_table.indextables.names import version_key
-from headgate_table.indextables.skips import MAX_COOLDOWN_MS, known_skips, skips
+from headgate_table.indextables.format.names import version_key
+from headgate_table.indextables.rules.skips import MAX_COOLDOWN_MS, known_skips, skips
 from headgate_table.table import Table
 from support.stores import FaultyStore, MemoryStore
 from support.stores.faulty import Step

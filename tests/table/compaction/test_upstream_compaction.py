@@ -11,8 +11,8 @@ import pytest
 from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.messages.operations import Committed, Receipt
 from headgate_table.errors import CorruptTable
-from headgate_table.indextables.names import version_key
-from headgate_table.indextables.state_manifest import StateManifest
+from headgate_table.indextables.format.names import version_key
+from headgate_table.indextables.format.state_manifest import StateManifest
 from headgate_table.table import Table
 from support.foreign_log import build_on, copy_to
 from support.profile_check import breaches

@@ -20,21 +20,21 @@ from headgate_schemas.messages.operations import (
     Rejected,
     Restore,
 )
-from headgate_table.indextables.cache import ObjectCache
-from headgate_table.indextables.decide import Blocked, Evidence, LiveFile, Questions, Refusal, decide, questions
-from headgate_table.indextables.evidence import MAX_VERSIONS_COMPARED, EvidenceReader
-from headgate_table.indextables.log_reader import LoadedLog, LogReader
-from headgate_table.indextables.memory import MemoryLimits, TableMemory
-from headgate_table.indextables.memory_reader import recover
-from headgate_table.indextables.names import state_key, version_key
-from headgate_table.indextables.path_index import ENTRY_BYTES
-from headgate_table.indextables.path_orders import PathOrder, PathOrders, path_hashes
-from headgate_table.indextables.resources import new_resources
-from headgate_table.indextables.state_manifest import decode_state, encode_state
-from headgate_table.indextables.swap import listed_in
-from headgate_table.indextables.version_file import encode_actions
+from headgate_table.caching.cache import ObjectCache
+from headgate_table.caching.path_orders import PathOrder, PathOrders, path_hashes
+from headgate_table.caching.resources import new_resources
+from headgate_table.coordination.memory import MemoryLimits, TableMemory
+from headgate_table.indextables.format.names import state_key, version_key
+from headgate_table.indextables.format.state_manifest import decode_state, encode_state
+from headgate_table.indextables.format.version_file import encode_actions
+from headgate_table.indextables.log.reader import LoadedLog, LogReader
+from headgate_table.indextables.manifests.path_index import ENTRY_BYTES
+from headgate_table.indextables.recovery.memory_reader import recover
+from headgate_table.indextables.rules.decide import Blocked, Evidence, LiveFile, Questions, Refusal, decide, questions
+from headgate_table.indextables.rules.evidence import MAX_VERSIONS_COMPARED, EvidenceReader
+from headgate_table.indextables.rules.swap import listed_in
 from headgate_table.store.interface import Store
-from headgate_table.store.local import LocalStore
+from headgate_table.store.local.store import LocalStore
 from headgate_table.table import Table
 from support.cleaning import World, one_thread
 from support.decided_logs import fresh_reader
@@ -141,7 +141,7 @@ def test_looking_through_a_part_of_a_state_lets_go_of_nothing_that_the_rest_need
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Break: `find_entries` takes the manifests that are of interest for all that the table needs."""
-    monkeypatch.setattr("headgate_table.indextables.path_orders._SPARE_BYTES", 0)
+    monkeypatch.setattr("headgate_table.caching.path_orders._SPARE_BYTES", 0)
     asked = Asked(build_on(MemoryStore(), lambda made: large_table(made, even_runs(20, 1, 200)), "date"))
     asked.known(*new_paths(1))
     assert asked.log.state is not None
@@ -152,11 +152,11 @@ def test_looking_through_a_part_of_a_state_lets_go_of_nothing_that_the_rest_need
 
 _ASK = """
 from headgate_schemas.ambient import SystemAmbient
-from headgate_table.indextables.evidence import EvidenceReader
-from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.memory import MemoryLimits
-from headgate_table.indextables.memory_reader import recover
-from headgate_table.indextables.resources import lean_resources
+from headgate_table.indextables.rules.evidence import EvidenceReader
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.coordination.memory import MemoryLimits
+from headgate_table.indextables.recovery.memory_reader import recover
+from headgate_table.caching.resources import lean_resources
 from headgate_table.store.open import StoreSettings, open_store
 ambient = SystemAmbient()
 reader = LogReader(open_store(sys.argv[1], StoreSettings(), ambient), lean_resources(ambient.monotonic_s, 2))

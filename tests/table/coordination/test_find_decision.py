@@ -1,10 +1,10 @@
 """Asking a table's log what became of a proposal."""
 
 from headgate_schemas.messages.operations import Committed, Duplicate, RejectCode, Rejected, Writer
-from headgate_table.indextables.decisions import find_decision
-from headgate_table.indextables.memory import MemoryLimits, TableMemory
-from headgate_table.indextables.names import version_key
-from headgate_table.indextables.writers_ids import MAX_WRITERS_IDS
+from headgate_table.coordination.memory import MemoryLimits, TableMemory
+from headgate_table.coordination.writers_ids import MAX_WRITERS_IDS
+from headgate_table.indextables.format.names import version_key
+from headgate_table.indextables.recovery.decisions import find_decision
 from support.decided_logs import (
     accepted,
     by_committer,

@@ -9,11 +9,11 @@ from headgate_schemas.actions.actions import COORDINATOR_KEY, Metadata
 from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.messages.operations import Alter, Create, RejectCode, Rejected
-from headgate_table.indextables.create import create_table
-from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.names import checkpoint_key, state_key, version_key
-from headgate_table.indextables.state_manifest import decode_state, encode_state
-from headgate_table.indextables.version_file import decode_actions, encode_actions
+from headgate_table.indextables.format.names import checkpoint_key, state_key, version_key
+from headgate_table.indextables.format.state_manifest import decode_state, encode_state
+from headgate_table.indextables.format.version_file import decode_actions, encode_actions
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.write.create import create_table
 from headgate_table.table import Table
 from support.decided_logs import SOURCE, accepted, by_committer, fresh_reader, metadata, write_log
 from support.raw_log import RawLog
@@ -63,8 +63,8 @@ def test_a_json_checkpoint_carries_the_floor() -> None:
 
 def test_a_json_checkpoint_gives_the_floor_back_after_a_later_change_of_metadata() -> None:
     """Break: the newest metadata hides what the checkpoint's carries."""
-    from headgate_table.indextables.memory import MemoryLimits
-    from headgate_table.indextables.memory_reader import recover
+    from headgate_table.coordination.memory import MemoryLimits
+    from headgate_table.indextables.recovery.memory_reader import recover
 
     table = coordinated(interval=100, state__format="json")
     table.alter(configuration={"owner": "ada"})
@@ -86,7 +86,7 @@ def test_nobody_is_shown_the_floor() -> None:
 
 
 def test_the_actions_of_the_log_are_shown_without_it() -> None:
-    from headgate_table.indextables.describe_log import describe_log
+    from headgate_table.indextables.history.describe_log import describe_log
 
     table = coordinated()
     rows = describe_log(table.reader).to_pylist()

@@ -7,14 +7,14 @@ import pytest
 from headgate_committer.table_log import TableLog
 from headgate_schemas.actions.actions import Protocol
 from headgate_schemas.messages.operations import Append, Committed, Duplicate, ReadSet, RejectCode, Rejected, Writer
+from headgate_table.coordination.commit_info import Decision, Term
+from headgate_table.coordination.memory import MemoryLimits, TableMemory
 from headgate_table.errors import VersionNotRetained
-from headgate_table.indextables.commit_info import Decision, Term
-from headgate_table.indextables.decisions import find_decision
-from headgate_table.indextables.memory import MemoryLimits, TableMemory
-from headgate_table.indextables.memory_reader import advance, recover
-from headgate_table.indextables.names import version_key
-from headgate_table.indextables.options import table_options
-from headgate_table.indextables.version_file import encode_actions
+from headgate_table.indextables.format.names import version_key
+from headgate_table.indextables.format.version_file import encode_actions
+from headgate_table.indextables.recovery.decisions import find_decision
+from headgate_table.indextables.recovery.memory_reader import advance, recover
+from headgate_table.settings.options import table_options
 from headgate_table.store.interface import Store
 from support.decided_logs import (
     SOURCE,

@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 
+from headgate_table.coordination.memory import MemoryLimits, TableMemory
+from headgate_table.coordination.memory_text import kept_memory
 from headgate_table.errors import StoreError
-from headgate_table.indextables.cleaning import MIN_MANIFEST_AGE_MS, Protected
-from headgate_table.indextables.log_survey import survey_log
-from headgate_table.indextables.memory import MemoryLimits, TableMemory
-from headgate_table.indextables.memory_reader import recover
-from headgate_table.indextables.memory_text import kept_memory
-from headgate_table.indextables.names import state_key
-from headgate_table.indextables.options import TableOptions
-from headgate_table.indextables.state_manifest import decode_state, encode_state
-from headgate_table.indextables.state_writer import MAX_ATTEMPT_S, StateWriter
+from headgate_table.indextables.cleaning.plan import MIN_MANIFEST_AGE_MS, Protected
+from headgate_table.indextables.cleaning.survey import survey_log
+from headgate_table.indextables.format.names import state_key
+from headgate_table.indextables.format.state_manifest import decode_state, encode_state
+from headgate_table.indextables.recovery.memory_reader import recover
+from headgate_table.indextables.write.state_writer import MAX_ATTEMPT_S, StateWriter
+from headgate_table.settings.options import TableOptions
 from headgate_table.store.interface import CreateOutcome, Unknown
 from support.ambient import FakeAmbient
 from support.cleaning import World

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate_schemas.messages.operations import Committed, Duplicate, RejectCode, Rejected, Writer
-from headgate_table.indextables.commit_info import Decision
-from headgate_table.indextables.memory import RECENT_SEQS, MemoryLimits, TableMemory
-from headgate_table.indextables.memory_text import format_memory, parse_memory
+from headgate_table.coordination.commit_info import Decision
+from headgate_table.coordination.memory import RECENT_SEQS, MemoryLimits, TableMemory
+from headgate_table.coordination.memory_text import format_memory, parse_memory
 from support.decided_logs import TERM, by_committer
 from support.tables import START_MS
 

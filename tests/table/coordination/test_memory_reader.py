@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from headgate_schemas.actions.actions import Action
 from headgate_schemas.messages.operations import Duplicate, RejectCode, Rejected, Writer
-from headgate_table.indextables.commit_info import Term
-from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.memory import MemoryLimits, TableMemory
-from headgate_table.indextables.memory_reader import advance, recover
-from headgate_table.indextables.names import state_key, version_key
-from headgate_table.indextables.state_manifest import decode_state, encode_state
-from headgate_table.indextables.version_file import encode_actions
+from headgate_table.coordination.commit_info import Term
+from headgate_table.coordination.memory import MemoryLimits, TableMemory
+from headgate_table.indextables.format.names import state_key, version_key
+from headgate_table.indextables.format.state_manifest import decode_state, encode_state
+from headgate_table.indextables.format.version_file import encode_actions
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.recovery.memory_reader import advance, recover
 from headgate_table.store.interface import Store
 from support.decided_logs import (
     OTHER,

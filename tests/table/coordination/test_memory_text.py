@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from headgate_schemas.actions.actions import Action
 from headgate_schemas.messages.operations import Writer
-from headgate_table.indextables.commit_info import Term
-from headgate_table.indextables.memory import Floor, MemoryLimits, TableMemory
-from headgate_table.indextables.memory_text import (
+from headgate_table.coordination.commit_info import Term
+from headgate_table.coordination.memory import Floor, MemoryLimits, TableMemory
+from headgate_table.coordination.memory_text import (
     UnreadableMemory,
     format_floor,
     format_memory,
@@ -20,7 +20,7 @@ from headgate_table.indextables.memory_text import (
     parse_floor,
     parse_memory,
 )
-from headgate_table.indextables.options import table_options
+from headgate_table.settings.options import table_options
 from support.decided_logs import OTHER, SOURCE, accepted, by_committer, decided_logs, removes, replayed
 
 TIGHT = MemoryLimits(window_ms=1_000, max_ids=9, max_apps=2)

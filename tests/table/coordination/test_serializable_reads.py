@@ -5,7 +5,7 @@ import pytest
 from headgate_schemas.actions.actions import Action, AddFile, Metadata, RemoveFile
 from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.messages.operations import ReadSet
-from headgate_table.indextables.serializable import read_conflict
+from headgate_table.indextables.rules.serializable import read_conflict
 from support.tables import COLUMNS, START_MS, add_file
 
 METADATA = Metadata("t", schema_string_of(COLUMNS), partition_columns=("region", "month"))

@@ -5,11 +5,11 @@ import json
 import pytest
 
 from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
-from headgate_table.indextables import memory as memory_module
-from headgate_table.indextables.commit_info import Term
-from headgate_table.indextables.memory import MAX_SOURCES, Floor, MemoryLimits, TableMemory
-from headgate_table.indextables.memory_text import format_memory, parse_memory
-from headgate_table.indextables.writers_ids import MAX_WRITERS_IDS
+from headgate_table.coordination import memory as memory_module
+from headgate_table.coordination.commit_info import Term
+from headgate_table.coordination.memory import MAX_SOURCES, Floor, MemoryLimits, TableMemory
+from headgate_table.coordination.memory_text import format_memory, parse_memory
+from headgate_table.coordination.writers_ids import MAX_WRITERS_IDS
 from support.decided_logs import (
     OTHER,
     SOURCE,

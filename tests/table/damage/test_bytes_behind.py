@@ -10,8 +10,8 @@ import zstandard
 
 from headgate_table.avro.container import block_bytes, header_bytes, parse_container
 from headgate_table.errors import CorruptTable
-from headgate_table.indextables.names import version_key
-from headgate_table.indextables.version_file import decode_actions, pack
+from headgate_table.indextables.format.names import version_key
+from headgate_table.indextables.format.version_file import decode_actions, pack
 from support.cleaning import World
 from support.damage.damages import damages
 from support.damage.kinds import KINDS, objects_named

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from headgate_table.errors import CorruptTable
-from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.names import checkpoint_key, log_key, state_key, version_key
-from headgate_table.indextables.repair import RepairResult, repair_into
-from headgate_table.indextables.state_manifest import decode_state, encode_state
+from headgate_table.indextables.format.names import checkpoint_key, log_key, state_key, version_key
+from headgate_table.indextables.format.state_manifest import decode_state, encode_state
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.repair.repair import RepairResult, repair_into
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from support.ambient import FakeAmbient

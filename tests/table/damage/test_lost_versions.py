@@ -5,12 +5,12 @@ from itertools import combinations
 import pytest
 
 from headgate_schemas.messages.operations import Committed
+from headgate_table.coordination.commit_info import CommitRecord
 from headgate_table.errors import CorruptTable, VersionNotRetained
-from headgate_table.indextables.cleaner import PurgeReport
-from headgate_table.indextables.commit_info import CommitRecord
-from headgate_table.indextables.lost_versions import Lost, find_lost
-from headgate_table.indextables.names import state_key, version_key
-from headgate_table.indextables.verify_report import Severity
+from headgate_table.indextables.cleaning.cleaner import PurgeReport
+from headgate_table.indextables.format.names import state_key, version_key
+from headgate_table.indextables.log.lost_versions import Lost, find_lost
+from headgate_table.indextables.verify.report import Severity
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from support.ambient import FakeAmbient

@@ -9,8 +9,8 @@ from headgate_schemas.columns.column_kinds import ColumnKind
 from headgate_schemas.errors import PredicateError
 from headgate_schemas.predicates.text import parse_predicate
 from headgate_schemas.predicates.tree import Leaf, leaves
-from headgate_table.indextables.column_statistics import statistics_test
-from headgate_table.indextables.statistics_arrays import decide
+from headgate_table.indextables.read.column_statistics import statistics_test
+from headgate_table.indextables.read.statistics_arrays import decide
 from support.pruning.oracle import truth
 from support.pruning.strategies import ODD_FLOATS
 from support.pruning.strategies import leaves as random_leaves

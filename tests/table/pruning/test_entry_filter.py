@@ -8,7 +8,7 @@ import pytest
 from headgate_schemas.columns.column_kinds import ColumnKind
 from headgate_schemas.errors import PredicateError
 from headgate_schemas.predicates.text import parse_predicate
-from headgate_table.indextables.entry_filter import candidate_texts, columns_needed, entry_mask
+from headgate_table.indextables.read.entry_filter import candidate_texts, columns_needed, entry_mask
 
 K = ColumnKind
 KINDS = {"day": K.DATE, "region": K.STRING, "hour": K.INTEGER, "id": K.INTEGER, "name": K.STRING, "tags": K.OTHER}

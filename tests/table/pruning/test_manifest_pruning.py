@@ -5,8 +5,8 @@ import pytest
 from headgate_schemas.columns.column_kinds import ColumnKind
 from headgate_schemas.predicates.text import parse_predicate
 from headgate_schemas.predicates.tree import AlwaysFalse, AlwaysTrue
-from headgate_table.indextables.bounds import Bounds
-from headgate_table.indextables.manifest_pruning import may_contain
+from headgate_table.indextables.format.bounds import Bounds
+from headgate_table.indextables.manifests.pruning import may_contain
 
 K = ColumnKind
 MARKER = "__HIVE_DEFAULT_PARTITION__"

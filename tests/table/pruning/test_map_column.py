@@ -5,7 +5,7 @@ import pyarrow.compute as pc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate_table.indextables.map_column import distinct_values, map_values
+from headgate_table.indextables.format.map_column import distinct_values, map_values
 
 MAP = pa.map_(pa.string(), pa.string())
 _row = st.one_of(

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from headgate_schemas.columns.column_kinds import ColumnKind
-from headgate_table.indextables.bounds import Bounds, compute_partition_bounds
+from headgate_table.indextables.format.bounds import Bounds, compute_partition_bounds
 
 MARKER = "__HIVE_DEFAULT_PARTITION__"
 

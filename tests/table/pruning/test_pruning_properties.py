@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from headgate_schemas.columns.column_kinds import ColumnKind
 from headgate_schemas.predicates.partition_text import covering
 from headgate_schemas.predicates.tree import Comparison, Op, Predicate
-from headgate_table.indextables.bounds import Bounds, compute_partition_bounds
-from headgate_table.indextables.entry_filter import candidate_texts, entry_mask
-from headgate_table.indextables.manifest_pruning import may_contain
+from headgate_table.indextables.format.bounds import Bounds, compute_partition_bounds
+from headgate_table.indextables.manifests.pruning import may_contain
+from headgate_table.indextables.read.entry_filter import candidate_texts, entry_mask
 from support.pruning.foreign_bounds import bounds_by, by_java_number, by_rust_number, by_text
 from support.pruning.oracle import truth
 from support.pruning.strategies import KINDS, ODD_FLOATS, columns_of_texts, leaves, mixed_texts, trees

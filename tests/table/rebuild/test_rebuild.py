@@ -8,13 +8,13 @@ import pyarrow as pa
 import pytest
 
 from headgate_schemas.errors import HeadgateError, InvalidInput
+from headgate_table.caching.cache import ObjectCache
+from headgate_table.caching.resources import ReadResources
 from headgate_table.data_file import DataFile
-from headgate_table.indextables import footers, version_spool
-from headgate_table.indextables.cache import ObjectCache
-from headgate_table.indextables.names import LOG
-from headgate_table.indextables.rebuild import rebuild_log
-from headgate_table.indextables.resources import ReadResources
-from headgate_table.store.local import LocalStore
+from headgate_table.indextables.format.names import LOG
+from headgate_table.indextables.repair import footers, version_spool
+from headgate_table.indextables.repair.rebuild import rebuild_log
+from headgate_table.store.local.store import LocalStore
 from headgate_table.table import Table
 from support.ambient import FakeAmbient
 from support.cleaning import one_thread
@@ -176,7 +176,7 @@ def test_large_footers_are_read_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_many_files_are_spread_over_versions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headgate_table.indextables.new_log.ADDS_PER_VERSION", 2)
+    monkeypatch.setattr("headgate_table.indextables.repair.new_log.ADDS_PER_VERSION", 2)
     store = stored({f"{number}.parquet": rows() for number in range(5)})
     rebuilt(store)
     table = table_of(store)

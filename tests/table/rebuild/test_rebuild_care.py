@@ -8,10 +8,10 @@ import pytest
 
 from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import CorruptTable, StoreError, TableExists, TableNotFound
-from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.names import LOG, POINTER, checkpoint_key, state_key, version_key
-from headgate_table.indextables.rebuild import Wishes, rebuild_into
-from headgate_table.store.local import LocalStore
+from headgate_table.indextables.format.names import LOG, POINTER, checkpoint_key, state_key, version_key
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.repair.rebuild import Wishes, rebuild_into
+from headgate_table.store.local.store import LocalStore
 from support.ambient import FakeAmbient
 from support.cleaning import one_thread
 from support.rebuilding import InLog, rebuilt, rows, stored, table_of
@@ -107,7 +107,7 @@ def test_files_that_don_t_go_together_leave_nothing_behind() -> None:
 
 
 def test_a_death_at_any_step_leaves_the_whole_table_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headgate_table.indextables.new_log.ADDS_PER_VERSION", 2)
+    monkeypatch.setattr("headgate_table.indextables.repair.new_log.ADDS_PER_VERSION", 2)
     files = {f"{name}.parquet": rows() for name in "abcde"}
     finished = 0
     for death in deaths(lambda: stored(files), rebuilt):
@@ -121,7 +121,7 @@ def test_a_death_at_any_step_leaves_the_whole_table_or_none(monkeypatch: pytest.
 
 
 def test_nothing_is_written_before_every_file_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headgate_table.indextables.new_log.ADDS_PER_VERSION", 1)
+    monkeypatch.setattr("headgate_table.indextables.repair.new_log.ADDS_PER_VERSION", 1)
     store = FaultyStore(stored({f"{name}.parquet": rows() for name in "abcde"}))
     rebuilt(store)
     order = [step.operation for step in store.steps if step.operation in ("get_range", "create")]

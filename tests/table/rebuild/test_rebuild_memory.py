@@ -7,9 +7,9 @@ import logging
 import pyarrow as pa
 from headgate_schemas.ambient import SystemAmbient
 from headgate_table.indextables import new_log
-from headgate_table.indextables.log_reader import LogReader
-from headgate_table.indextables.rebuild import Wishes, rebuild_into
-from headgate_table.indextables.resources import process_resources
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.repair.rebuild import Wishes, rebuild_into
+from headgate_table.caching.resources import process_resources
 from headgate_table.store.interface import Created, ObjectInfo
 from support.parquet import parquet
 

@@ -9,8 +9,8 @@ from azure.storage.blob import BlobServiceClient
 from headgate_schemas.actions.actions import Metadata
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.columns.table_schema import schema_string_of
-from headgate_table.indextables.manifest_writer import write_manifest
-from headgate_table.indextables.options import TableOptions
+from headgate_table.indextables.write.manifest_writer import write_manifest
+from headgate_table.settings.options import TableOptions
 from headgate_table.store.open import open_store
 from headgate_table.table import Table
 from support.raw_log import RawLog, read_avro

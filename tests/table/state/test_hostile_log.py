@@ -9,10 +9,10 @@ import pytest
 
 from headgate_schemas.errors import HeadgateError
 from headgate_table.errors import CorruptTable, UnsupportedTable
-from headgate_table.indextables import json_checkpoint, version_file
-from headgate_table.indextables.pointer import BrokenPointer, Pointer, parse_pointer
-from headgate_table.indextables.state_manifest import decode_legacy_state, decode_state
-from headgate_table.indextables.version_file import decode_actions
+from headgate_table.indextables.format import json_checkpoint, version_file
+from headgate_table.indextables.format.pointer import BrokenPointer, Pointer, parse_pointer
+from headgate_table.indextables.format.state_manifest import decode_legacy_state, decode_state
+from headgate_table.indextables.format.version_file import decode_actions
 from headgate_table.store.interface import Store
 from support.foreign_log import build_on, one_state
 from support.memory import rss_growth_of

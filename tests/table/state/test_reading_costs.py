@@ -153,7 +153,7 @@ import sys
 from headgate_table.table import Table
 from support.foreign_log import large_manifest
 from headgate_table.avro.container import parse_container
-from headgate_table.indextables.entries import decode_entries
+from headgate_table.indextables.format.entries import decode_entries
 decode_entries(parse_container(large_manifest([(range(300), {})]), "warm"), ["path"])  # the decoder's own memory
 settled()
 root, where, expected = sys.argv[1:]

@@ -8,9 +8,9 @@ import pytest
 
 from headgate_schemas.actions.actions import Metadata
 from headgate_schemas.actions.doc_mapping import mapping_hash
-from headgate_table.indextables.bounds import Bounds
-from headgate_table.indextables.entry_reader import read_entries
-from headgate_table.indextables.state_manifest import ManifestInfo, StateManifest, decode_state, encode_state
+from headgate_table.indextables.format.bounds import Bounds
+from headgate_table.indextables.format.state_manifest import ManifestInfo, StateManifest, decode_state, encode_state
+from headgate_table.indextables.read.entry_reader import read_entries
 from support.calls import python_calls
 from support.foreign_log import build_on, even_runs, large_path, large_table, one_state
 from support.raw_log import RawLog, read_avro

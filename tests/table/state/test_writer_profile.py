@@ -15,8 +15,8 @@ from headgate_schemas.actions.actions import SkipFile
 from headgate_schemas.actions.doc_mapping import mapping_hash
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.messages.operations import Committed, Receipt, Skip
-from headgate_table.indextables.pointer import state_pointer
-from headgate_table.indextables.state_writer import StateWriter
+from headgate_table.indextables.format.pointer import state_pointer
+from headgate_table.indextables.write.state_writer import StateWriter
 from headgate_table.store.interface import Store
 from headgate_table.store.open import open_store
 from headgate_table.store.settings import StoreSettings

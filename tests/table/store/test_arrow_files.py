@@ -11,7 +11,7 @@ import pytest
 from headgate_schemas.ambient import SystemAmbient
 from headgate_table.store.arrow_files import arrow_file_system, system_failure
 from headgate_table.store.interface import Store
-from headgate_table.store.local import LocalStore
+from headgate_table.store.local.store import LocalStore
 from support.parquet import parquet
 from support.stores.memory import MemoryStore
 

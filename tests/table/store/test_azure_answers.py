@@ -12,7 +12,7 @@ from azure.storage.blob import BlobProperties
 
 from headgate_schemas.ambient import SystemAmbient
 from headgate_table.errors import ObjectMissing, StoreError
-from headgate_table.store.azure import AzureStore
+from headgate_table.store.azure.store import AzureStore
 from headgate_table.store.interface import AlreadyExists, Created, Unknown
 from headgate_table.store.settings import StoreSettings
 from support.restless import RestlessAmbient

@@ -8,7 +8,7 @@ import pytest
 from headgate_schemas.messages.operations import Committed
 from headgate_schemas.milvus import ColumnGroup, ColumnGroupFile
 from headgate_table.errors import StoreError
-from headgate_table.indextables.names import version_key
+from headgate_table.indextables.format.names import version_key
 from headgate_table.milvus.transaction import Transaction
 from headgate_table.store import conditions
 from headgate_table.store.conditions import PROBE_KEY, TrustedServers, require_conditions
@@ -166,7 +166,7 @@ def test_a_store_that_never_answers_is_an_error_and_nothing_is_written() -> None
 
 def test_a_local_disk_is_not_asked(tmp_path: Path) -> None:
     from headgate_schemas.ambient import SystemAmbient
-    from headgate_table.store.local import LocalStore
+    from headgate_table.store.local.store import LocalStore
 
     store = FaultyStore(LocalStore(str(tmp_path), SystemAmbient()))
     require_conditions(store, lambda: "a", TrustedServers())

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.messages.operations import Append, Committed, Duplicate
 from headgate_table.errors import OutcomeUnknown, StoreError
-from headgate_table.store import local_files
 from headgate_table.store.interface import Created, Unknown
-from headgate_table.store.local import LocalStore
+from headgate_table.store.local import files as local_files
+from headgate_table.store.local.store import LocalStore
 from headgate_table.table import Table
 from support.tables import add_file
 

@@ -12,9 +12,9 @@ import pytest
 
 from headgate_schemas.ambient import SystemAmbient
 from headgate_table.errors import ObjectMissing, StoreError
-from headgate_table.store import local_files
 from headgate_table.store.interface import AlreadyExists, Created, Unknown
-from headgate_table.store.local import FOLDER_ATTEMPTS, LocalStore
+from headgate_table.store.local import files as local_files
+from headgate_table.store.local.store import FOLDER_ATTEMPTS, LocalStore
 from support.restless import RestlessAmbient
 from support.stores.races import race_processes
 
@@ -25,7 +25,7 @@ READY = "print('ready', flush=True); sys.stdin.readline()"
 CREATE = f"""
 import sys
 from headgate_schemas.ambient import SystemAmbient
-from headgate_table.store.local import LocalStore
+from headgate_table.store.local.store import LocalStore
 number, root = sys.argv[1:]
 store = LocalStore(root, SystemAmbient())
 {READY}
@@ -36,7 +36,7 @@ COUNT = f"""
 import sys
 from headgate_schemas.ambient import SystemAmbient
 from headgate_table.store.interface import Created
-from headgate_table.store.local import LocalStore
+from headgate_table.store.local.store import LocalStore
 number, root = sys.argv[1:]
 store = LocalStore(root, SystemAmbient())
 {READY}

@@ -11,7 +11,7 @@ from headgate.measuring import PrometheusMeasures
 from headgate_schemas.measures import SILENT
 from headgate_table.errors import ObjectMissing, StoreError
 from headgate_table.store.interface import Store
-from headgate_table.store.local import LocalStore
+from headgate_table.store.local.store import LocalStore
 from headgate_table.store.measured import MeasuredStore
 from support.ambient import FakeAmbient
 from support.stores.faulty import Fault, FaultyStore, Plan, no_faults, on

@@ -10,10 +10,10 @@ import pytest
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import FileInTheWay, StoreError
-from headgate_table.store.azure import AzureStore
-from headgate_table.store.local import LocalStore
+from headgate_table.store.azure.store import AzureStore
+from headgate_table.store.local.store import LocalStore
 from headgate_table.store.open import open_store
-from headgate_table.store.s3 import S3Store
+from headgate_table.store.s3.store import S3Store
 from headgate_table.store.settings import DOCUMENTED_KEYS, StoreSettings
 from headgate_table.table import Table
 

@@ -10,7 +10,7 @@ import pytest
 from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import ObjectMissing, StoreError
 from headgate_table.store.interface import AlreadyExists, Created, Unknown
-from headgate_table.store.s3 import MULTIPART_BYTES, S3Store
+from headgate_table.store.s3.store import MULTIPART_BYTES, S3Store
 from headgate_table.store.settings import StoreSettings
 from support.restless import RestlessAmbient
 from support.servers.processes import free_port

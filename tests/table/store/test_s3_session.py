@@ -5,7 +5,7 @@ from pathlib import Path
 import botocore.loaders
 import pytest
 
-from headgate_table.store.s3_session import new_session
+from headgate_table.store.s3.session import new_session
 from headgate_table.store.settings import StoreSettings
 
 SETTINGS = StoreSettings(s3_access_key="key", s3_secret_key="secret", s3_region="eu-central-1")

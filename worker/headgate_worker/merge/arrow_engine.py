@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 
 from headgate_schemas.actions.actions import AddFile, StoredTexts
 from headgate_schemas.errors import InvalidInput
+from headgate_table.caching.resources import ReadResources
 from headgate_table.data_file import DataFile
 from headgate_table.errors import StoreError, UnsupportedTable
-from headgate_table.float_statistics import floats, leaf_paths, statistics_option, with_nan
-from headgate_table.indextables.resources import ReadResources
-from headgate_table.indextables.row_shape import RowShape
-from headgate_table.parquet_bounds import STATISTICS_NOTE, WITHOUT_NAN
+from headgate_table.indextables.read.rows.row_shape import RowShape
+from headgate_table.parquet.bounds import STATISTICS_NOTE, WITHOUT_NAN
+from headgate_table.parquet.float_statistics import floats, leaf_paths, statistics_option, with_nan
 from headgate_table.store.interface import Store
 from headgate_worker.merge.columns import OutputColumns, contradiction, output_columns
 from headgate_worker.merge.dictionaries import decoded_bytes, dictionary_columns, encoded, shown_metadata

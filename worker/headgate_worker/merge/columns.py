@@ -14,8 +14,8 @@ from pyarrow import types
 
 from headgate_schemas.columns.spark_types import Struct, parse_schema, print_schema
 from headgate_schemas.columns.table_schema import arrow_schema
-from headgate_table.indextables.column_defaults import column_defaults
-from headgate_table.indextables.row_shape import RowShape
+from headgate_table.indextables.read.rows.column_defaults import column_defaults
+from headgate_table.indextables.read.rows.row_shape import RowShape
 
 _FIELD_ID = b"PARQUET:field_id"
 _SPARK_ROWS = b"org.apache.spark.sql.parquet.row.metadata"

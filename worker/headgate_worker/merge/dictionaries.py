@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import types
 
-from headgate_table.parquet_footer import Footer, Physical
-from headgate_table.thrift_compact import Struct
+from headgate_table.parquet.footer import Footer, Physical
+from headgate_table.parquet.thrift import Struct
 
 SAMPLE_ROWS = 20_000
 MOSTLY_DISTINCT = 0.5

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from headgate_schemas.actions.actions import AddFile
-from headgate_table.indextables.statistics import INDEXED_COLUMNS, MAX_TEXT_LENGTH
+from headgate_table.parquet.statistics import INDEXED_COLUMNS, MAX_TEXT_LENGTH
 
 
 @dataclass(frozen=True, slots=True)

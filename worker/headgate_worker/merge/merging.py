@@ -19,7 +19,7 @@ from headgate_schemas.messages.operations import Committed, Duplicate, RejectCod
 from headgate_schemas.predicates.partition_text import escape_partition_text, meaning
 from headgate_schemas.predicates.tree import columns
 from headgate_table.errors import CommitConflict, StoreError
-from headgate_table.indextables.skips import known_skips
+from headgate_table.indextables.rules.skips import known_skips
 from headgate_table.store.paths import is_key
 from headgate_table.table import Table
 from headgate_worker.merge.engine import Merged, MergeEngine, MergeOrder, NotMerged

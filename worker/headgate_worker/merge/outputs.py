@@ -11,7 +11,7 @@ from typing import BinaryIO, cast
 
 from headgate_table.errors import StoreError
 from headgate_table.store.interface import Store
-from headgate_table.store.local_files import remove_stale_checksum, sync_folder
+from headgate_table.store.local.files import remove_stale_checksum, sync_folder
 
 
 @contextmanager

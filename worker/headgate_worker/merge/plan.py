@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from headgate_schemas.actions.actions import NULL_PARTITION, AddFile, SkipFile
 from headgate_schemas.columns.column_kinds import parse_decimal
 from headgate_schemas.errors import InvalidInput
-from headgate_table.indextables.skips import holds
+from headgate_table.indextables.rules.skips import holds
 from headgate_table.store.paths import is_key
 
 MIN_TARGET_BYTES = 1 << 20

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from headgate_schemas.actions.actions import AddFile, SkipFile
-from headgate_table.indextables.skips import cooldown_ms
+from headgate_table.indextables.rules.skips import cooldown_ms
 
 OPERATION = "merge"
 MAX_REASON_CHARS = 500

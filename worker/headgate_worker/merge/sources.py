@@ -14,8 +14,8 @@ from pyarrow import types
 from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import CorruptTable, ObjectMissing
-from headgate_table.indextables.row_shape import RowShape
-from headgate_table.parquet_footer import Footer, read_footer
+from headgate_table.indextables.read.rows.row_shape import RowShape
+from headgate_table.parquet.footer import Footer, read_footer
 from headgate_table.store.arrow_files import arrow_file_system, system_failure
 from headgate_table.store.interface import Store
 from headgate_worker.merge.columns import SourceColumns

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.errors import HeadgateError
-from headgate_table.indextables.resources import ReadResources, lean_resources
+from headgate_table.caching.resources import ReadResources, lean_resources
 from headgate_table.store.open import open_store
 from headgate_table.store.paths import is_key
 from headgate_worker.merge.arrow_engine import ArrowEngine

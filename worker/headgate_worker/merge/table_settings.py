@@ -4,7 +4,7 @@ from headgate_schemas.actions.actions import Metadata
 from headgate_schemas.columns.column_kinds import ColumnKind, column_kind
 from headgate_schemas.columns.table_schema import column_kinds
 from headgate_schemas.errors import InvalidInput
-from headgate_table.indextables.options import TableOptions
+from headgate_table.settings.options import TableOptions
 from headgate_worker.merge.arrow_engine import ArrowLimits
 from headgate_worker.merge.plan import MergeLimits, SortOrder
 

@@ -1,0 +1,381 @@
+"""What a table remembers beyond its live files: decisions, writers, positions, removed and purged paths.
+
+Pure: a function of the versions that were applied, in order, so that every process remembers the same. How it is kept in
+states is `memory_text`'s, how it is recovered from a log `memory_reader`'s.
+"""
+
+import hashlib
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+
+from headgate_schemas.actions.actions import Action, AddFile, Metadata, RemoveFile
+from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
+from headgate_schemas.messages.sources import Source
+from headgate_table.coordination.commit_info import MAX_AHEAD_MS, CommitRecord, Settled, Term, commit_record
+from headgate_table.coordination.remembered_ids import NO_REASON, Clocks, IdsOfVersion, Refused, RememberedIds
+from headgate_table.coordination.writers_ids import WritersIds
+
+HASH_BYTES = 12
+LATE_MS = 30_000
+"""A first delivery reaches the bus within this time after the proposal was made. One that comes later may be a repetition."""
+RECENT_SEQS = 8
+"""Of each app, so many of its last commits are known by their version."""
+MAX_REMOVED = 200_000
+"""Removed paths that are remembered; older ones only in the tombstones of states."""
+_REMOVED_KEPT = MAX_REMOVED * 3 // 4
+"""What stays when there are more: so that the oldest are looked for once in a while, not at every commit."""
+MAX_PURGED = 200_000
+"""Purged paths that are remembered at a time. They are needed for the whole window, so beyond it no purge is accepted."""
+MAX_SOURCES = 16
+"""Sources whose positions are remembered. Rebinding a table leaves one."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLimits:
+    window_ms: int = 7 * 24 * 3_600_000
+    """How long a decision is known by its id."""
+    max_ids: int = 200_000
+    """Accepted proposals known by their id; as many refused ones are known beside them."""
+    max_apps: int = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class PurgedPaths:
+    """Paths that one version forbids, as hashes."""
+
+    version: int
+    time_ms: int
+    paths: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """What must survive whatever other writers do to the log: a copy of it may be old, but what it says was true once."""
+
+    term: Term | None = None
+    rebound_epoch: int = 0
+    source: Source | None = None
+    positions: tuple[tuple[Source, int], ...] = ()
+    writers: tuple[tuple[str, int, int], ...] = ()
+    """App, last seq, and its version."""
+
+
+@dataclass(slots=True)
+class TableMemory:
+    """Grows with `apply`, forgets by its limits. Equal logs make equal memories, whatever process reads them."""
+
+    limits: MemoryLimits = field(default_factory=MemoryLimits)
+    through: int = -1
+    """The newest version that was applied."""
+    term: Term | None = None
+    """The highest in the log. None: no committer ever worked here."""
+    rebound_epoch: int = 0
+    """In whose epoch the table was bound to its source by an operator; 0 where that never happened."""
+    source: Source | None = None
+    """What the table is fed from."""
+    positions: dict[Source, int] = field(default_factory=dict)
+    """By source, the offset up to which its proposals for this table are decided."""
+    writers: dict[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    """By app, its last commits as (seq, version), oldest first."""
+    ids: RememberedIds = field(default_factory=RememberedIds)
+    """Of proposals without a writer, and of all that were refused."""
+    writers_ids: WritersIds = field(default_factory=WritersIds)
+    """Of the newest accepted proposals with a writer."""
+    lost_ms: int = 0
+    """Decisions about proposals that the bus took up to here may be in versions that can't be read, those of writers too."""
+    metadata_version: int = 0
+    complete_from: int = 0
+    """From here on every version was read; what earlier ones changed isn't known for sure."""
+    decisions_from: int = 0
+    """From here on the decisions of every version are known; earlier ones may have committed seqs that nothing tells of."""
+    removed: dict[bytes, int] = field(default_factory=dict)
+    """Hashes of removed paths, with the version that removed them."""
+    purges: deque[PurgedPaths] = field(default_factory=deque)
+    newest_ms: int = 0
+    """The time that the newest version of ours told."""
+    newest_appended_ms: int = 0
+    """When the bus took the newest proposal that was decided, but never later than the version that decided it tells its own time."""
+    _sure_ms: int = field(default=0, compare=False)
+    """What the newest two versions of ours agree to have passed: by it things are forgotten, so that one wrong clock forgets
+    nothing."""
+    _purged: dict[bytes, int] = field(default_factory=dict)
+
+    def apply(self, version: int, actions: Sequence[Action], record: CommitRecord | None = None) -> None:
+        """Put one more version on top. Versions that were left out before it count as not readable.
+
+        Who has read the `record` of its commit already may hand it in.
+        """
+        if version <= self.through:
+            return
+        if version > self.through + 1:
+            self.complete_from = self.decisions_from = version
+        for action in actions:
+            match action:
+                case RemoveFile():
+                    self.removed[hashed(action.path)] = version
+                case AddFile():
+                    if self.removed:
+                        self.removed.pop(hashed(action.path), None)
+                case Metadata():
+                    self.metadata_version = max(self.metadata_version, version)
+                case _:
+                    pass
+        self._apply_record(version, record or commit_record(actions) or CommitRecord())
+        self.through = version
+        self._forget()
+
+    def apply_record(self, version: int, record: CommitRecord) -> None:
+        """Put a version on top that is known by its record. Versions that were left out before it decided nothing."""
+        self.through = max(self.through, version - 1)
+        self.apply(version, (), record)
+
+    def apply_files(self, version: int, actions: Sequence[Action]) -> None:
+        """Put a version on top of which only what it does to files counts, whatever it says that it decided."""
+        self.apply(version, actions, CommitRecord())
+        self.decisions_from = max(self.decisions_from, version + 1)
+
+    def skip_to(self, version: int) -> None:
+        """No version up to this one can be read."""
+        if version > self.through:
+            self.through = version
+            self.complete_from = self.decisions_from = version + 1
+
+    def lose_window(self, time_ms: int) -> None:
+        """Ids that the bus took up to this time may have been decided by versions that can't be read any more."""
+        self.ids.lose(time_ms)
+        self.lost_ms = max(self.lost_ms, time_ms)
+
+    @property
+    def horizon_ms(self) -> int:
+        """Accepted ids that the bus took up to here may have been forgotten."""
+        return self.ids.horizon_ms
+
+    def become(self, other: "TableMemory") -> None:
+        """Remember what `other` does, and nothing else. `other` is used up."""
+        for each in fields(self):
+            setattr(self, each.name, getattr(other, each.name))
+
+    def earlier(self, proposal_id: str, writer: Writer | None) -> Receipt | None:
+        """What was decided about this proposal before, as far as it is remembered.
+
+        An id has one decision, whoever sends it: so it counts before the seq does. A seq below the remembered ones of its app is `superseded`: nothing tells whether it was committed.
+        """
+        identity = hashed(proposal_id)
+        rejected = self.ids.refusal_of(identity)
+        if rejected is not None:
+            return Rejected(*rejected, proposal_id)
+        version = self._version_of(identity)
+        if version is not None:
+            return Duplicate(version, proposal_id)
+        return None if writer is None else self._earlier_of(writer, proposal_id)
+
+    def receipt_of(self, proposal_id: str) -> Receipt | None:
+        """The first decision about an id, where it is still remembered."""
+        identity = hashed(proposal_id)
+        version = self._version_of(identity)
+        if version is not None:
+            return Committed(version, proposal_id)
+        rejected = self.ids.refusal_of(identity)
+        return None if rejected is None else Rejected(*rejected, proposal_id)
+
+    def version_of_seq(self, writer: Writer) -> int | None:
+        """The version that committed this seq, where it is one of the newest of its app."""
+        return dict(self.writers.get(writer.app, ())).get(writer.seq)
+
+    def newer_seq(self, writer: Writer) -> int | None:
+        """The newest committed seq of the app, where this lower one surely was never committed; else None."""
+        recent = self.writers.get(writer.app, ())
+        if not recent or writer.seq >= recent[-1][0] or not self._is_gap_known(writer):
+            return None
+        return recent[-1][0]
+
+    def is_too_far_ahead(self, created_ms: int, now_ms: int) -> bool:
+        """Whether a proposal was made by a clock that can't be believed, so that its time doesn't tell that it is new."""
+        return created_ms > max(now_ms, self.newest_ms) + MAX_AHEAD_MS
+
+    def may_have_decided(self, created_ms: int, appended_ms: int, writer: Writer | None, skew_ms: int) -> int | None:
+        """Whether a proposal that isn't remembered may be one of those that were forgotten: the horizon that it was made before.
+
+        A proposal with a writer is known by its seq, so only decisions that were lost count. Forgotten refusals count only for
+        one that came late, or whose author's clock is ahead: a first delivery comes soon after the proposal is made, and
+        refusals are remembered for longer than that. A time of 0 is not known: then the proposal is new for sure only where
+        nothing was forgotten.
+        """
+        horizon_ms = self.lost_ms if writer is not None else max(self.horizon_ms, self.lost_ms)
+        if writer is None and not created_ms:
+            horizon_ms = max(horizon_ms, self.ids.direct_horizon_ms)
+        refused_ms = self.ids.refused_horizon_ms
+        if refused_ms and created_ms > max(appended_ms, self.newest_ms) + skew_ms:
+            return refused_ms  # by a clock that is ahead: its time tells nothing
+        if appended_ms - created_ms >= LATE_MS and (created_ms or writer is None):
+            horizon_ms = max(horizon_ms, refused_ms)
+        return horizon_ms if horizon_ms and created_ms < horizon_ms + skew_ms else None
+
+    def may_have_committed(self, created_ms: int, skew_ms: int) -> int | None:
+        """The same for an id that is committed directly, by whose clock it was tried first."""
+        horizon_ms = max(self.horizon_ms, self.lost_ms, self.ids.direct_horizon_ms)
+        return horizon_ms if horizon_ms and created_ms < horizon_ms + skew_ms else None
+
+    def is_purged(self, path: str) -> bool:
+        return bool(self._purged) and hashed(path) in self._purged
+
+    def was_removed(self, path: str) -> bool:
+        return bool(self.removed) and hashed(path) in self.removed
+
+    def has_room_for(self, app: str, besides: int = 0) -> bool:
+        """Whether this app's seqs can be remembered: a full memory takes no new app, and lets none go.
+
+        `besides` counts other new apps that are about to be remembered.
+        """
+        return app in self.writers or len(self.writers) + besides < self.limits.max_apps
+
+    def has_room_to_purge(self, count: int) -> bool:
+        """Whether that many more purged paths can be remembered for the whole window."""
+        return len(self._purged) + count <= MAX_PURGED
+
+    def position(self, source: Source) -> int | None:
+        return self.positions.get(source)
+
+    def floor(self) -> Floor:
+        """What a copy of this memory has to say at least."""
+        return Floor(
+            term=self.term,
+            rebound_epoch=self.rebound_epoch,
+            source=self.source,
+            positions=tuple(sorted(self.positions.items())),
+            writers=tuple((app, *recent[-1]) for app, recent in sorted(self.writers.items())),
+        )
+
+    def raise_floor(self, floor: Floor) -> None:
+        """What another copy of this memory knows: the highest counts, whichever copy is older.
+
+        A position counts only among copies that know of the same binding to a source: binding may set positions back.
+        """
+        if floor.term is not None and (self.term is None or floor.term > self.term):
+            self.term = floor.term
+        if floor.rebound_epoch > self.rebound_epoch:
+            self.rebound_epoch, self.source, self.positions = floor.rebound_epoch, floor.source, {}
+        if floor.rebound_epoch == self.rebound_epoch:
+            self.source = self.source or floor.source
+            for source, offset in floor.positions:
+                self._remember_position(source, offset)
+        for app, seq, version in floor.writers:
+            if self._remember_seq(app, seq, version):  # seqs between it and those known before may be committed, too
+                self.decisions_from = max(self.decisions_from, min(version, self.through) + 2)
+
+    def remember_purge(self, purged: PurgedPaths) -> None:
+        self.purges.append(purged)
+        self._purged.update(dict.fromkeys(purged.paths, purged.version))
+
+    def _apply_record(self, version: int, record: CommitRecord) -> None:
+        latest_ms = record.time_ms
+        if record.nonce:  # who writes none is a stranger, whose clock and whose units nobody knows
+            earlier_ms, self.newest_ms = self.newest_ms, record.time_ms
+            self._sure_ms = min(earlier_ms, record.time_ms)
+            latest_ms = max(earlier_ms, record.time_ms)
+        if record.term is not None and (self.term is None or record.term > self.term):
+            self.term = record.term
+        if record.settled is not None:
+            self._settle(record.settled, record)
+        if record.decisions:
+            self._remember_ids(version, record, latest_ms)
+            for decision in record.decisions:
+                if decision.accepted and decision.writer is not None:
+                    self._remember_seq(decision.writer.app, decision.writer.seq, version)
+        if record.purged:
+            self.remember_purge(PurgedPaths(version, latest_ms, tuple(map(hashed, record.purged))))
+
+    def _remember_ids(self, version: int, record: CommitRecord, latest_ms: int) -> None:
+        """Those of accepted proposals with a writer are kept apart: they are known by their seq, too."""
+        settled = record.settled
+        # They are kept for the window from their decision on, whatever times the bus tells, and however long they waited there.
+        decided_ms = latest_ms if settled is None else max(record.time_ms, self.newest_appended_ms)
+        for decision in record.decisions:
+            if not decision.accepted and self.writers_ids.version_of(hashed(decision.id)) is None:
+                code, reason = decision.code or RejectCode.INVALID, decision.reason or NO_REASON
+                self.ids.refuse(hashed(decision.id), Refused(version, decided_ms, code, reason))
+        accepted = tuple(hashed(each.id) for each in record.decisions if each.accepted and each.writer is None)
+        if settled is None:
+            made_ms = None
+        elif settled.made_ms is None:  # of an earlier release: a proposal is made before the bus takes it
+            made_ms = record.appended_ms
+        else:
+            made_ms = settled.made_ms
+        self.ids.accept(IdsOfVersion(version, decided_ms, accepted, settled is None, made_ms))
+        self.writers_ids.accept(
+            version, (hashed(each.id) for each in record.decisions if each.accepted and each.writer)
+        )
+
+    def _version_of(self, identity: bytes) -> int | None:
+        """The first version that accepted the id, of a proposal with a writer or without."""
+        found = (self.ids.version_of(identity), self.writers_ids.version_of(identity))
+        return min((version for version in found if version is not None), default=None)
+
+    def _settle(self, settled: Settled, record: CommitRecord) -> None:
+        # Ids age by it: no faster than by the version's own time, whatever times a bus tells.
+        told_ms = min(settled.appended_ms, record.time_ms) if record.time_ms else settled.appended_ms
+        self.newest_appended_ms = max(self.newest_appended_ms, told_ms)
+        if record.rebound:
+            self.rebound_epoch = max(self.rebound_epoch, 0 if record.term is None else record.term.epoch)
+            self.source, self.positions = settled.source, {settled.source: settled.next_offset}
+            return
+        is_late = record.term is not None and record.term.epoch < self.rebound_epoch
+        if is_late and settled.source != self.source:
+            return  # of a committer that missed the rebinding: it reads what the table is fed from no more
+        self.source = settled.source
+        self._remember_position(settled.source, settled.next_offset)
+
+    def _remember_position(self, source: Source, offset: int) -> None:
+        self.positions[source] = max(self.positions.get(source, 0), offset)
+        if len(self.positions) > MAX_SOURCES:
+            del self.positions[min(known for known in self.positions if known != self.source)]
+
+    def _remember_seq(self, app: str, seq: int, version: int) -> bool:
+        recent = self.writers.get(app, ())
+        if recent and recent[-1][0] >= seq:
+            return False
+        self.writers[app] = (*recent, (seq, version))[-RECENT_SEQS:]
+        return True
+
+    def _earlier_of(self, writer: Writer, proposal_id: str) -> Receipt | None:
+        recent = self.writers.get(writer.app)
+        if recent is None or writer.seq > recent[-1][0]:
+            return None
+        version = self.version_of_seq(writer)
+        if version is not None:
+            return Duplicate(version, proposal_id)
+        if self._is_gap_known(writer):
+            return None  # never committed: refusing it is a decision, which a version has to hold
+        return Rejected(
+            RejectCode.SUPERSEDED,
+            f"seq {writer.seq} of writer {writer.app!r} lies below those that the table remembers (the newest is "
+            f"{recent[-1][0]}), so nothing tells whether it was committed. Look for its files in the table; if they aren't "
+            f"there, propose them with a seq above {recent[-1][0]}",
+            proposal_id,
+        )
+
+    def _is_gap_known(self, writer: Writer) -> bool:
+        """Whether this seq, which isn't remembered, lies between two commits of its app and nothing between them was lost."""
+        recent = self.writers[writer.app]
+        if any(seq == writer.seq for seq, _ in recent):
+            return False
+        below = [version for seq, version in recent if seq < writer.seq]
+        return bool(below) and below[-1] + 1 >= self.decisions_from
+
+    def _forget(self) -> None:
+        clocks = Clocks(self.newest_appended_ms, self._sure_ms, self.limits.window_ms, self.limits.max_ids)
+        self.ids.forget(clocks)
+        while self.purges and self.purges[0].time_ms < self._sure_ms - self.limits.window_ms:
+            gone = self.purges.popleft()
+            for path in gone.paths:
+                if self._purged.get(path) == gone.version:
+                    del self._purged[path]
+        if len(self.removed) > MAX_REMOVED:
+            by_age = sorted((version, path) for path, version in self.removed.items())
+            self.removed = {path: version for version, path in by_age[-_REMOVED_KEPT:]}
+
+
+def hashed(text: str) -> bytes:
+    """By what ids and paths are remembered: 96 bits, so that two never meet in practice."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=HASH_BYTES).digest()

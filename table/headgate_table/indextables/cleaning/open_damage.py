@@ -1,0 +1,35 @@
+"""Whether a log is damaged anywhere, for those who delete: what can't be read may need what they are about to delete."""
+
+from headgate_table.errors import ObjectMissing, TableNotFound, UnsupportedTable
+from headgate_table.indextables.cleaning.survey import LogSurvey
+from headgate_table.indextables.format.names import POINTER
+from headgate_table.indextables.format.pointer import BrokenPointer
+from headgate_table.indextables.log.lost_versions import lost_versions
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.log.resolve import states_in_history
+from headgate_table.indextables.read.entry_reader import read_entries
+from headgate_table.indextables.rules.named_files import UNTOLD, named_paths
+
+
+def open_damage(reader: LogReader, survey: LogSurvey) -> str | None:
+    """What is wrong with the log; None where its newest version and every object of it can be read, and none is lost.
+
+    Reads the whole log, through the cache: who cleans reads most of it anyway, to know which files it names.
+    """
+    inventory, roots = survey.inventory, survey.roots
+    pointer = reader.pointer()
+    if isinstance(pointer, BrokenPointer):
+        return f"{POINTER} can't be used: {pointer.reason}"
+    if roots.pointer is not None and roots.pointer not in {*roots.states, *inventory.checkpoints}:
+        return f"{POINTER} names version {roots.pointer}, which has neither a state nor a checkpoint"
+    try:
+        read_entries(reader.store, reader.resources, reader.latest(), ("path",))
+        for _ in named_paths(reader, inventory):
+            pass
+        anchors = {*states_in_history(roots.states), *inventory.checkpoints}
+        lost = lost_versions(reader, inventory.versions, lambda: anchors)
+    except UnsupportedTable:
+        return None  # sound to a newer release; what it may name is kept by whoever can't read it
+    except (*UNTOLD, TableNotFound, ObjectMissing) as error:
+        return str(error)
+    return f"{lost[0].missing}; {lost[0].advice}" if lost else None

@@ -1,0 +1,76 @@
+"""Finding data files that nothing names in a listing of a table. Which ones are named is `named_files`'."""
+
+from collections.abc import Callable, Container, Iterable
+
+from headgate_table.indextables.cleaning.inner_tables import InnerTables
+from headgate_table.store.interface import ObjectInfo
+
+
+def _nothing(key: str) -> bool:
+    return False
+
+
+class OrphanSearch:
+    """Finds data files that nothing names in a listing of the table, at most `limit` of them.
+
+    What is hidden (a leading dot or underscore, unless it is a partition folder), staged ("#"), young, or part of another
+    table that lies inside of this one, is never found. What `must_stay` for another reason is no orphan either: it is only
+    `left`.
+    """
+
+    def __init__(
+        self, named: Container[str], youngest_ms: int, limit: int, must_stay: Callable[[str], bool] = _nothing
+    ) -> None:
+        self._named = named
+        self._youngest_ms = youngest_ms
+        self._limit = limit
+        self._must_stay = must_stay
+        self._inner = InnerTables()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._found: list[ObjectInfo] = []
+        self._left: list[str] = []
+        self.is_complete = True
+
+    def see(self, info: ObjectInfo) -> None:
+        """An object of the listing; all of them are to be seen, for any may tell of an inner table."""
+        self._inner.note(info.key)
+        if not is_data_key(info.key):
+            return
+        if info.modified_ms < self._youngest_ms and info.key not in self._named and info.key not in self._inner:
+            if self._must_stay(info.key):
+                if len(self._left) < self._limit:
+                    self._left.append(info.key)
+            elif len(self._found) < self._limit:
+                self._found.append(info)
+            else:
+                self.is_complete = False
+
+    def found(self, again: Callable[[], Iterable[ObjectInfo]]) -> list[ObjectInfo]:
+        """The orphans, in the order of the listing, which `again` begins anew.
+
+        An inner table's log may come after its files. Where these have taken the room of orphans, a second look does better:
+        it knows from its beginning what the first has seen by its end.
+        """
+        found = self._outside()
+        if self.is_complete or len(found) == self._limit:
+            return found
+        self._begin()
+        for info in again():
+            self.see(info)
+        return self._outside()
+
+    def left(self) -> list[str]:
+        """Keys of what would be orphans but must stay, the first `limit` of them."""
+        return [key for key in self._left if key not in self._inner]
+
+    def _outside(self) -> list[ObjectInfo]:
+        return [info for info in self._found if info.key not in self._inner]
+
+
+def is_data_key(key: str) -> bool:
+    """Whether an object of a table's folder can be a data file at all."""
+    return not any(
+        part.startswith(".") or "#" in part or (part.startswith("_") and "=" not in part) for part in key.split("/")
+    )

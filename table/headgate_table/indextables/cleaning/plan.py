@@ -1,0 +1,328 @@
+"""What cleaning may delete from a table: pure plans over an inventory, with the reason for each object.
+
+The rules (docs/format.md, section 6.6): deleted versions are a prefix, in ascending order, strictly below the pointer and
+never above a state that stays, so that a late writer can't fill a hole and be believed; the newest version file, the
+newest two states and whatever these need always stay. Gathering what a plan needs, and deleting, is `cleaner`'s.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from headgate_table.indextables.log.inventory import LogInventory
+from headgate_table.indextables.log.resolve import states_in_history
+from headgate_table.settings.options import TableOptions
+
+MINUTE_MS = 60_000
+HOUR_MS = 60 * MINUTE_MS
+MIN_STATES = 2
+"""A reader that is under way with the last state but one must be able to finish."""
+MIN_MANIFEST_AGE_MS = 20 * MINUTE_MS
+"""No setting goes below it. A writer gives up a state that took ten minutes, so nothing older is about to be referred to."""
+MIN_FILE_AGE_HOURS = 24
+"""Below it a setting must say that it is meant."""
+
+
+class Category(Enum):
+    """What a deleted object is. The order of the members is the order of deletion."""
+
+    STATE = "state"
+    CHECKPOINT = "checkpoint"
+    VERSION = "version file"
+    MANIFEST = "manifest"
+    DATA_FILE = "data file"
+    TEMPORARY = "temporary file"
+    """Of a local writer that was killed."""
+    QUARANTINED = "object in quarantine"
+    """`quarantine` says what that is."""
+    CLAIM = "claim"
+    """A proposal too large for the bus."""
+
+    @property
+    def plural(self) -> str:
+        return "objects in quarantine" if self is Category.QUARANTINED else f"{self.value}s"
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """One object that is deleted. On a local store the sidecar that Hadoop keeps beside a file goes with it, unlisted."""
+
+    key: str
+    size: int
+    category: Category
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class StateFacts:
+    """What planning needs to know from inside of a state."""
+
+    created_at: int
+    manifests: frozenset[str]
+    """The keys of the manifests it refers to."""
+    has_metadata: bool
+    has_coordinator: bool = False
+    metadata_version: int | None = None
+    """For a state without metadata: the version file that readers take it from, if there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Protected:
+    """What somebody needs that the log itself doesn't know of: proposals that are not decided yet, and their committer."""
+
+    files: frozenset[str] = frozenset()
+    """Keys of data files."""
+    manifests: frozenset[str] = frozenset()
+    """Keys of manifests."""
+    claims: frozenset[str] = frozenset()
+    """Keys of claims."""
+    versions_from: int | None = None
+    """Version files from here on are still needed, whatever their age: they may have to be announced again, or be compared
+    with what a proposal has read."""
+    rebuilt: frozenset[int] = frozenset()
+    """Versions that must be readable as they are: what they are rebuilt from stays, whatever its age."""
+    looked_ms: int | None = None
+    """When the looking began: what was proposed since is not among these, and is kept by its age at that time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Roots:
+    """What must stay, as far as names and ages don't say it."""
+
+    pointer: int | None
+    """Where the pointer stood when it was read last; None without a usable one."""
+    states: Mapping[int, StateFacts | None]
+    """By version; None for a state that can't be read."""
+    manifests: frozenset[str] = frozenset()
+    """Manifests that versions after the newest state, or proposals under way, name."""
+    versions_from: int | None = None
+    rebuilt: frozenset[int] = frozenset()
+    """The last two as in `Protected`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    state_count: int
+    state_age_ms: int
+    log_age_ms: int
+    manifest_age_ms: int
+    skew_ms: int = 0
+    """By how much an object may seem older than it is, since its time is the store's. It is in the first two ages already."""
+    manifests_with_states: bool = False
+    """Whether manifests go at once with the last state that refers to them, whatever their age."""
+
+
+@dataclass(frozen=True, slots=True)
+class CleaningPlan:
+    """What to delete, in the order in which a crash at any point is harmless."""
+
+    deletions: tuple[Deletion, ...]
+    notes: tuple[str, ...] = ()
+    """Why something was left that might have been expected to go."""
+    problems: tuple[str, ...] = ()
+    """What is damaged, and so was left although it might be due."""
+
+    def of(self, category: Category) -> list[Deletion]:
+        return [deletion for deletion in self.deletions if deletion.category is category]
+
+
+def limits_of(options: TableOptions, log_retention_hours: int | None = None) -> Limits:
+    """The limits that the settings mean."""
+    log_hours = options.purge_log_retention_hours if log_retention_hours is None else log_retention_hours
+    return Limits(
+        state_count=options.retention_versions,
+        state_age_ms=options.retention_hours * HOUR_MS + margin_ms(options),
+        log_age_ms=log_hours * HOUR_MS + margin_ms(options),
+        manifest_age_ms=options.gc_min_manifest_age_hours * HOUR_MS,
+        skew_ms=options.purge_clock_skew_minutes * MINUTE_MS,
+    )
+
+
+def margin_ms(options: TableOptions) -> int:
+    """What is added to retentions, since ages are told by two clocks; nothing where somebody says that no job is running."""
+    return options.purge_clock_skew_minutes * MINUTE_MS if options.purge_retention_check else 0
+
+
+def plan_cleaning(inventory: LogInventory, roots: Roots, limits: Limits, now_ms: int) -> CleaningPlan:
+    """What may go from the log. Data files are found by `orphans`, when the log is clean."""
+    notes: list[str] = []
+    problems: list[str] = []
+    states: list[Deletion] = []
+    gone_states: set[int] = set()
+    checkpoints: list[Deletion] = []
+    versions: list[Deletion] = []
+    if roots.pointer is None:
+        if any(now_ms - info.modified_ms > limits.log_age_ms for info in inventory.versions.values()):
+            notes.append(
+                "there is no usable pointer, so readers may need every version and state: none was deleted; "
+                "`headgate table checkpoint` makes a pointer"
+            )
+    elif roots.states.get(roots.pointer) is None and roots.pointer not in inventory.checkpoints:
+        problems.append(
+            f"the pointer names version {roots.pointer}, whose state is missing or damaged: no version or state was deleted; "
+            f"`headgate table verify` says more"
+        )
+    else:
+        kept = _kept_anchors(inventory, roots, roots.pointer, limits)
+        gone_states, states = _expired_states(inventory, roots.pointer, kept, limits, now_ms)
+        gone_checkpoints, checkpoints = _expired_checkpoints(inventory, roots.pointer, kept, limits, now_ms)
+        staying = [number for number in inventory.readable_states() if number not in gone_states]
+        staying += [number for number in inventory.checkpoints if number not in gone_checkpoints]
+        versions = _expired_versions(inventory, roots, roots.pointer, staying, limits, now_ms)
+    manifests = _orphan_manifests(inventory, roots, gone_states, limits, now_ms, problems)
+    return CleaningPlan((*states, *checkpoints, *versions, *manifests), tuple(notes), tuple(problems))
+
+
+def _kept_anchors(inventory: LogInventory, roots: Roots, pointer: int, limits: Limits) -> set[int]:
+    """The numbers of states and checkpoints that stay whatever their age."""
+    history = states_in_history(roots.states)
+    anchors = sorted({*history, *inventory.checkpoints})
+    kept = set(anchors[-max(limits.state_count, MIN_STATES) :])
+    # Whoever is under way with a state found it by its number alone.
+    kept |= set(sorted({*roots.states, *inventory.checkpoints})[-MIN_STATES:])
+    kept |= {pointer, *(number for number in roots.states if number >= pointer)}
+    for version in roots.rebuilt:
+        kept |= set([number for number in anchors if number <= version][-1:])
+    recovery = [number for number in history if (facts := roots.states[number]) and facts.has_coordinator]
+    kept |= set(recovery[-1:])
+    # A state without metadata leans on the version file that has it, or else on the newest state below that does.
+    for number in sorted(kept):
+        facts = roots.states.get(number)
+        if facts is not None and not facts.has_metadata and facts.metadata_version is None:
+            below = [
+                other for other in history if other < number and (there := roots.states[other]) and there.has_metadata
+            ]
+            kept |= set(below[-1:])
+    return kept
+
+
+def _expired_states(
+    inventory: LogInventory, pointer: int, kept: Collection[int], limits: Limits, now_ms: int
+) -> tuple[set[int], list[Deletion]]:
+    gone: set[int] = set()
+    deletions: list[Deletion] = []
+    superseded_below = _superseded_below(inventory, limits, now_ms)
+    for number, folder in inventory.states.items():
+        if folder.manifest is None or number >= min(pointer, superseded_below) or number in kept:
+            continue
+        age_ms = now_ms - folder.manifest.modified_ms
+        if age_ms <= limits.state_age_ms:
+            continue
+        gone.add(number)
+        reason = f"state {number} is {_age(age_ms, limits.state_age_ms)}not among those that are kept"
+        # The state itself first: without it, what else lies in the folder is no state any more.
+        for info in (folder.manifest, *folder.strays):
+            deletions.append(Deletion(info.key, info.size, Category.STATE, reason))
+    return gone, deletions
+
+
+def _superseded_below(inventory: LogInventory, limits: Limits, now_ms: int) -> int:
+    """States below it have had a later one for so long that no writer is still at work on top of them.
+
+    Such a writer carries their manifests over, which may be as old as can be: what counts for these is how long nobody can
+    have begun to refer to them. Once their state is gone, nothing tells that any more, so it stays until then.
+    """
+    least_ms = -1 if limits.manifests_with_states else MIN_MANIFEST_AGE_MS + limits.skew_ms
+    old = [
+        number
+        for number, folder in inventory.states.items()
+        if folder.manifest is not None and now_ms - folder.manifest.modified_ms > least_ms
+    ]
+    return max(old, default=-1)
+
+
+def _expired_checkpoints(
+    inventory: LogInventory, pointer: int, kept: Collection[int], limits: Limits, now_ms: int
+) -> tuple[set[int], list[Deletion]]:
+    gone: set[int] = set()
+    deletions: list[Deletion] = []
+    for number in sorted({*inventory.checkpoints, *inventory.checkpoint_parts}):
+        main = inventory.checkpoints.get(number)
+        parts = inventory.checkpoint_parts.get(number, ())
+        objects = [*([main] if main is not None else []), *parts]
+        if number >= pointer or (number in kept and main is not None):
+            continue
+        if any(now_ms - info.modified_ms <= limits.log_age_ms for info in objects):
+            continue
+        if main is not None:
+            gone.add(number)
+        reason = (
+            f"checkpoint {number} is superseded by the one at {pointer}"
+            if main is not None
+            else f"a part of checkpoint {number}, which doesn't exist"
+        )
+        deletions += [Deletion(info.key, info.size, Category.CHECKPOINT, reason) for info in objects]
+    return gone, deletions
+
+
+def _expired_versions(
+    inventory: LogInventory, roots: Roots, pointer: int, staying: Sequence[int], limits: Limits, now_ms: int
+) -> list[Deletion]:
+    """A prefix of the version files that no state or checkpoint which stays needs."""
+    if not staying or not inventory.versions:
+        return []
+    # Up to the lowest state that stays: a hole above a state could be filled by a late writer, who would find that
+    # state as its predecessor and take its version for committed.
+    last = min(*staying, pointer - 1, max(inventory.versions) - 1)
+    if roots.versions_from is not None:
+        last = min(last, roots.versions_from - 1)
+    if any(version < min(staying) for version in roots.rebuilt):
+        return []  # rebuilt from nothing: every version file is needed
+    for number in staying:
+        facts = roots.states.get(number)
+        if facts is not None and not facts.has_metadata and facts.metadata_version is not None:
+            last = min(last, facts.metadata_version - 1)
+    deletions: list[Deletion] = []
+    for version, info in inventory.versions.items():
+        age_ms = now_ms - info.modified_ms
+        if version > last or age_ms <= limits.log_age_ms:
+            break
+        age = _age(age_ms, limits.log_age_ms)
+        reason = f"version {version} is {age}covered by the state or checkpoint at {min(staying)}"
+        deletions.append(Deletion(info.key, info.size, Category.VERSION, reason))
+    return deletions
+
+
+def _orphan_manifests(
+    inventory: LogInventory,
+    roots: Roots,
+    gone_states: Collection[int],
+    limits: Limits,
+    now_ms: int,
+    problems: list[str],
+) -> list[Deletion]:
+    """Manifests that no state which stays refers to. Their age counts from their own modification, which is as good as from
+    when the last state let go of them: `_superseded_below` keeps that one until then."""
+    referenced = set(roots.manifests)
+    for number in inventory.readable_states():
+        if number in gone_states:
+            continue
+        facts = roots.states.get(number)
+        if facts is None:
+            problems.append(f"state {number} can't be read, so no manifest was deleted: it may refer to any of them")
+            return []
+        referenced |= facts.manifests
+    released: set[str] = set()
+    if limits.manifests_with_states:
+        released = {key for number in gone_states if (facts := roots.states.get(number)) for key in facts.manifests}
+    oldest_ms = max(limits.manifest_age_ms, MIN_MANIFEST_AGE_MS) + limits.skew_ms
+    return [
+        Deletion(
+            key,
+            info.size,
+            Category.MANIFEST,
+            f"no retained state refers to it; it is {_hours(now_ms - info.modified_ms)} old",
+        )
+        for key, info in sorted(inventory.manifest_objects().items())
+        if key not in referenced and (key in released or now_ms - info.modified_ms > oldest_ms)
+    ]
+
+
+def _age(age_ms: int, least_ms: int) -> str:
+    """Nothing where no age is asked for: then it is no reason, and the one that was given may be made up."""
+    return f"{_hours(age_ms)} old and " if least_ms >= 0 else ""
+
+
+def _hours(age_ms: int) -> str:
+    hours = age_ms // HOUR_MS
+    return f"{hours} hours" if hours < 72 else f"{hours // 24} days"

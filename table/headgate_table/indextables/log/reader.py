@@ -1,0 +1,438 @@
+"""Reading a table log from its store: the newest version or an earlier one, with the fewest requests.
+
+What to read is decided by `resolve`, what it means by `replay`; this module fetches. Entries are `entry_reader`'s.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from headgate_schemas.actions.actions import Action, Metadata, Protocol
+from headgate_schemas.actions.doc_mapping import bare_hash, split_registry
+from headgate_schemas.metrics import STATE_READ_SECONDS
+from headgate_table.caching.resources import ReadResources
+from headgate_table.errors import CorruptTable, ObjectMissing, TableNotFound, VersionNotRetained
+from headgate_table.indextables.format.json_checkpoint import read_checkpoint
+from headgate_table.indextables.format.names import LEGACY_STATE_MANIFEST, LOG, POINTER, state_key, version_key
+from headgate_table.indextables.format.pointer import MAX_POINTER_BYTES, BrokenPointer, Pointer, parse_pointer
+from headgate_table.indextables.format.protocol_support import check_readable
+from headgate_table.indextables.format.replay import Delta
+from headgate_table.indextables.format.state_manifest import (
+    MAX_STATE_BYTES,
+    StateManifest,
+    decode_legacy_state,
+    decode_state,
+    of_version,
+)
+from headgate_table.indextables.format.version_file import MAX_VERSION_FILE_BYTES, decode_actions
+from headgate_table.indextables.log.identity import LogIdentity, is_same
+from headgate_table.indextables.log.listing import LogListing, list_log
+from headgate_table.indextables.log.lost_versions import Lost, lost_versions
+from headgate_table.indextables.log.overtaken import check_not_overtaken, may_be_by_states_alone
+from headgate_table.indextables.log.predecessor import Predecessor, mark_of
+from headgate_table.indextables.log.resolve import (
+    Base,
+    BaseKind,
+    ReadPlan,
+    bases,
+    gap,
+    missing_versions,
+    not_retained,
+    plan_from,
+    retained_ranges,
+    states_in_history,
+)
+from headgate_table.store.interface import ObjectInfo, Store
+
+_METADATA_BATCH = 8
+_LOOKS = 3
+"""At a log from which something goes between its listing and its reading: who cleans deletes once and is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedLog:
+    """One version of a table, as far as the log itself says: a base and what came after it. Entries are not read yet."""
+
+    version: int
+    plan: ReadPlan
+    state: StateManifest | None
+    delta: Delta
+    protocol: Protocol
+    listing: LogListing
+    newest_version_file: int = -1
+    """The highest number up to `version` that has a version file; lower where only states tell of the newest version."""
+    version_files_read: int = 0
+    seen: tuple[int, ObjectInfo] | None = None
+    """The newest version file that a listing has shown, by which the log is known again; own commits may come after it.
+    None where only states tell of the newest version."""
+    known_metadata: Metadata | None = None
+    time_ms: int = 0
+    """The commit time that the newest version tells of those that were read, or its state; 0 where none was told."""
+    registry: dict[str, str] = field(default_factory=dict)
+
+
+class _GoneMeanwhile(CorruptTable):
+    """What a listing has just shown was not there when it was read."""
+
+
+class LogReader:
+    """Fetches one table's log. Immutable objects are cached; the pointer and listings never are."""
+
+    def __init__(self, store: Store, resources: ReadResources) -> None:
+        self.store = store
+        self.resources = resources
+        self._identity = LogIdentity(store.uri, resources)
+        self._earlier_metadata: tuple[int, Metadata] | None = None
+        self._written: tuple[int, Predecessor] | None = None
+
+    def pointer(self) -> Pointer | BrokenPointer | None:
+        try:
+            return parse_pointer(self.store.get(POINTER, max_bytes=MAX_POINTER_BYTES))
+        except ObjectMissing:
+            return None
+
+    def latest(self) -> LoadedLog:
+        """The newest version, by whichever of pointer, states and version files goes furthest."""
+        return _looking_again(self._latest)
+
+    def _latest(self) -> LoadedLog:
+        pointer = self.pointer()
+        start = pointer.version if isinstance(pointer, Pointer) else 0
+        listing = list_log(self.store, start)
+        if start > 0 and start not in listing.states and start not in listing.checkpoints:
+            listing = list_log(self.store)  # the pointer is ahead of what exists, or of what is left
+        listing = _without_replaced_state(self._without_empty_folders(listing), pointer)
+        if listing.is_empty:
+            raise self._no_table(pointer)
+        if isinstance(pointer, Pointer) and pointer.version > listing.highest:
+            raise CorruptTable(
+                f"the pointer of {self.store.uri} names version {pointer.version}, but neither its state "
+                f"({state_key(pointer.version)}) nor its version file is there; the newest version left is {listing.highest}. "
+                f"Read that one explicitly, restore the missing files, or rebuild the log with `headgate table repair`"
+            )
+        return self._load(listing, listing.highest)
+
+    def at_version(self, version: int) -> LoadedLog:
+        """An earlier version, exactly; `VersionNotRetained` where it can't be rebuilt whole."""
+        return _looking_again(lambda: self._at_version(version))
+
+    def _at_version(self, version: int) -> LoadedLog:
+        listing = self._without_empty_folders(list_log(self.store))
+        if listing.is_empty:
+            raise self._no_table(None)
+        if not 0 <= version <= listing.highest:
+            raise self.not_retained(version, listing)
+        return self._load(listing, version)
+
+    def _without_empty_folders(self, listing: LogListing) -> LogListing:
+        """A folder for a state that never came to be is no state: a writer died before it wrote `_manifest.avro`."""
+        while listing.states and listing.states[-1] == listing.highest and self.state_or_none(listing.highest) is None:
+            if listing.highest in listing.versions or listing.highest in listing.checkpoints:
+                break
+            listing = replace(listing, states=listing.states[:-1])
+        return listing
+
+    def full_listing(self) -> LogListing:
+        return list_log(self.store)
+
+    def retained(self, listing: LogListing) -> list[tuple[int, int]]:
+        """The ranges of versions that can be rebuilt."""
+        return retained_ranges(listing, self.states_in_order(listing))
+
+    def states_in_order(self, listing: LogListing) -> tuple[int, ...]:
+        """The states that really are history: a number re-used later shows by its time (docs/format.md, section 5.4)."""
+        found = self.resources.each(self.state_or_none, listing.states)
+        return tuple(states_in_history(dict(zip(listing.states, found, strict=True))))
+
+    def not_retained(self, version: int, listing: LogListing) -> VersionNotRetained:
+        """The error that says why a version can't be read any more, or not yet; the listing is of the whole log."""
+        lost = [each for each in self.lost(listing) if each.first <= version <= listing.highest]
+        return not_retained(self.store.uri, version, self.retained(listing), lost[-1] if lost else None)
+
+    def lost(self, listing: LogListing) -> list[Lost]:
+        """The version files that are missing from the middle of the log."""
+        return lost_versions(self, listing.versions, lambda: {*self.states_in_order(listing), *listing.checkpoints})
+
+    def state(self, version: int) -> StateManifest:
+        """The state of a version; `ObjectMissing` where its folder holds none."""
+        key = state_key(version)
+        cached = self.resources.cache.get(self.store.uri, key)
+        if cached is not None:
+            return cached  # type: ignore[no-any-return]  # only this method puts values under state keys
+        with self.resources.measures.timing(STATE_READ_SECONDS, "list"):
+            state, size = self._fetched_state(version, key)
+        self.resources.remember(self.store.uri, key, state, 4 * size + 1024)
+        return state
+
+    def _fetched_state(self, version: int, key: str) -> tuple[StateManifest, int]:
+        try:
+            data = self.store.get(key, max_bytes=MAX_STATE_BYTES)
+            return of_version(decode_state(data, key), version, key), len(data)
+        except ObjectMissing as missing:
+            legacy = state_key(version, LEGACY_STATE_MANIFEST)
+            try:
+                data = self.store.get(legacy, max_bytes=MAX_STATE_BYTES)
+            except ObjectMissing:
+                raise missing from None
+            return of_version(decode_legacy_state(data, legacy), version, legacy), len(data)
+
+    def actions(self, version: int) -> list[Action]:
+        """The actions of one version file."""
+        key = version_key(version)
+        cached = self.resources.cache.get(self.store.uri, key)
+        if cached is not None:
+            return cached  # type: ignore[no-any-return]  # only this method puts values under version keys
+        data = self.store.get(key, max_bytes=MAX_VERSION_FILE_BYTES)
+        actions = decode_actions(data, key)
+        self._remember_actions(version, actions, len(data))
+        self._identity.read(version, len(data))
+        return actions
+
+    def actions_or_none(self, version: int) -> list[Action] | None:
+        """None of a version file that is not there, or not any more."""
+        try:
+            return self.actions(version)
+        except ObjectMissing:
+            return None
+
+    def forget_unlike(self, listing: LogListing, versions: Sequence[int]) -> None:
+        """Read these versions anew where one of them doesn't look as it did when it was read."""
+        if not self._identity.check(listing, versions):
+            self._earlier_metadata = None
+
+    def remember_actions(self, version: int, actions: list[Action], size: int, seen_etag: str) -> None:
+        """Keep the actions of a version that this process has just written itself."""
+        self._remember_actions(version, actions, size)
+        self._identity.wrote(version, size)
+        self._written = version, Predecessor(ObjectInfo(version_key(version), size, 0, seen_etag), mark_of(actions))
+
+    def predecessor(self, log: LoadedLog) -> Predecessor | None:
+        """The file of the loaded version, as it is known; None where it has none. Asks nothing of the store."""
+        if log.seen is not None and log.seen[0] == log.version:
+            actions = self.resources.cache.peek(self.store.uri, version_key(log.version))
+            return Predecessor(log.seen[1], "" if actions is None else mark_of(actions))
+        if self._written is not None and self._written[0] == log.version:
+            return self._written[1]
+        return None
+
+    def _remember_actions(self, version: int, actions: list[Action], size: int) -> None:
+        self.resources.remember(self.store.uri, version_key(version), actions, 20 * size + 500 * len(actions))
+
+    def many_actions(self, versions: Sequence[int]) -> list[list[Action]]:
+        return self.resources.each(self.actions, versions)
+
+    def metadata(self, log: LoadedLog) -> Metadata:
+        """The table's metadata, from wherever the log still has it (docs/format.md, section 5.4)."""
+        return without_floor(self._metadata(log))
+
+    def _metadata(self, log: LoadedLog) -> Metadata:
+        if log.known_metadata is not None:
+            return log.known_metadata
+        base = log.plan.base.version
+        earlier = self._earlier_metadata  # taken once: another thread may be asking for another version's
+        if earlier is None or earlier[0] != base:
+            earlier = base, self._find_metadata(log)
+            self._earlier_metadata = earlier
+        return earlier[1]
+
+    def _find_metadata(self, log: LoadedLog) -> Metadata:
+        listing = list_log(self.store)  # that of the log may be old by now, and name files that were cleaned up
+        earlier = [version for version in reversed(listing.versions) if version <= log.plan.base.version]
+        for start in range(0, len(earlier), _METADATA_BATCH):
+            for actions in self.resources.each(self.actions_or_none, earlier[start : start + _METADATA_BATCH]):
+                found = [action for action in actions or () if isinstance(action, Metadata)]
+                if found:
+                    return found[-1]
+        for number in reversed(listing.states):
+            state = self.state_or_none(number) if number < log.plan.base.version else None
+            if state is not None and state.metadata is not None:
+                return state.metadata
+        raise CorruptTable(
+            f"the log of {self.store.uri} holds no metadata any more: no state carries it and version file 0 is gone. "
+            f"`headgate table repair` can rebuild the log"
+        )
+
+    def advance(self, log: LoadedLog) -> LoadedLog:
+        """The newest version, starting from one that is loaded already: reads only what is new."""
+        try:
+            return self._advanced(log)
+        except (ObjectMissing, _GoneMeanwhile):
+            return self.latest()
+
+    def _advanced(self, log: LoadedLog) -> LoadedLog:
+        known_version, known = log.seen or (log.version, None)
+        listing = list_log(self.store, known_version)
+        now = listing.version_objects.get(known_version)
+        if listing.highest < log.version or (known is not None and now is None):
+            return self.latest()  # the log was cleaned, or dropped
+        if known is not None and now is not None and not is_same(known, now):
+            self._forget()
+            return self.latest()
+        listing = self._without_empty_folders(listing) if listing.highest > log.version else listing
+        newest_state = listing.states[-1] if listing.states else -1
+        if newest_state > log.plan.base.version:
+            return self._load(list_log(self.store, newest_state), listing.highest)
+        if listing.highest <= log.version:
+            tip = listing.version_objects.get(log.version)
+            if tip is None or (known is not None and known_version == log.version):
+                return log
+            self._identity.saw(tip)
+            return replace(log, seen=(log.version, tip))
+        newer = [version for version in listing.versions if version > log.version]
+        if listing.highest != log.version + len(newer):
+            return self.latest()
+        delta = log.delta.copy()
+        self.forget_unlike(listing, newer)
+        for version, actions in zip(newer, self.many_actions(newer), strict=True):
+            delta.apply(version, actions)
+        extended = self.extended(log, newer[-1], delta)
+        return replace(extended, seen=(newer[-1], listing.version_objects[newer[-1]]))
+
+    def extended(self, log: LoadedLog, version: int, delta: Delta) -> LoadedLog:
+        """`log` with later versions applied: `delta` is its own delta plus theirs."""
+        plan = ReadPlan(version, log.plan.base, tuple(range(log.plan.base.version + 1, version + 1)))
+        protocol = delta.protocol or log.protocol
+        check_readable(protocol, self.store.uri)
+        return LoadedLog(
+            version=version,
+            plan=plan,
+            state=log.state,
+            delta=delta,
+            protocol=protocol,
+            listing=log.listing,
+            newest_version_file=version,
+            seen=log.seen,
+            version_files_read=log.version_files_read + version - log.version,
+            time_ms=delta.last_time_ms or log.time_ms,
+            known_metadata=delta.metadata or log.known_metadata,
+            registry=log.registry | delta.registry,
+        )
+
+    def _load(self, listing: LogListing, target: int) -> LoadedLog:
+        first_gap: CorruptTable | None = None
+        missing_state: ObjectMissing | None = None
+        newest = target == listing.highest
+        for base in bases(listing, target):
+            plan = plan_from(listing, base, target)
+            if plan is None:
+                if base.version + 1 >= listing.complete_from or listing.complete_from == 0:
+                    missing = missing_versions(listing, base, target)
+                    first_gap = first_gap or gap(self.store.uri, missing, base, target)
+                else:
+                    whole = self._without_empty_folders(list_log(self.store))
+                    return self._load(whole, whole.highest if newest else target)
+                continue
+            try:
+                if base.kind is BaseKind.STATE and not newest and self._is_reused(listing, base):
+                    continue
+                return self._read(listing, plan)
+            except ObjectMissing as error:
+                if base.kind is BaseKind.NOTHING:
+                    raise _GoneMeanwhile(
+                        f"{error}. It was listed a moment ago: is the table being cleaned? Try again"
+                    ) from error
+                missing_state = missing_state or error
+        if missing_state is not None:
+            raise _GoneMeanwhile(
+                f"{missing_state}. No earlier state and no complete run of version files can replace it; "
+                f"`headgate table verify` lists what is retained"
+            )
+        if not newest:
+            raise self.not_retained(target, listing)
+        assert first_gap is not None  # every base was refused for a gap
+        raise first_gap
+
+    def _is_reused(self, listing: LogListing, base: Base) -> bool:
+        if self.state(base.version).has_coordinator:
+            return False
+        from_there = replace(listing, states=tuple(number for number in listing.states if number >= base.version))
+        return base.version not in self.states_in_order(from_there)
+
+    def _forget(self) -> None:
+        self._identity.forget()
+        self._earlier_metadata = None
+
+    def _read(self, listing: LogListing, plan: ReadPlan) -> LoadedLog:
+        self.forget_unlike(listing, (plan.base.version, *plan.versions))
+        state: StateManifest | None = None
+        delta = Delta()
+        protocol: Protocol | None = None
+        match plan.base.kind:
+            case BaseKind.STATE:
+                state = self.state(plan.base.version)
+                if state.version in listing.versions and may_be_by_states_alone(state):
+                    check_not_overtaken(self.store, self.resources, state, self.actions(state.version))
+                protocol = Protocol(state.protocol_version, state.protocol_version)
+            case BaseKind.CHECKPOINT:
+                delta.apply(plan.base.version, read_checkpoint(plan.base.version, self._checkpoint_bytes))
+            case BaseKind.NOTHING:
+                pass
+        for version, actions in zip(plan.versions, self.many_actions(plan.versions), strict=True):
+            delta.apply(version, actions)
+        protocol = delta.protocol or protocol or Protocol(1, 1)
+        check_readable(protocol, self.store.uri)
+        known = delta.metadata or (state.metadata if state is not None else None)
+        registry: dict[str, str] = {}
+        if state is not None:
+            registry |= {bare_hash(key): text for key, text in state.schema_registry.items()}
+            if state.metadata is not None:
+                registry |= split_registry(state.metadata.configuration)[0]
+        tip = listing.version_objects.get(plan.version)
+        return LoadedLog(
+            version=plan.version,
+            plan=plan,
+            state=state,
+            delta=delta,
+            protocol=protocol,
+            listing=listing,
+            newest_version_file=max((v for v in listing.versions if v <= plan.version), default=-1),
+            seen=None if tip is None else (plan.version, tip),
+            version_files_read=len(plan.versions),
+            time_ms=delta.last_time_ms or (0 if state is None else state.created_at),
+            known_metadata=known,
+            registry=registry | delta.registry,
+        )
+
+    def _checkpoint_bytes(self, key: str) -> bytes:
+        return self.store.get(key, max_bytes=MAX_VERSION_FILE_BYTES)
+
+    def state_or_none(self, version: int) -> StateManifest | None:
+        try:
+            return self.state(version)
+        except ObjectMissing:
+            return None
+
+    def _no_table(self, pointer: Pointer | BrokenPointer | None) -> TableNotFound:
+        if pointer is not None:
+            return TableNotFound(
+                f"{self.store.uri} has a pointer ({LOG}/_last_checkpoint) but neither states nor version files. "
+                f"If data files are left, `headgate table repair --from-files` can rebuild the log"
+            )
+        return TableNotFound(
+            f"there is no table at {self.store.uri}: it has no {LOG} folder with versions or states. "
+            f"Check the address, or make one with `headgate table create`"
+        )
+
+
+def _looking_again(look: Callable[[], LoadedLog]) -> LoadedLog:
+    for _ in range(_LOOKS - 1):
+        with suppress(_GoneMeanwhile):
+            return look()
+    return look()
+
+
+def without_floor(metadata: Metadata) -> Metadata:
+    """The metadata alone: what its committer keeps beside it goes to states, never to version files."""
+    return metadata if metadata.coordinator is None else replace(metadata, coordinator=None)
+
+
+def _without_replaced_state(listing: LogListing, pointer: Pointer | BrokenPointer | None) -> LogListing:
+    """Of a version that has both a state and a JSON checkpoint, the pointer says which one was made last."""
+    if (
+        isinstance(pointer, Pointer)
+        and pointer.state_dir is None
+        and not pointer.is_avro
+        and pointer.version in listing.checkpoints
+    ):
+        return replace(listing, states=tuple(number for number in listing.states if number != pointer.version))
+    return listing

@@ -1,0 +1,216 @@
+"""Rows of a snapshot's Parquet files as a stream, in the order of their paths, in bounded memory.
+
+Which files to read is the snapshot's; what their columns become is in `row_shape`, which rows pass in `row_filter`.
+"""
+
+import difflib
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from headgate_schemas.actions.actions import Metadata
+from headgate_schemas.columns.column_kinds import ColumnKind, kinds_of
+from headgate_schemas.columns.table_schema import arrow_schema, column_kinds
+from headgate_schemas.errors import InvalidInput
+from headgate_schemas.predicates.tree import Predicate
+from headgate_schemas.predicates.tree import columns as columns_of
+from headgate_table.caching.resources import ReadResources
+from headgate_table.errors import CorruptTable, ObjectMissing, StoreError, UnsupportedTable
+from headgate_table.indextables.read.rows.column_defaults import column_defaults
+from headgate_table.indextables.read.rows.row_filter import row_filter, row_group_filter
+from headgate_table.indextables.read.rows.row_shape import RowShape
+from headgate_table.store.arrow_files import arrow_file_system, system_failure
+from headgate_table.store.interface import Store
+
+FILES_AHEAD = 8
+"""Files whose footers are fetched while the rows of an earlier one are read."""
+WHOLE_FILE_BYTES = 4 << 20
+"""A remote file up to this size is fetched by one request; with `FILES_AHEAD` this bounds what waits in memory."""
+BATCH_ROWS = 65_536
+BATCHES_AHEAD = 2
+
+_DAMAGE = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.ArrowKeyError, OSError)
+"""What PyArrow raises for bytes that are no Parquet file, or no longer: a damaged footer may ask for an encoding or codec
+that nobody implements. Of an `OSError`, `system_failure` tells whose it is."""
+
+_PARQUET = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us"))
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    path: str
+    partition_values: Mapping[str, str | None]
+    size: int
+
+
+def scan_files(
+    store: Store,
+    resources: ReadResources,
+    metadata: Metadata,
+    files: pa.Table,
+    columns: Sequence[str] | None,
+    where: Predicate | None,
+) -> pa.RecordBatchReader:
+    """The rows of `files` (path, partition_values, size) for which `where` is true, with the table's types.
+
+    Raises `InvalidInput` for an unknown column, `UnsupportedTable` where the files aren't Parquet. A missing or damaged
+    file is a `CorruptTable` that names it, one that the system doesn't give us a `StoreError`, raised when the stream reaches it.
+    """
+    check_readable(store.uri, metadata, files)
+    rows = _Rows(store, resources, metadata, columns, where)
+    ordered = files.select(["path", "partition_values", "size"]).sort_by("path")
+    return pa.RecordBatchReader.from_batches(rows.schema, rows.batches(_listed(ordered)))
+
+
+def check_readable(uri: str, metadata: Metadata, files: pa.Table) -> None:
+    """Raise `UnsupportedTable` unless the rows of these files (path) can be read."""
+    split = pc.any(pc.ends_with(files.column("path"), ".split")).as_py()
+    if split or metadata.format_provider != "parquet":
+        kind = ".split files" if split or metadata.format_provider == "indextables" else metadata.format_provider
+        raise UnsupportedTable(
+            f"{uri} holds {kind}, and only rows of Parquet files can be read; snapshot.files() still works"
+        )
+    if not metadata.schema_string:
+        raise UnsupportedTable(
+            f"the log of {uri} knows no schema, so its rows have no shape; read the files of snapshot.paths()"
+        )
+
+
+def _listed(files: pa.Table) -> Iterator[_File]:
+    for batch in files.to_batches(max_chunksize=1024):
+        for row in batch.to_pylist():
+            yield _File(row["path"], dict(row["partition_values"] or ()), row["size"])
+
+
+class _Rows:
+    """The plan of one scan: the same for every file."""
+
+    def __init__(
+        self,
+        store: Store,
+        resources: ReadResources,
+        metadata: Metadata,
+        columns: Sequence[str] | None,
+        where: Predicate | None,
+    ) -> None:
+        self._store = store
+        self._resources = resources
+        self._files = arrow_file_system(store)
+        table = arrow_schema(metadata.schema_string)
+        kinds = kinds_of(column_kinds(metadata.schema_string))
+        names = checked_columns(columns, table.names)
+        needed = dict.fromkeys([*names, *sorted(columns_of(where) if where is not None else ())])
+        self._where = where
+        self._kinds: Mapping[str, ColumnKind] = kinds
+        self._filter = None if where is None else row_filter(where, table, kinds)
+        partition_kinds = {name: kinds[name] for name in metadata.partition_columns if name in needed}
+        needed_schema = pa.schema([table.field(name) for name in needed])
+        defaults = column_defaults(metadata.schema_string, needed_schema)
+        self._shape = RowShape(needed_schema, partition_kinds, defaults, frozenset(table.names))
+        self.schema = pa.schema([table.field(name) for name in names])
+
+    def batches(self, files: Iterator[_File]) -> Iterator[pa.RecordBatch]:
+        ahead: deque[tuple[_File, Future[ds.ParquetFileFragment]]] = deque()
+        try:
+            while True:
+                while len(ahead) < FILES_AHEAD and (file := next(files, None)) is not None:
+                    ahead.append((file, self._resources.fetchers.submit(self._opened, file)))
+                if not ahead:
+                    return
+                file, opening = ahead.popleft()
+                yield from self._rows(file, opening.result())
+        finally:
+            for _, opening in ahead:
+                opening.cancel()
+
+    def _opened(self, file: _File) -> ds.ParquetFileFragment:
+        """The file with its footer read."""
+        try:
+            if self._store.local_path(file.path) is None and file.size <= WHOLE_FILE_BYTES:
+                # The log may be wrong about the size; a file that is larger after all is read by ranges.
+                data = self._store.get_range(file.path, 0, file.size + 1)
+                source = self._files.open_input_file(file.path) if len(data) > file.size else pa.BufferReader(data)
+            else:
+                source = self._files.open_input_file(file.path)
+            fragment = _PARQUET.make_fragment(source)
+            fragment.ensure_complete_metadata()
+        except (FileNotFoundError, ObjectMissing) as error:
+            raise CorruptTable(
+                f"the data file {file.path} of {self._store.uri} is missing, though the log lists it. Restore the file, "
+                f"or remove it from the table; `headgate table verify` finds all that are missing"
+            ) from error
+        except _DAMAGE as error:
+            raise self._unread(file, error) from error
+        return fragment
+
+    def _rows(self, file: _File, fragment: ds.ParquetFileFragment) -> Iterator[pa.RecordBatch]:
+        name = f"the data file {file.path} of {self._store.uri}"
+        physical = fragment.physical_schema
+        stored = self._shape.stored_columns(physical, name)
+        repeated = [column for column in stored.values() if physical.names.count(column) > 1]
+        if repeated:
+            raise CorruptTable(f"{name} has two columns {repeated[0]!r}; write it again with one")
+        partition = self._shape.partition_scalars(file.partition_values, name)
+        try:
+            for batch in self._stored_batches(fragment, stored):
+                conformed = self._shape.conform(batch, partition, name)
+                if self._filter is not None:
+                    conformed = conformed.filter(self._filter)
+                if conformed.num_rows:
+                    yield conformed.select(self.schema.names)
+        except _DAMAGE as error:
+            raise self._unread(file, error) from error
+
+    def _stored_batches(self, fragment: ds.ParquetFileFragment, stored: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
+        physical = fragment.physical_schema
+        if self._where is not None:
+            same = {
+                name
+                for name, held in stored.items()
+                if name == held and physical.field(name).type == self._shape.schema.field(name).type
+            }
+            may_match = row_group_filter(self._where, self._shape.schema, self._kinds, same)
+            fragment = fragment.subset(filter=may_match, schema=physical)
+        if not stored:
+            yield from _counted(sum(group.num_rows for group in fragment.row_groups))
+            return
+        yield from fragment.to_batches(
+            columns={name: pc.field(held) for name, held in stored.items()},
+            batch_size=BATCH_ROWS,
+            batch_readahead=BATCHES_AHEAD,
+            fragment_readahead=1,
+        )
+
+    def _unread(self, file: _File, error: Exception) -> CorruptTable | StoreError:
+        return system_failure(self._store, file.path, error) or CorruptTable(
+            f"the data file {file.path} of {self._store.uri} can't be read as Parquet: {error}. Restore the file, or remove "
+            f"it from the table"
+        )
+
+
+def _counted(rows: int) -> Iterator[pa.RecordBatch]:
+    """Batches of so many rows without any column of ours: all columns asked for come from the log."""
+    for start in range(0, rows, BATCH_ROWS):
+        yield pa.record_batch({"": pa.nulls(min(BATCH_ROWS, rows - start))})
+
+
+def checked_columns(columns: Sequence[str] | None, known: Sequence[str]) -> list[str]:
+    """The columns to read, all that are `known` by default. Raises `InvalidInput` for what can't be asked for."""
+    if columns is None:
+        return list(known)
+    names = list(columns)
+    if not names:
+        raise InvalidInput("no columns were asked for; name at least one, or leave `columns` out for all")
+    for position, name in enumerate(names):
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"they are {', '.join(known[:20])}"
+            raise InvalidInput(f"the table has no column {name!r}; {hint}")
+        if name in names[:position]:
+            raise InvalidInput(f"column {name!r} is asked for twice; name it once")
+    return names

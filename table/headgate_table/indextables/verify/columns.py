@@ -1,0 +1,76 @@
+"""Verifying what live data files hold: that their footers and their partition values are the table's columns.
+
+One request for each file, many at once. Rows are not read.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from headgate_schemas.actions.actions import Metadata
+from headgate_schemas.columns.file_columns import columns_misfit, columns_text
+from headgate_schemas.predicates.partition_values import misfit, partition_types
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.repair.footers import Footers, NoParquet, ReadFile, UnreadableFile
+from headgate_table.indextables.repair.found_files import Found
+from headgate_table.indextables.verify.report import Findings
+from headgate_table.parquet.schema import StoredColumn, Unusable
+from headgate_table.store.interface import ObjectInfo
+
+_REMOVE = (
+    "write it again in the table's columns, and take this one out of the table: `table.delete(paths=[…])` in Python"
+)
+
+
+def verify_partition_values(metadata: Metadata, live: Mapping[str, Mapping[str, str]], findings: Findings) -> None:
+    """`live` are the partition values of the files by path."""
+    types = partition_types(metadata.schema_string, tuple(metadata.partition_columns))
+    for path, values in live.items():
+        problems = (misfit(values.get(wanted.column), wanted) for wanted in types)
+        problem = next((found for found in problems if found is not None), None)
+        if problem is not None:
+            findings.error(
+                path,
+                f"{problem}: no scan that comes to the file gets past it",
+                "add the file again under another name with a value that fits, and delete this one from the table",
+            )
+
+
+def verify_columns(
+    reader: LogReader, metadata: Metadata, files: Sequence[tuple[str, ObjectInfo]], findings: Findings
+) -> None:
+    """`files` are live: the path of each, and what lies there. Nothing to say where the log knows no schema, nor of what
+    doesn't end as Parquet files do.
+    """
+    if metadata.format_provider != "parquet" or not metadata.schema_string:
+        return
+    paths = {info.key: path for path, info in files}
+    # Whatever it is called, it is only compared if it ends as Parquet files do.
+    wanted = ((info, Found.NAMELESS) for _, info in files)
+    columns = _Texts()
+    partition_columns = tuple(metadata.partition_columns)
+    for found in Footers(reader, metadata.partition_columns).of(wanted):
+        match found:
+            case ReadFile():
+                problem = columns_misfit(
+                    columns.text(found.columns), found.nulls, metadata.schema_string, partition_columns
+                )
+                if problem is not None:
+                    findings.error(paths[found.info.key], f"{problem}: scans fail, or don't show it", _REMOVE)
+            case UnreadableFile(path, reason):
+                findings.error(
+                    paths[path], f"it can't be read: {reason}", "restore the file, or delete it from the table"
+                )
+            case NoParquet():
+                continue
+
+
+class _Texts:
+    """Nearly all files have the columns of the one before."""
+
+    def __init__(self) -> None:
+        self._last: tuple[tuple[StoredColumn, ...], str] = ((), "[]")
+
+    def text(self, columns: tuple[StoredColumn, ...]) -> str:
+        if columns is not self._last[0]:
+            held = [(each.name, None if isinstance(each.type, Unusable) else each.type) for each in columns]
+            self._last = columns, columns_text(held)
+        return self._last[1]

@@ -1,0 +1,96 @@
+"""Verifying data files against one listing of the table: live ones exist with their size, and nothing else lies around."""
+
+import pyarrow as pa
+
+from headgate_schemas.actions.actions import Metadata
+from headgate_table.indextables.cleaning.orphans import OrphanSearch
+from headgate_table.indextables.log.inventory import LogInventory
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.rules.named_files import UNTOLD, NamedFiles, file_key, file_keys
+from headgate_table.indextables.verify.columns import verify_columns, verify_partition_values
+from headgate_table.indextables.verify.report import MAX_FINDINGS, Findings
+from headgate_table.store.interface import ObjectInfo
+
+_EVER = 2**63 - 1
+
+
+def verify_data_files(
+    reader: LogReader, inventory: LogInventory, metadata: Metadata, live: pa.Table, findings: Findings
+) -> None:
+    """`live` are the entries of the newest version: path, size and partition values."""
+    values = live.column("partition_values").to_pylist()
+    partitions = {path: dict(each or ()) for path, each in zip(live.column("path").to_pylist(), values, strict=True)}
+    verify_partition_values(metadata, partitions, findings)
+    uri = reader.store.uri
+    entries = list(zip(live.column("path").to_pylist(), live.column("size").to_pylist(), strict=True))
+    # What a path says as it stands comes before what another one may mean.
+    expected = {key: entry for entry in entries if (key := file_key(entry[0], uri)) is not None}
+    for path, size in entries:
+        keys = file_keys(path, uri)
+        if not keys:
+            findings.note(path, "the file lies outside of the table, so it was not looked for", "nothing to do")
+        for key in keys:
+            expected.setdefault(key, (path, size))
+    findings.data_files = len({path for path, _ in expected.values()})
+    named = _named(reader, inventory, findings)
+    historic = set() if named is None else named.keys - set(expected)
+    if named is not None:
+        named.keys.update(expected)  # the newest version may have come after the inventory
+    search = OrphanSearch(() if named is None else named, _EVER, MAX_FINDINGS)
+    found: set[str] = set()
+    whole: list[tuple[str, ObjectInfo]] = []
+    for info in reader.store.list():
+        search.see(info)
+        historic.discard(info.key)
+        entry = expected.get(info.key)
+        if entry is None:
+            continue
+        path, size = entry
+        found.add(path)
+        if info.size == size:
+            whole.append((path, info))
+        if info.size != size:
+            findings.error(
+                info.key,
+                f"it takes {info.size} bytes, but its entry says {size}: it was truncated or replaced",
+                "restore the file, or delete it from the table and write it again",
+            )
+    for path in sorted({path for path, _ in expected.values()} - found):
+        findings.error(
+            path,
+            "the file is missing, but it is live",
+            "restore it, or take it out of the table: `table.delete(paths=[…])` in Python",
+        )
+    verify_columns(reader, metadata, whole, findings)
+    if historic:
+        findings.note(
+            min(historic),
+            f"{_files(len(historic))} gone that only earlier versions name; these can't be read or restored whole",
+            "nothing to do, if they were cleaned up on purpose",
+        )
+    if named is not None:
+        for info in search.found(reader.store.list):
+            findings.note(
+                info.key,
+                "no retained version names this file",
+                "it may belong to a job that has not committed yet; purge deletes it once it is old",
+            )
+
+
+def _files(count: int) -> str:
+    return "1 file is" if count == 1 else f"{count:,} files are"
+
+
+def _named(reader: LogReader, inventory: LogInventory, findings: Findings) -> NamedFiles | None:
+    """Every file that a retained version names; None when what can't be read hides some."""
+    named = NamedFiles(reader)
+    try:
+        named.add_log(inventory)
+    except UNTOLD:
+        findings.note(
+            reader.store.uri,
+            "files that nothing names were not looked for, since a part of the log can't be read",
+            "mend the log first",
+        )
+        return None
+    return named

@@ -1,0 +1,271 @@
+"""Direct commits: one operation, decided and written as the next version with optimistic retries.
+
+For tools and single writers. The rules are `decide`'s, the numbering and the outcomes those of docs/format.md, section 6.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import assert_never
+
+from headgate_schemas.actions.actions import Metadata
+from headgate_schemas.ambient import Ambient
+from headgate_schemas.errors import HeadgateError
+from headgate_schemas.logs import get_logger
+from headgate_schemas.messages.operations import (
+    Committed,
+    CompactState,
+    Duplicate,
+    Operation,
+    ReadSet,
+    Receipt,
+    RejectCode,
+    Rejected,
+)
+from headgate_schemas.messages.proposal_ids import MADE_AHEAD_MS, first_made, timed_id
+from headgate_table.coordination.commit_info import Decision
+from headgate_table.coordination.memory import TableMemory
+from headgate_table.coordination.memory_text import kept_memory
+from headgate_table.errors import (
+    CommitConflict,
+    CorruptTable,
+    OutcomeUnknown,
+    StoreError,
+)
+from headgate_table.indextables.format.names import MAX_VERSION
+from headgate_table.indextables.format.pointer import Pointer
+from headgate_table.indextables.format.protocol_support import check_writable
+from headgate_table.indextables.format.version_file import encode_version
+from headgate_table.indextables.log.predecessor import Predecessor
+from headgate_table.indextables.log.reader import LoadedLog, LogReader
+from headgate_table.indextables.log.resolve import Base, BaseKind
+from headgate_table.indextables.recovery.memory_reader import advance, recover
+from headgate_table.indextables.rules.decide import Effect, Refusal, decide, questions
+from headgate_table.indextables.rules.evidence import EvidenceReader
+from headgate_table.indextables.write.base_writer import base_kind, write_base
+from headgate_table.indextables.write.commit_times import commit_time_ms
+from headgate_table.indextables.write.version_body import Decided, VersionBody, version_body
+from headgate_table.indextables.write.version_writer import NumberTaken, PredecessorGone, write_version
+from headgate_table.settings.options import TableOptions
+from headgate_table.store.backoff import trying_again
+
+_log = get_logger("headgate.commit")
+
+
+class DirectCommitter:
+    """Commits to one table from this process. Keeps the log in memory, so that each commit reads only what is new."""
+
+    def __init__(
+        self,
+        reader: LogReader,
+        ambient: Ambient,
+        options_for: Callable[[Mapping[str, str]], TableOptions],
+    ) -> None:
+        self._reader = reader
+        self._store = reader.store
+        self._ambient = ambient
+        self._options_for = options_for
+        self._evidence = EvidenceReader(reader)
+        self._loaded: LoadedLog | None = None
+        self._memory: TableMemory | None = None
+        self._table_id = ""
+        self._lock = threading.Lock()
+
+    def current(self) -> LoadedLog:
+        """The newest version of the log."""
+        with self._lock:
+            return self._refresh()
+
+    def seen(self) -> LoadedLog:
+        """The newest version that was seen, such as that of the last commit: only the first time is the store asked."""
+        with self._lock:
+            return self._loaded or self._refresh()
+
+    def commit(
+        self,
+        operation: Operation,
+        proposal_id: str | None = None,
+        *,
+        reads: ReadSet | None = None,
+        created_ms: int | None = None,
+    ) -> Receipt:
+        """Commit or refuse; with `reads`, refuse also when what was read doesn't stand any more.
+
+        An id that was decided before gets the same answer again; one that may have been forgotten is `EXPIRED`. `created_ms` is
+        when a given id was tried first, where the id doesn't tell. Raises `CommitConflict` when others win every attempt,
+        `OutcomeUnknown` when nobody can tell.
+        """
+        now_ms = self._ambient.now_ms()
+        identity = proposal_id or timed_id(self._ambient.new_id(), now_ms)
+        if created_ms is None:
+            created_ms = first_made(identity, now_ms)
+        elif created_ms > now_ms + MADE_AHEAD_MS:
+            created_ms = 0  # by a clock that is ahead: it doesn't tell that the id is new
+        first_ms = None if proposal_id is None else created_ms
+        with self._lock:
+            log = self._refresh()
+            options = self._options_for(self._reader.metadata(log).configuration)
+            attempts = trying_again(
+                self._ambient,
+                NumberTaken,
+                attempts=options.transaction_max_attempts,
+                first_pause_s=options.transaction_base_delay_ms / 1000,
+                longest_pause_s=options.transaction_max_delay_ms / 1000,
+            )
+            try:
+                for attempt in attempts:
+                    with attempt:
+                        if attempt.retry_state.attempt_number > 1:
+                            log = self._refresh()
+                        return self._attempt(log, operation, identity, reads, first_ms)
+            except NumberTaken as lost:
+                raise CommitConflict(
+                    f"other writers took the next version of {self._store.uri} {options.transaction_max_attempts} times in a row "
+                    f"(last: {lost}). Nothing was committed. Try again, raise indextables.transaction.retry.maxAttempts, "
+                    f"or send proposals through a committer"
+                ) from None
+            raise AssertionError("the retry loop ends by returning or raising")
+
+    def checkpoint(self) -> LoadedLog:
+        """A state (or JSON checkpoint) of the newest version, now; the existing one if there is one."""
+        with self._lock:
+            log = self._refresh()
+            options = self._options_for(self._reader.metadata(log).configuration)
+            if log.plan.base == Base(base_kind(options), log.version) and self._is_pointed_at(log.plan.base):
+                return log
+            return self._write_state(log, None)
+
+    def reload(self) -> None:
+        """Forget what was read so far, because the log was cleaned."""
+        with self._lock:
+            self._loaded = None
+
+    def _refresh(self) -> LoadedLog:
+        self._loaded = self._reader.latest() if self._loaded is None else self._reader.advance(self._loaded)
+        return self._loaded
+
+    def _attempt(
+        self, log: LoadedLog, operation: Operation, identity: str, reads: ReadSet | None, first_ms: int | None
+    ) -> Receipt:
+        """`first_ms` is when a given id was tried first; None for an id that nobody can have tried before."""
+        check_writable(log.protocol, self._store.uri)
+        metadata = self._reader.metadata(log)
+        options = self._options_for(metadata.configuration)
+        memory = self._remembered(log, metadata, options)
+        earlier = memory.receipt_of(identity)
+        if earlier is not None:
+            return Duplicate(earlier.version, identity) if isinstance(earlier, Committed) else earlier
+        horizon_ms = None if first_ms is None else memory.may_have_committed(first_ms, MADE_AHEAD_MS)
+        if horizon_ms is not None:
+            return Rejected(
+                RejectCode.EXPIRED,
+                f"decisions about ids made up to {horizon_ms} may be forgotten, and this one was first tried at {first_ms or 'an unknown time'}, "
+                f"so it could be a repetition. Look for its files in the table; if they aren't there, commit them with a new id",
+                identity,
+            )
+        taken_ms = self._ambient.now_ms()
+        now_ms = commit_time_ms(self._store, self._ambient, log.time_ms or memory.newest_ms)
+        asked = questions(operation, metadata)
+        if isinstance(asked, Refusal):
+            return Rejected(asked.code, asked.reason, identity)
+        evidence = self._evidence.gather(log, memory, operation, asked, metadata, reads, taken_ms)
+        match decide(operation, metadata, evidence, now_ms):
+            case Refusal(code, reason):
+                return Rejected(code, reason, identity)
+            case Effect() as effect:
+                pass
+            case other:
+                assert_never(other)
+        if log.version >= MAX_VERSION:
+            raise CorruptTable(
+                f"{self._store.uri} has no number left: its log holds version {log.version}, which nobody can have reached. "
+                f"Look for a stray file or folder with that number in _transaction_log, and move it away"
+            )
+        before = self._reader.predecessor(log)
+        body = version_body(
+            log.version + 1,
+            [Decided(operation, effect, Decision(identity, accepted=True))],
+            metadata,
+            log.registry,
+            options,
+            nonce=self._ambient.new_id(),
+            time_ms=now_ms,
+            before=before,
+        )
+        state_at_once = effect.re_adds or effect.swap is not None or self._states_run_ahead(log)
+        self._write(body, options, before, after_file=not self._states_run_ahead(log))
+        log = self._applied(log, body)
+        memory.apply(body.version, body.actions)
+        _log.info(
+            "version_committed",
+            table=self._store.uri,
+            version=body.version,
+            operation=type(operation).__name__,
+            added=len(effect.adds),
+            removed=len(effect.removes),
+        )
+        self._state_if_due(log, effect, options, at_once=state_at_once)
+        return Committed(body.version, identity)
+
+    def _write(self, body: VersionBody, options: TableOptions, before: Predecessor | None, *, after_file: bool) -> None:
+        data = encode_version(body.version, body.actions, compressed=options.transaction_compression)
+        try:
+            seen_etag = write_version(self._reader, body, data, after_file=after_file, before=before)
+        except (PredecessorGone, OutcomeUnknown):
+            self._loaded = self._memory = None  # what is there now is not what was read
+            raise
+        self._reader.remember_actions(body.version, body.actions, len(data), seen_etag)
+
+    def _remembered(self, log: LoadedLog, metadata: Metadata, options: TableOptions) -> TableMemory:
+        """What the table remembers at this version; read once, then kept up with the log."""
+        if self._memory is None or metadata.id != self._table_id:  # another table may have taken the place of ours
+            self._memory, self._table_id = recover(self._reader, log, options), metadata.id
+        else:
+            advance(self._memory, self._reader, log, options)
+        return self._memory
+
+    def _states_run_ahead(self, log: LoadedLog) -> bool:
+        """Whether only states tell of the newest version, as on tables of writers that keep no version files.
+
+        Readers of such tables look at states alone, so the commit must make one (docs/format.md, section 6.3).
+        """
+        return log.newest_version_file < log.version
+
+    def _applied(self, log: LoadedLog, body: VersionBody) -> LoadedLog:
+        delta = log.delta.copy()
+        delta.apply(body.version, body.actions)
+        self._loaded = self._reader.extended(log, body.version, delta)
+        return self._loaded
+
+    def _state_if_due(self, log: LoadedLog, effect: Effect, options: TableOptions, *, at_once: bool) -> None:
+        """States are off the path of a commit: the version stands whatever becomes of its state.
+
+        A failure is only logged, and the next commit tries again; except where the state was the point of the commit, or
+        where it shows that another program writes to this log by other rules.
+        """
+        last = max(log.plan.base.version, 0)
+        due = options.checkpoint_enabled and log.version - last >= options.checkpoint_interval
+        if not (due or at_once):
+            return
+        try:
+            self._write_state(log, effect.swap)
+        except HeadgateError as error:
+            _log.warning("state_not_written", table=self._store.uri, version=log.version, reason=str(error))
+            said = f"version {log.version} of {self._store.uri} is committed, but its state is not written: {error}"
+            if isinstance(error, CorruptTable):
+                raise CorruptTable(said) from error
+            if effect.swap is not None:
+                raise StoreError(said) from error
+
+    def _write_state(self, log: LoadedLog, swap: CompactState | None) -> LoadedLog:
+        metadata = self._reader.metadata(log)
+        options = self._options_for(metadata.configuration)
+        memory = kept_memory(self._remembered(log, metadata, options))
+        self._loaded = write_base(self._reader, self._ambient, options, log, metadata, memory=memory, swap=swap)
+        return self._loaded
+
+    def _is_pointed_at(self, base: Base) -> bool:
+        """Whether the pointer leads there: the writer may have died before it moved it, and older readers need it."""
+        pointer = self._reader.pointer()
+        if not isinstance(pointer, Pointer):
+            return False
+        return pointer.version >= base.version and pointer.is_avro == (base.kind is BaseKind.STATE)

@@ -1,0 +1,140 @@
+"""Writing one version file, if absent, and finding out what became of it: the only commit point there is.
+
+What was read back is what happened, not what was meant (docs/format.md, section 6).
+"""
+
+from headgate_schemas.actions.actions import CommitInfo, Metadata
+from headgate_table.errors import CorruptTable, ObjectMissing, OutcomeUnknown, StoreError
+from headgate_table.indextables.format.names import LEGACY_STATE_MANIFEST, checkpoint_key, state_key, version_key
+from headgate_table.indextables.format.version_file import MAX_VERSION_FILE_BYTES, decode_actions
+from headgate_table.indextables.log.predecessor import Predecessor, looks_like, mark_of
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.write.version_body import VersionBody
+from headgate_table.store.conditions import require_conditions
+from headgate_table.store.interface import AlreadyExists, Created, Store, Unknown
+
+_ATTEMPTS = 5
+"""How often one body is written when the store doesn't say what became of it."""
+
+
+class NumberTaken(Exception):
+    """The number is another writer's: read what is new, and try the next."""
+
+
+class PredecessorGone(NumberTaken):
+    """The number stands alone over a log that was cleaned meanwhile: nothing that was read before holds any more."""
+
+
+def write_version(
+    reader: LogReader, body: VersionBody, data: bytes, *, after_file: bool, before: Predecessor | None = None
+) -> str:
+    """Write the version, whose bytes these are. Raises `NumberTaken`, or `OutcomeUnknown` when nobody can tell.
+
+    Returns the etag by which it is known again; "" where its writing was not plainly answered.
+
+    `after_file`: the version before it was seen to have a file, which looked like `before`. A `StoreError` means that nothing was written. Where version 0
+    lies in another table's log, that log is read, which raises what damage to it raises.
+    """
+    store, key = reader.store, version_key(body.version)
+    require_conditions(store, lambda: body.nonce)
+    may_be_there = False
+    reason = seen_etag = ""
+    try:
+        for _ in range(_ATTEMPTS):
+            match store.create(key, data):
+                case Created(seen_etag=seen_etag):
+                    break
+                case AlreadyExists():
+                    if _nonce_at(store, key) == body.nonce:
+                        break  # ours after all: its answer had been lost
+                    raise NumberTaken(f"version {body.version}")
+                case Unknown(reason):
+                    may_be_there = True
+                    found = _nonce_at(store, key)
+                    if found == body.nonce:
+                        break
+                    if found is not None:
+                        raise NumberTaken(f"version {body.version}")
+        else:
+            raise _unknown(store, body, reason)
+        may_be_there = True
+        _check_predecessor(reader, body, before, after_file=after_file)
+    except StoreError as error:
+        if may_be_there:
+            raise _unknown(store, body, str(error)) from error
+        raise
+    return seen_etag
+
+
+def _check_predecessor(reader: LogReader, body: VersionBody, known: Predecessor | None, *, after_file: bool) -> None:
+    """A version counts only if the one before it still stands: a late writer must not fill a cleaned number.
+
+    The newest version file is never cleaned. So one that is gone was followed by others, though its state may be kept for
+    long; a state stands for its version only where that never had a file.
+    """
+    before = body.version - 1
+    if before < 0:
+        _check_first(reader, body)
+        return
+    if after_file and known is not None:
+        _check_same(reader, body, known)
+        return
+    states = (state_key(before), checkpoint_key(before), state_key(before, LEGACY_STATE_MANIFEST))
+    places = (version_key(before), *(() if after_file else states))
+    if all(reader.store.head(key) is None for key in places):
+        raise PredecessorGone(f"version {body.version}, whose predecessor was cleaned up meanwhile")
+
+
+def _check_same(reader: LogReader, body: VersionBody, known: Predecessor) -> None:
+    """The file before it must be the one that was known: another writer that came late may have filled that number, too."""
+    store = reader.store
+    seen = store.head(known.info.key)
+    if seen is None:
+        raise PredecessorGone(f"version {body.version}, whose predecessor was cleaned up meanwhile")
+    if looks_like(known, seen):
+        return
+    try:
+        found = mark_of(decode_actions(store.get(known.info.key, max_bytes=MAX_VERSION_FILE_BYTES), known.info.key))
+    except (ObjectMissing, CorruptTable):
+        found = ""
+    if not known.mark or found != known.mark:
+        reader.resources.invalidate(store.uri)  # what is known may be of files that others have taken the place of
+        raise PredecessorGone(f"version {body.version}, whose predecessor is not the file that was read")
+
+
+def _check_first(reader: LogReader, body: VersionBody) -> None:
+    """Version 0 has none before it: it counts unless it came late, into the log of another table that was cleaned meanwhile.
+
+    Cleaning leaves a state or a checkpoint above what it takes, so a log without any was never cleaned.
+    """
+    listing = reader.full_listing()
+    if not listing.states and not listing.checkpoints:
+        return
+    reader.resources.invalidate(reader.store.uri)  # what is known may be of a table that was here before
+    fresh = LogReader(reader.store, reader.resources)
+    table_id = fresh.metadata(fresh.latest()).id
+    if not any(isinstance(action, Metadata) and action.id == table_id for action in body.actions):
+        raise PredecessorGone(f"version 0, which another table at {reader.store.uri} had long ago")
+
+
+def _nonce_at(store: Store, key: str) -> str | None:
+    """The nonce of the version at `key`; "" for a foreign one, None if there is no such version."""
+    try:
+        data = store.get(key, max_bytes=MAX_VERSION_FILE_BYTES)
+    except ObjectMissing:
+        return None
+    for action in decode_actions(data, key):
+        if isinstance(action, CommitInfo):
+            return str(action.body.get("nonce", ""))
+    return ""
+
+
+def _unknown(store: Store, body: VersionBody, reason: str) -> OutcomeUnknown:
+    return OutcomeUnknown(
+        f"the store never said whether version {body.version} of {store.uri} was written ({reason}). "
+        f"Look for {_named(body)} with `headgate table history {store.uri}` before you commit again"
+    )
+
+
+def _named(body: VersionBody) -> str:
+    return f"proposal {', '.join(body.proposals[:3])}" if body.proposals else "it"

@@ -1,0 +1,64 @@
+"""Files whose name the disk did not confirm: they can be read, yet a power cut may take them away.
+
+After a failed fsync the kernel shows what was written and may have dropped it, and a second fsync succeeds without having
+written anything. So a doubtful file is believed only after it was written anew, under the same name, and that was confirmed.
+"""
+
+import os
+import threading
+
+from headgate_schemas.ambient import Ambient
+from headgate_table.store.local import files as local_files
+
+MAX_DOUBTS = 10_000
+"""Files that a process doubts at a time. A disk that fails so often is beyond help; beyond the bound the newest are kept."""
+
+
+class Doubts:
+    """The doubtful files of this process. Threads share it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._files: dict[str, None] = {}
+
+    def add(self, path: str) -> None:
+        with self._lock:
+            self._files[path] = None
+            if len(self._files) > MAX_DOUBTS:
+                del self._files[next(iter(self._files))]
+
+    def discard(self, path: str) -> None:
+        with self._lock:
+            self._files.pop(path, None)
+
+    @property
+    def is_empty(self) -> bool:
+        """Nearly always, and asked at every read."""
+        return not self._files
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._files
+
+
+PROCESS_DOUBTS = Doubts()
+"""Of all stores of this process: a table that is opened again must not believe what the first one could not."""
+
+
+def write_anew(path: str, ambient: Ambient) -> bool:
+    """Write the file's bytes to the disk again, under its own name. False where it is gone. The folder is yet to be synced.
+
+    Raises `OSError` where the disk fails again.
+    """
+    folder = os.path.dirname(path)
+    with local_files.locked(folder, ambient):
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            return False
+        with open(descriptor, "rb") as file:
+            temporary = local_files.write_temporary(path, file, ambient.new_id(), durable=True)
+        try:
+            os.replace(temporary, path)
+        finally:
+            local_files.remove(temporary)
+    return True

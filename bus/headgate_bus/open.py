@@ -57,7 +57,7 @@ def _guess(address: str) -> str:
 
 
 def _open_sqlite(rest: str, ambient: Ambient) -> Bus:
-    from headgate_bus.sqlite_bus import SqliteBus
+    from headgate_bus.sqlite.bus import SqliteBus
 
     place, _, query = rest.partition("?")
     path = unquote(_sqlite_path(place))
@@ -99,7 +99,7 @@ def _options(query: str) -> dict[str, int]:
 
 def _open_kafka(address: str, ambient: Ambient) -> Bus:
     try:
-        from headgate_bus.kafka_bus import KafkaBus
+        from headgate_bus.kafka.bus import KafkaBus
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] != _KAFKA_LIBRARY:
             raise

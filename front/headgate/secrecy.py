@@ -29,7 +29,7 @@ def secrets_of(settings: "Settings") -> frozenset[str]:
 
 
 def _plain(settings: "Settings") -> Iterator[str]:
-    from headgate_bus.kafka_address import SECRETS as SECRETS_OF_A_BUS
+    from headgate_bus.kafka.address import SECRETS as SECRETS_OF_A_BUS
 
     store = settings.store
     for name in _OF_STORES:

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from headgate.findings import Finding, Health
 from headgate.settings import Settings
 from headgate_bus.errors import BusError
-from headgate_bus.kafka_address import SCHEME, parse_kafka_address
+from headgate_bus.kafka.address import SCHEME, parse_kafka_address
 from headgate_schemas.errors import InvalidInput
 from headgate_table.store.addresses import lies_below, table_address
 from headgate_table.store.settings import StoreSettings

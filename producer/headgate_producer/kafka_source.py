@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from headgate_bus.errors import BatchUnread, BusError, OffsetGone
 from headgate_bus.interface import Extent
-from headgate_bus.kafka_address import parse_kafka_address
+from headgate_bus.kafka.address import parse_kafka_address
 from headgate_producer.errors import JobStopped
 from headgate_producer.record_source import Chunk, SourceRecord, TopicIdentity
 from headgate_schemas.ambient import Ambient, SystemAmbient
@@ -16,11 +16,11 @@ try:
     from kafka import KafkaConsumer, TopicPartition
     from kafka.errors import KafkaError, LogTruncationError, OffsetOutOfRangeError
 
-    from headgate_bus.kafka_calls import KafkaCalls
-    from headgate_bus.kafka_cluster import KafkaCluster
-    from headgate_bus.kafka_errors import translated
-    from headgate_bus.kafka_fetching import check_client, take_apart_within_bounds
-    from headgate_bus.kafka_unpacking import CODECS, Unpacking
+    from headgate_bus.kafka.cluster import KafkaCluster
+    from headgate_bus.kafka.deadline_calls import KafkaCalls
+    from headgate_bus.kafka.errors import translated
+    from headgate_bus.kafka.records.fetching import check_client, take_apart_within_bounds
+    from headgate_bus.kafka.records.unpacking import CODECS, Unpacking
 except ModuleNotFoundError as error:
     raise BusError(
         "reading a Kafka topic needs a library that is not installed: pip install 'headgate[kafka]'"

@@ -4,7 +4,7 @@ import pytest
 
 from headgate_bus.errors import BusError
 from headgate_bus.interface import Topic
-from headgate_bus.kafka_address import parse_kafka_address
+from headgate_bus.kafka.address import parse_kafka_address
 
 SECURED = (
     "kafka://b:9093/p?security_protocol=SASL_SSL&sasl_mechanism=PLAIN&sasl_plain_username=u&sasl_plain_password=hush"

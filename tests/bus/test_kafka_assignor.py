@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from headgate_bus.kafka_address import parse_kafka_address
-from headgate_bus.kafka_calls import KafkaCalls
-from headgate_bus.kafka_membership import KafkaMembership
+from headgate_bus.kafka.address import parse_kafka_address
+from headgate_bus.kafka.deadline_calls import KafkaCalls
+from headgate_bus.kafka.group.membership import KafkaMembership
 from support.kafka.fixtures import new_bus_address
 from support.kafka.topics import new_topic
 from support.waiting import wait_until

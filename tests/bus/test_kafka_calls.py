@@ -7,7 +7,7 @@ from concurrent.futures import Future
 import pytest
 
 from headgate_bus.errors import BusError
-from headgate_bus.kafka_calls import DeadlinePassed, KafkaCalls
+from headgate_bus.kafka.deadline_calls import DeadlinePassed, KafkaCalls
 from support.waiting import wait_until
 
 PATIENCE_S = 60.0

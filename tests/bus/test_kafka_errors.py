@@ -4,8 +4,8 @@ import pytest
 from kafka import errors
 
 from headgate_bus.errors import BusError, BusUnavailable, Fenced
-from headgate_bus.kafka_address import KafkaAddress
-from headgate_bus.kafka_errors import brief, translated
+from headgate_bus.kafka.address import KafkaAddress
+from headgate_bus.kafka.errors import brief, translated
 
 ADDRESS = KafkaAddress(("b:9092",))
 

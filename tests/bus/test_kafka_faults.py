@@ -10,12 +10,12 @@ from kafka import KafkaAdminClient, KafkaProducer
 
 from headgate_bus.errors import BusError, BusUnavailable, Fenced, OffsetGone
 from headgate_bus.interface import Extent, Message, Record, Seat, Topic
-from headgate_bus.kafka_address import parse_kafka_address
-from headgate_bus.kafka_bus import KafkaBus
-from headgate_bus.kafka_calls import DeadlinePassed, KafkaCalls
-from headgate_bus.kafka_clients import earlier_failure
-from headgate_bus.kafka_publisher import PUBLISH_TIMEOUT_S, start_opening
-from headgate_bus.kafka_records import as_sent
+from headgate_bus.kafka.address import parse_kafka_address
+from headgate_bus.kafka.bus import KafkaBus
+from headgate_bus.kafka.clients import earlier_failure
+from headgate_bus.kafka.deadline_calls import DeadlinePassed, KafkaCalls
+from headgate_bus.kafka.records.publisher import PUBLISH_TIMEOUT_S, start_opening
+from headgate_bus.kafka.records.records import as_sent
 from headgate_schemas.ambient import SystemAmbient
 from support.kafka.choice import with_prefix
 from support.kafka.fixtures import new_bus_address

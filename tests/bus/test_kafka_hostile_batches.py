@@ -8,9 +8,9 @@ from kafka.errors import CorruptRecordError
 
 from headgate_bus.errors import BusError, BusUnavailable
 from headgate_bus.interface import Message, Record, Topic
-from headgate_bus.kafka_address import parse_kafka_address
-from headgate_bus.kafka_bus import KafkaBus
-from headgate_bus.kafka_fetching import POLL_BYTES, check_client
+from headgate_bus.kafka.address import parse_kafka_address
+from headgate_bus.kafka.bus import KafkaBus
+from headgate_bus.kafka.records.fetching import POLL_BYTES, check_client
 from support.kafka.raw_batches import (
     NONE,
     ZSTD,

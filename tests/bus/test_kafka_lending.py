@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from headgate_bus import kafka_reader
 from headgate_bus.interface import Topic
-from headgate_bus.kafka_bus import KafkaBus
-from headgate_bus.kafka_clients import new_consumer
+from headgate_bus.kafka.bus import KafkaBus
+from headgate_bus.kafka.clients import new_consumer
+from headgate_bus.kafka.records import reader as kafka_reader
 from headgate_schemas.ambient import SystemAmbient
 from support.kafka.fixtures import new_bus_address
 

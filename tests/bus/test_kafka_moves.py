@@ -10,15 +10,15 @@ import pytest
 from kafka import TopicPartition
 from kafka.errors import LogTruncationError
 
-from headgate_bus import kafka_seat
 from headgate_bus.errors import BusUnavailable, Fenced, OffsetGone
 from headgate_bus.interface import Message, Record, Topic
-from headgate_bus.kafka_address import parse_kafka_address
-from headgate_bus.kafka_bus import KafkaBus
-from headgate_bus.kafka_calls import KafkaCalls
-from headgate_bus.kafka_follower import KafkaFollower
-from headgate_bus.kafka_publisher import start_opening
-from headgate_bus.kafka_seat import KafkaSeat
+from headgate_bus.kafka.address import parse_kafka_address
+from headgate_bus.kafka.bus import KafkaBus
+from headgate_bus.kafka.deadline_calls import KafkaCalls
+from headgate_bus.kafka.group import seat as kafka_seat
+from headgate_bus.kafka.group.follower import KafkaFollower
+from headgate_bus.kafka.group.seat import KafkaSeat
+from headgate_bus.kafka.records.publisher import start_opening
 from support.waiting import wait_until
 
 NewBus = Callable[..., KafkaBus]

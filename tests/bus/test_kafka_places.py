@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import pytest
 from kafka import TopicPartition
 
-from headgate_bus.kafka_address import parse_kafka_address
-from headgate_bus.kafka_calls import KafkaCalls
-from headgate_bus.kafka_comings import Change, Comings
-from headgate_bus.kafka_membership import KafkaMembership
-from headgate_bus.kafka_places import KafkaPlaces
+from headgate_bus.kafka.address import parse_kafka_address
+from headgate_bus.kafka.deadline_calls import KafkaCalls
+from headgate_bus.kafka.group.assignment_listener import Change, Comings
+from headgate_bus.kafka.group.membership import KafkaMembership
+from headgate_bus.kafka.group.positions import KafkaPlaces
 from support.kafka.fixtures import new_bus_address
 from support.kafka.topics import new_topic
 from support.waiting import wait_until

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from headgate_bus.interface import MAX_MESSAGE_BYTES, Topic
-from headgate_bus.kafka_address import KafkaAddress
-from headgate_bus.kafka_topics import FoundTopic, WantedTopic, explain, faults, wanted_topics
+from headgate_bus.kafka.address import KafkaAddress
+from headgate_bus.kafka.topics import FoundTopic, WantedTopic, explain, faults, wanted_topics
 
 ADDRESS = KafkaAddress(("b:9092",), "lake", partitions=4, replication=3)
 

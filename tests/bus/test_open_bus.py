@@ -9,7 +9,7 @@ import pytest
 from headgate_bus.errors import BusError
 from headgate_bus.interface import Topic
 from headgate_bus.open import open_bus
-from headgate_bus.sqlite_bus import SqliteBus
+from headgate_bus.sqlite.bus import SqliteBus
 from headgate_schemas.errors import InvalidInput
 from support.ambient import FakeAmbient
 from support.isolated import run_isolated
@@ -92,7 +92,7 @@ def test_a_password_in_an_address_is_never_shown() -> None:
 
 
 def test_without_its_library_kafka_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "headgate_bus.kafka_bus", raising=False)
+    monkeypatch.delitem(sys.modules, "headgate_bus.kafka.bus", raising=False)
     for name in [name for name in sys.modules if name == "kafka" or name.startswith(("kafka.", "headgate_bus.kafka"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "kafka", None)

@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from headgate_bus import sqlite_file, sqlite_retention, sqlite_schema, sqlite_waiting
 from headgate_bus.errors import BusError, BusUnavailable
 from headgate_bus.interface import Extent, Message, Topic
-from headgate_bus.sqlite_bus import SqliteBus
-from headgate_bus.sqlite_retention import Retention
-from headgate_bus.sqlite_seat import SqliteSeat
+from headgate_bus.sqlite import file as sqlite_file
+from headgate_bus.sqlite import retention as sqlite_retention
+from headgate_bus.sqlite import schema as sqlite_schema
+from headgate_bus.sqlite import waiting as sqlite_waiting
+from headgate_bus.sqlite.bus import SqliteBus
+from headgate_bus.sqlite.retention import Retention
+from headgate_bus.sqlite.seat import SqliteSeat
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.errors import InvalidInput
 from support.ambient import FakeAmbient
@@ -366,7 +369,7 @@ def test_what_waits_ends_when_the_bus_is_closed(tmp_path: Path, bus: SqliteBus) 
 
 
 def test_a_read_of_large_bodies_ends_early(bus: SqliteBus, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headgate_bus.sqlite_log.READ_BYTES", 2_500)
+    monkeypatch.setattr("headgate_bus.sqlite.log.READ_BYTES", 2_500)
     bus.append(PROPOSALS, messages(10, size=1_000))
     reader = bus.reader(PROPOSALS, {0: 0})
     assert [len(reader.read(0)) for _ in range(5)] == [3, 3, 3, 1, 0]

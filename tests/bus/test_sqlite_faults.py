@@ -11,8 +11,8 @@ import pytest
 
 from headgate_bus.errors import BusError, BusUnavailable
 from headgate_bus.interface import Extent, Message, Topic
-from headgate_bus.sqlite_bus import SqliteBus
-from headgate_bus.sqlite_errors import told
+from headgate_bus.sqlite.bus import SqliteBus
+from headgate_bus.sqlite.errors import told
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.errors import InvalidInput
 from support.isolated import run_isolated
@@ -117,7 +117,7 @@ def test_a_read_only_place_is_told(public_folder: str, prepared: bool) -> None:
     program = """
 import os, sys
 from headgate_bus.errors import BusError
-from headgate_bus.sqlite_bus import SqliteBus
+from headgate_bus.sqlite.bus import SqliteBus
 from headgate_schemas.ambient import SystemAmbient
 
 if os.geteuid() == 0:

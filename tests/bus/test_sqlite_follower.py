@@ -10,8 +10,8 @@ import pytest
 
 from headgate_bus.errors import Fenced
 from headgate_bus.interface import Follower, Message, Topic
-from headgate_bus.sqlite_bus import SqliteBus
-from headgate_bus.sqlite_follower import share_path, slot_path
+from headgate_bus.sqlite.bus import SqliteBus
+from headgate_bus.sqlite.follower import share_path, slot_path
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.errors import InvalidInput
 from support.bus.sqlite_processes import FOLLOWING, running

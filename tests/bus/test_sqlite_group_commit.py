@@ -7,11 +7,11 @@ from typing import cast
 
 import pytest
 
-from headgate_bus import sqlite_writer
 from headgate_bus.errors import BusError, BusUnavailable
-from headgate_bus.sqlite_file import SqliteFile
-from headgate_bus.sqlite_log import Transaction
-from headgate_bus.sqlite_writer import GroupWriter, Work, _Job
+from headgate_bus.sqlite import writer as sqlite_writer
+from headgate_bus.sqlite.file import SqliteFile
+from headgate_bus.sqlite.log import Transaction
+from headgate_bus.sqlite.writer import GroupWriter, Work, _Job
 from headgate_schemas.ambient import SystemAmbient
 from support.bus.rigs import PATIENCE_S
 

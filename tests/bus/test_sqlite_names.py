@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headgate_bus.interface import Extent, Message, Topic
-from headgate_bus.sqlite_bus import SqliteBus
+from headgate_bus.sqlite.bus import SqliteBus
 from headgate_schemas.ambient import SystemAmbient
 
 AMBIENT = SystemAmbient()

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate_bus.interface import Extent, Message, Topic
-from headgate_bus.sqlite_bus import SqliteBus
-from headgate_bus.sqlite_room import Disk, Filling, NoRoom, check_room, most_pages
-from headgate_bus.sqlite_seat import SqliteSeat
+from headgate_bus.sqlite.bus import SqliteBus
+from headgate_bus.sqlite.room import Disk, Filling, NoRoom, check_room, most_pages
+from headgate_bus.sqlite.seat import SqliteSeat
 from headgate_schemas.ambient import SystemAmbient
 
 PROPOSALS, EVENTS = Topic.PROPOSALS, Topic.EVENTS

@@ -13,7 +13,7 @@ import typer
 
 from headgate.cli.main import app
 from headgate.settings import load_settings
-from headgate_bus.kafka_address import parse_kafka_address
+from headgate_bus.kafka.address import parse_kafka_address
 from support.command_lines import commands
 from support.compose.parsing import parse
 from support.page_blocks import DOCS, ROOT, Block, blocks_of, pages

@@ -13,7 +13,7 @@ import pytest
 from headgate import roots, told_to_stop
 from headgate_bus.interface import Bus, Message, Topic
 from headgate_bus.open import open_bus
-from headgate_bus.sqlite_seat import SqliteSeat
+from headgate_bus.sqlite.seat import SqliteSeat
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.messages.cloud_events import PROPOSAL, attributes
 from headgate_schemas.messages.operations import Delete

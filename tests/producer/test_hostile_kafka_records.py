@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from headgate_bus.errors import BatchUnread, BusError
-from headgate_bus.kafka_cluster import AnyTopic
+from headgate_bus.kafka.cluster import AnyTopic
 from headgate_producer.batch_job import BatchJob, BatchReport
 from headgate_producer.errors import JobStopped
 from headgate_producer.kafka_source import KafkaRecords
@@ -44,7 +44,7 @@ class Topic:
         self.batches: list[bytes] = []
         self.consumer = FetchedConsumer("clicks", [])
         patch.setattr("headgate_producer.kafka_source.KafkaConsumer", self._consumer)
-        patch.setattr("headgate_bus.kafka_cluster.KafkaCluster.any_topic", lambda cluster, name: CLICKS)
+        patch.setattr("headgate_bus.kafka.cluster.KafkaCluster.any_topic", lambda cluster, name: CLICKS)
 
     def records(self, max_batch_bytes: int = SMALL, leave_out: Sequence[tuple[int, int]] = ()) -> KafkaRecords:
         return KafkaRecords(ADDRESS, "clicks", max_batch_bytes=max_batch_bytes, leave_out=leave_out)

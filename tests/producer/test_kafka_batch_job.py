@@ -13,7 +13,7 @@ from kafka import KafkaAdminClient, KafkaProducer
 
 from headgate_bus.errors import BatchUnread, BusError, OffsetGone
 from headgate_bus.interface import Extent
-from headgate_bus.kafka_address import parse_kafka_address
+from headgate_bus.kafka.address import parse_kafka_address
 from headgate_producer.batch_job import BatchJob, BatchLimits, Start
 from headgate_producer.errors import JobStopped
 from headgate_producer.kafka_source import KafkaRecords

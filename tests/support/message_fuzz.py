@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from headgate_bus.interface import Record, Topic
-from headgate_bus.kafka_records import as_records
+from headgate_bus.kafka.records.records import as_records
 from headgate_bus.message_bounds import check_messages
 from headgate_committer.answers import letter_message, receipt_messages, set_aside
 from headgate_committer.intake import Undecidable, Undecided, take_in

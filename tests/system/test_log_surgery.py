@@ -12,7 +12,7 @@ import headgate
 from headgate.bus_checkup import examine_bus
 from headgate.findings import Health
 from headgate_bus.interface import Topic
-from headgate_bus.kafka_address import parse_kafka_address
+from headgate_bus.kafka.address import parse_kafka_address
 from headgate_bus.open import open_bus
 from headgate_committer.committer import DEFAULT_GROUP
 from headgate_committer.rebind import rebind

@@ -15,7 +15,7 @@ from azure.core.exceptions import ServiceRequestError
 from headgate.secrecy import hidden, secrets_of
 from headgate.settings import load_settings
 from headgate_bus.interface import Topic
-from headgate_bus.kafka_address import parse_kafka_address
+from headgate_bus.kafka.address import parse_kafka_address
 from headgate_bus.open import open_bus
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.errors import HeadgateError, InvalidInput

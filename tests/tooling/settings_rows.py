@@ -18,7 +18,7 @@ from headgate.listen_address import ListenAddress
 from headgate.settings import Settings
 from headgate.worker_settings import TERMS
 from headgate_bus.claims import ClaimLimits
-from headgate_bus.kafka_address import NUMBERS, TEXT_SETTINGS
+from headgate_bus.kafka.address import NUMBERS, TEXT_SETTINGS
 from headgate_committer.limits import CommitterLimits
 from headgate_schemas.errors import InvalidInput
 from headgate_table.settings.options import SETTINGS, Setting, TableOptions

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from headgate_bus.interface import Topic
-from headgate_bus.kafka_bus import KafkaBus
+from headgate_bus.kafka.bus import KafkaBus
 from headgate_schemas.ambient import SystemAmbient
 
 PROGRAM = Path(__file__).with_name("kafka_playground.py")

@@ -13,7 +13,7 @@ from headgate.settings import Settings, load_settings
 from headgate.worker_settings import KEYS as WORKER_KEYS
 from headgate.worker_settings import ROLES, TERMS, WorkerSettings
 from headgate_bus.claims import ClaimLimits
-from headgate_bus.kafka_address import ALL_SETTINGS
+from headgate_bus.kafka.address import ALL_SETTINGS
 from headgate_committer.limits import CommitterLimits
 from headgate_schemas.errors import InvalidInput
 from headgate_table.settings.options import SETTINGS, Setting, TableOptions, table_options

@@ -9,10 +9,10 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from headgate_bus import sqlite_bus
 from headgate_bus.interface import Message, Topic
-from headgate_bus.sqlite_bus import SqliteBus
-from headgate_bus.sqlite_room import Disk, NoRoom
+from headgate_bus.sqlite import bus as sqlite_bus
+from headgate_bus.sqlite.bus import SqliteBus
+from headgate_bus.sqlite.room import Disk, NoRoom
 from headgate_schemas.ambient import SystemAmbient
 from support.torture.small_disk import as_root_of_a_namespace
 

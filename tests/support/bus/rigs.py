@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from headgate_bus.interface import Bus, Seat, Topic
 from headgate_bus.open import open_bus
-from headgate_bus.sqlite_bus import SqliteBus
-from headgate_bus.sqlite_seat import lock_path
+from headgate_bus.sqlite.bus import SqliteBus
+from headgate_bus.sqlite.seat import lock_path
 from headgate_schemas.ambient import SystemAmbient
 from support.bus.memory import MemoryBus
 
 if TYPE_CHECKING:
-    from headgate_bus.kafka_address import KafkaAddress
+    from headgate_bus.kafka.address import KafkaAddress
 
 AMBIENT = SystemAmbient()
 GROUP = "committers"
@@ -134,8 +134,8 @@ class KafkaRig(OpenedRig):
 
     @contextmanager
     def _admin(self) -> Iterator[tuple["KafkaAddress", Any]]:
-        from headgate_bus.kafka_address import parse_kafka_address
-        from headgate_bus.kafka_clients import new_admin
+        from headgate_bus.kafka.address import parse_kafka_address
+        from headgate_bus.kafka.clients import new_admin
 
         address = parse_kafka_address(self.bus.address)
         with closing(new_admin(address)) as admin:
@@ -144,8 +144,8 @@ class KafkaRig(OpenedRig):
     def settled(self, group: str, partition: int, offset: int) -> None:
         from kafka import OffsetAndMetadata, TopicPartition
 
-        from headgate_bus.kafka_address import parse_kafka_address
-        from headgate_bus.kafka_clients import new_consumer
+        from headgate_bus.kafka.address import parse_kafka_address
+        from headgate_bus.kafka.clients import new_consumer
 
         address = parse_kafka_address(self.bus.address)
         consumer = new_consumer(address, address.group(group))

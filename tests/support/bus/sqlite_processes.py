@@ -8,7 +8,7 @@ from support.isolated import a_program
 _PROLOGUE = """
 import sys
 from headgate_bus.interface import Message, Topic
-from headgate_bus.sqlite_bus import SqliteBus
+from headgate_bus.sqlite.bus import SqliteBus
 from headgate_schemas.ambient import SystemAmbient
 
 bus = SqliteBus(sys.argv[1], SystemAmbient())

@@ -6,7 +6,7 @@ from enum import Enum
 from typing import assert_never
 
 from headgate_bus.errors import BusError
-from headgate_bus.kafka_address import parse_kafka_address
+from headgate_bus.kafka.address import parse_kafka_address
 from support.kafka.container_broker import container_broker
 from support.kafka.local_broker import running_broker
 

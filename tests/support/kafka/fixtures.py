@@ -10,7 +10,7 @@ import pytest
 from headgate_schemas.ambient import SystemAmbient
 
 if TYPE_CHECKING:
-    from headgate_bus.kafka_bus import KafkaBus
+    from headgate_bus.kafka.bus import KafkaBus
 
 SESSION_TIMEOUT_MS = 2_000
 MAX_POLL_INTERVAL_MS = 6_000
@@ -33,7 +33,7 @@ def kafka_address() -> Iterator[str]:
 @pytest.fixture
 def new_kafka_bus(kafka_address: str) -> Iterator["Callable[..., KafkaBus]"]:
     """Makes patient buses on fresh prefixes, not prepared yet; keyword arguments are settings of the address."""
-    from headgate_bus.kafka_bus import KafkaBus
+    from headgate_bus.kafka.bus import KafkaBus
 
     made: list[KafkaBus] = []
 

@@ -12,8 +12,8 @@ from urllib.parse import quote, urlencode
 from kafka.errors import KafkaError
 
 from headgate_bus.errors import BusError
-from headgate_bus.kafka_address import parse_kafka_address
-from headgate_bus.kafka_clients import new_admin
+from headgate_bus.kafka.address import parse_kafka_address
+from headgate_bus.kafka.clients import new_admin
 from support.freezing import freeze, thaw
 from support.kafka.broker_settings import Login, as_properties, broker_settings
 from support.kafka.certificates import new_login

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from kafka import KafkaProducer
 from kafka.admin import KafkaAdminClient
 
-from headgate_bus.kafka_address import parse_kafka_address
+from headgate_bus.kafka.address import parse_kafka_address
 from headgate_schemas.ambient import SystemAmbient
 
 SEND_LIMIT_S = 30

@@ -41,7 +41,7 @@ MUTANTS = (
         "bus-log-synced-again",
         Rule.FOLDING,
         "A bus whose log the disk refused goes on behind it, where nobody reads after a power cut.",
-        "bus/headgate_bus/sqlite_file.py",
+        "bus/headgate_bus/sqlite/file.py",
         "                self._is_doubtful = True\n",
         "                self._is_doubtful = False\n",
         ("tests/bus/test_sqlite_bus.py",),

@@ -315,7 +315,7 @@ MUTANTS = (
         "seat-not-fenced-on-sqlite",
         Rule.RECEIPTS,
         "Who lost the place on a SQLite bus publishes all the same.",
-        "bus/headgate_bus/sqlite_seat.py",
+        "bus/headgate_bus/sqlite/seat.py",
         "            if taken(transaction.connection, self._group) != epoch:\n                raise self._fence()\n",
         "",
         ("tests/bus/contract/test_bus_seats.py::test_of_what_a_supplanted_seat_publishes_nothing_is_seen[sqlite]",),

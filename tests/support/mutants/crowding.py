@@ -2,8 +2,8 @@
 
 from support.mutants.mutant import NONE, Mutant, Rule
 
-_ROOM = "bus/headgate_bus/sqlite_room.py"
-_BUS = "bus/headgate_bus/sqlite_bus.py"
+_ROOM = "bus/headgate_bus/sqlite/room.py"
+_BUS = "bus/headgate_bus/sqlite/bus.py"
 _SWEEPING = "tests/committer/test_claims_that_wait.py"
 _ROOM_TESTS = "tests/bus/test_sqlite_room.py"
 

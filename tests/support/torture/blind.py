@@ -2,8 +2,8 @@
 
 import sys
 
-from headgate_bus.kafka_seat import KafkaSeat
-from headgate_bus.sqlite_seat import SqliteSeat
+from headgate_bus.kafka.group.seat import KafkaSeat
+from headgate_bus.sqlite.seat import SqliteSeat
 from support.torture.skewed import main
 
 if __name__ == "__main__":

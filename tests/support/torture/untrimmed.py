@@ -1,6 +1,6 @@
 """A bus in a file on which nothing is trimmed to make room: the judge reads every proposal there at the end."""
 
-from headgate_bus.sqlite_bus import SqliteBus
+from headgate_bus.sqlite.bus import SqliteBus
 
 
 def trim_nothing() -> None:

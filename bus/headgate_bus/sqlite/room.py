@@ -9,11 +9,11 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from headgate_bus import sqlite_retention
 from headgate_bus.errors import BusUnavailable
 from headgate_bus.interface import Topic
-from headgate_bus.sqlite_log import RECORD_OVERHEAD_BYTES
-from headgate_bus.sqlite_retention import Retention
+from headgate_bus.sqlite import retention as sqlite_retention
+from headgate_bus.sqlite.log import RECORD_OVERHEAD_BYTES
+from headgate_bus.sqlite.retention import Retention
 
 LEAST_HEADROOM_BYTES = 32 << 20
 """More than one publish takes, with its events and dead letters."""

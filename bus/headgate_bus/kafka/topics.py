@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headgate_bus.interface import MAX_MESSAGE_BYTES, Topic
-from headgate_bus.kafka_address import KafkaAddress
+from headgate_bus.kafka.address import KafkaAddress
 
 DAY_MS = 24 * 60 * 60 * 1000
 EVENTS_KEPT_MS = 7 * DAY_MS

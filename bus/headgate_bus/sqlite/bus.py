@@ -7,18 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 from urllib.parse import quote
 
-from headgate_bus import sqlite_log, sqlite_retention
 from headgate_bus.errors import BusError
 from headgate_bus.interface import DEFAULT_TIMEOUT_S, Extent, Mark, Message, Place, Topic
 from headgate_bus.message_bounds import check_messages
-from headgate_bus.sqlite_file import MAX_FILE_BYTES, SqliteFile
-from headgate_bus.sqlite_follower import SqliteFollower
-from headgate_bus.sqlite_log import Transaction
-from headgate_bus.sqlite_reader import SqliteReader
-from headgate_bus.sqlite_room import NoRoom, check_room, disk_of, filling_of, retention_within, weight
-from headgate_bus.sqlite_schema import MAX_PARTITIONS, Identity
-from headgate_bus.sqlite_seat import SqliteSeat, committed, mark, settled_by_all
-from headgate_bus.sqlite_writer import GroupWriter
+from headgate_bus.sqlite import log as sqlite_log
+from headgate_bus.sqlite import retention as sqlite_retention
+from headgate_bus.sqlite.file import MAX_FILE_BYTES, SqliteFile
+from headgate_bus.sqlite.follower import SqliteFollower
+from headgate_bus.sqlite.log import Transaction
+from headgate_bus.sqlite.reader import SqliteReader
+from headgate_bus.sqlite.room import NoRoom, check_room, disk_of, filling_of, retention_within, weight
+from headgate_bus.sqlite.schema import MAX_PARTITIONS, Identity
+from headgate_bus.sqlite.seat import SqliteSeat, committed, mark, settled_by_all
+from headgate_bus.sqlite.writer import GroupWriter
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.messages.sources import Source

@@ -3,7 +3,7 @@
 from kafka import errors
 
 from headgate_bus.errors import BusError, BusUnavailable, Fenced
-from headgate_bus.kafka_address import KafkaAddress
+from headgate_bus.kafka.address import KafkaAddress
 
 FENCED = (
     errors.ProducerFencedError,

@@ -16,10 +16,10 @@ from urllib.parse import quote
 
 import tenacity
 
-from headgate_bus import sqlite_schema
 from headgate_bus.errors import BusError, BusUnavailable
-from headgate_bus.sqlite_errors import is_busy, is_uncertain, told
-from headgate_bus.sqlite_room import most_pages
+from headgate_bus.sqlite import schema as sqlite_schema
+from headgate_bus.sqlite.errors import is_busy, is_uncertain, told
+from headgate_bus.sqlite.room import most_pages
 from headgate_schemas.ambient import Ambient
 
 T = TypeVar("T")

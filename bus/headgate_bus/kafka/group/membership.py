@@ -5,13 +5,13 @@ from concurrent.futures import Future, wait
 from kafka.errors import KafkaError
 from kafka.structs import MemberState
 
-from headgate_bus.kafka_address import KafkaAddress
-from headgate_bus.kafka_assignor import TruthfulAssignor
-from headgate_bus.kafka_calls import KafkaCalls
-from headgate_bus.kafka_clients import CLOSE_TIMEOUT_S, new_consumer
-from headgate_bus.kafka_comings import Comings
-from headgate_bus.kafka_errors import translated
-from headgate_bus.kafka_places import KafkaPlaces
+from headgate_bus.kafka.address import KafkaAddress
+from headgate_bus.kafka.clients import CLOSE_TIMEOUT_S, new_consumer
+from headgate_bus.kafka.deadline_calls import KafkaCalls
+from headgate_bus.kafka.errors import translated
+from headgate_bus.kafka.group.assignment_listener import Comings
+from headgate_bus.kafka.group.assignor import TruthfulAssignor
+from headgate_bus.kafka.group.positions import KafkaPlaces
 
 JOIN_TIMEOUT_S = 30.0
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from headgate_bus.sqlite_file import SqliteFile
+from headgate_bus.sqlite.file import SqliteFile
 from headgate_schemas.ambient import Ambient
 
 T = TypeVar("T")

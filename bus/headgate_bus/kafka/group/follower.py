@@ -10,14 +10,14 @@ from kafka.errors import KafkaError, RebalanceInProgressError
 
 from headgate_bus.errors import BusError, BusUnavailable, Fenced
 from headgate_bus.interface import Record, Topic
-from headgate_bus.kafka_address import KafkaAddress
-from headgate_bus.kafka_calls import KafkaCalls
-from headgate_bus.kafka_cluster import ANSWER_TIMEOUT_S, KafkaCluster
-from headgate_bus.kafka_errors import is_fenced, translated
-from headgate_bus.kafka_membership import KafkaMembership
-from headgate_bus.kafka_places import cut_partitions
-from headgate_bus.kafka_reader import OUT_OF_RANGE
-from headgate_bus.kafka_records import as_records
+from headgate_bus.kafka.address import KafkaAddress
+from headgate_bus.kafka.cluster import ANSWER_TIMEOUT_S, KafkaCluster
+from headgate_bus.kafka.deadline_calls import KafkaCalls
+from headgate_bus.kafka.errors import is_fenced, translated
+from headgate_bus.kafka.group.membership import KafkaMembership
+from headgate_bus.kafka.group.positions import cut_partitions
+from headgate_bus.kafka.records.reader import OUT_OF_RANGE
+from headgate_bus.kafka.records.records import as_records
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from headgate_bus.errors import BusError, BusUnavailable
-from headgate_bus.sqlite_file import SqliteFile
-from headgate_bus.sqlite_log import Transaction
+from headgate_bus.sqlite.file import SqliteFile
+from headgate_bus.sqlite.log import Transaction
 from headgate_schemas.ambient import Ambient
 
 T = TypeVar("T")

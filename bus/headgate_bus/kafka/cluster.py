@@ -12,12 +12,12 @@ from kafka.errors import KafkaConnectionError, KafkaError, TopicAlreadyExistsErr
 
 from headgate_bus.errors import BusError, BusUnavailable
 from headgate_bus.interface import Deployment, Extent, Mark, Topic
-from headgate_bus.kafka_address import KafkaAddress
-from headgate_bus.kafka_calls import DeadlinePassed, KafkaCalls
-from headgate_bus.kafka_clients import CLOSE_TIMEOUT_S, new_admin, new_consumer
-from headgate_bus.kafka_deployments import deployments_in, groups_of
-from headgate_bus.kafka_errors import PASSING, translated
-from headgate_bus.kafka_topics import FoundTopic, WantedTopic
+from headgate_bus.kafka.address import KafkaAddress
+from headgate_bus.kafka.clients import CLOSE_TIMEOUT_S, new_admin, new_consumer
+from headgate_bus.kafka.deadline_calls import DeadlinePassed, KafkaCalls
+from headgate_bus.kafka.errors import PASSING, translated
+from headgate_bus.kafka.group.deployments import deployments_in, groups_of
+from headgate_bus.kafka.topics import FoundTopic, WantedTopic
 from headgate_bus.marks import read_mark
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.messages.sources import Source

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kafka import ConsumerRebalanceListener, TopicPartition
 
-from headgate_bus.kafka_places import KafkaPlaces
+from headgate_bus.kafka.group.positions import KafkaPlaces
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from headgate_bus.errors import BusError, OffsetGone
 from headgate_bus.interface import Extent, Message, Place, Record, Topic
-from headgate_bus.sqlite_schema import TABLES, offset_in, place_of
+from headgate_bus.sqlite.schema import TABLES, offset_in, place_of
 
 READ_BYTES = 32 << 20
 """A read ends early at this many bytes of bodies, so that a thousand large messages don't fill the memory."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from headgate_bus.interface import Topic
-from headgate_bus.sqlite_log import RECORD_OVERHEAD_BYTES, Transaction
-from headgate_bus.sqlite_schema import TABLES, offset_in, place_of
+from headgate_bus.sqlite.log import RECORD_OVERHEAD_BYTES, Transaction
+from headgate_bus.sqlite.schema import TABLES, offset_in, place_of
 
 CHUNK = 500
 """Records deleted in one transaction, so that no appender waits long."""

@@ -12,11 +12,11 @@ from kafka.errors import KafkaError
 
 from headgate_bus.errors import BusUnavailable
 from headgate_bus.interface import Mark, Message, Topic
-from headgate_bus.kafka_address import KafkaAddress
-from headgate_bus.kafka_calls import DeadlinePassed, KafkaCalls
-from headgate_bus.kafka_clients import TRANSACTION_TIMEOUT_MS, close_producer, earlier_failure, new_transactional
-from headgate_bus.kafka_errors import is_fenced, translated
-from headgate_bus.kafka_records import as_sent
+from headgate_bus.kafka.address import KafkaAddress
+from headgate_bus.kafka.clients import TRANSACTION_TIMEOUT_MS, close_producer, earlier_failure, new_transactional
+from headgate_bus.kafka.deadline_calls import DeadlinePassed, KafkaCalls
+from headgate_bus.kafka.errors import is_fenced, translated
+from headgate_bus.kafka.records.records import as_sent
 from headgate_bus.marks import mark_text
 
 OPEN_TIMEOUT_S = 12.0

@@ -6,16 +6,16 @@ from typing import TypeVar
 
 from headgate_bus.errors import BusError
 from headgate_bus.interface import DEFAULT_TIMEOUT_S, Extent, Mark, Message, Place, Topic
-from headgate_bus.kafka_address import parse_kafka_address
-from headgate_bus.kafka_appender import KafkaAppender
-from headgate_bus.kafka_calls import KafkaCalls
-from headgate_bus.kafka_clients import quieten
-from headgate_bus.kafka_cluster import KafkaCluster
-from headgate_bus.kafka_follower import KafkaFollower
-from headgate_bus.kafka_reader import KafkaReader
-from headgate_bus.kafka_records import partition_for
-from headgate_bus.kafka_seat import KafkaSeat
-from headgate_bus.kafka_topics import explain, faults, wanted_topics
+from headgate_bus.kafka.address import parse_kafka_address
+from headgate_bus.kafka.clients import quieten
+from headgate_bus.kafka.cluster import KafkaCluster
+from headgate_bus.kafka.deadline_calls import KafkaCalls
+from headgate_bus.kafka.group.follower import KafkaFollower
+from headgate_bus.kafka.group.seat import KafkaSeat
+from headgate_bus.kafka.records.appender import KafkaAppender
+from headgate_bus.kafka.records.reader import KafkaReader
+from headgate_bus.kafka.records.records import partition_for
+from headgate_bus.kafka.topics import explain, faults, wanted_topics
 from headgate_bus.message_bounds import check_messages
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.messages.sources import Source

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from headgate_bus import sqlite_log
 from headgate_bus.errors import BusError
 from headgate_bus.interface import Record, Topic
-from headgate_bus.sqlite_file import SqliteFile
-from headgate_bus.sqlite_waiting import CALL_TIMEOUT_S, until_found
+from headgate_bus.sqlite import log as sqlite_log
+from headgate_bus.sqlite.file import SqliteFile
+from headgate_bus.sqlite.waiting import CALL_TIMEOUT_S, until_found
 from headgate_schemas.ambient import Ambient
 
 

@@ -10,17 +10,18 @@ import os
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 
-from headgate_bus import sqlite_log, sqlite_schema
 from headgate_bus.errors import BusError, Fenced
 from headgate_bus.interface import DEFAULT_TIMEOUT_S, Deployment, Mark, Message, Record, Topic
 from headgate_bus.marks import mark_text, read_mark
 from headgate_bus.message_bounds import check_messages
-from headgate_bus.sqlite_file import SqliteFile
-from headgate_bus.sqlite_locks import checked_group, is_locked, locked
-from headgate_bus.sqlite_log import Transaction
-from headgate_bus.sqlite_retention import RETENTION, SPARE, Retention, let_go
-from headgate_bus.sqlite_waiting import CALL_TIMEOUT_S, until_found
-from headgate_bus.sqlite_writer import GroupWriter
+from headgate_bus.sqlite import log as sqlite_log
+from headgate_bus.sqlite import schema as sqlite_schema
+from headgate_bus.sqlite.file import SqliteFile
+from headgate_bus.sqlite.locks import checked_group, is_locked, locked
+from headgate_bus.sqlite.log import Transaction
+from headgate_bus.sqlite.retention import RETENTION, SPARE, Retention, let_go
+from headgate_bus.sqlite.waiting import CALL_TIMEOUT_S, until_found
+from headgate_bus.sqlite.writer import GroupWriter
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
 

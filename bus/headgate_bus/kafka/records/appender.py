@@ -8,12 +8,12 @@ from kafka.errors import KafkaError
 
 from headgate_bus.errors import BusError, BusUnavailable
 from headgate_bus.interface import Message, Place, Topic
-from headgate_bus.kafka_address import KafkaAddress
-from headgate_bus.kafka_calls import DeadlinePassed, KafkaCalls
-from headgate_bus.kafka_clients import close_producer, new_appender
-from headgate_bus.kafka_cluster import KafkaCluster
-from headgate_bus.kafka_errors import REFUSED, brief, translated
-from headgate_bus.kafka_records import as_sent
+from headgate_bus.kafka.address import KafkaAddress
+from headgate_bus.kafka.clients import close_producer, new_appender
+from headgate_bus.kafka.cluster import KafkaCluster
+from headgate_bus.kafka.deadline_calls import DeadlinePassed, KafkaCalls
+from headgate_bus.kafka.errors import REFUSED, brief, translated
+from headgate_bus.kafka.records.records import as_sent
 from headgate_schemas.ambient import Ambient
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from headgate_bus.errors import BusUnavailable
 from headgate_bus.interface import Deployment, Topic
-from headgate_bus.kafka_address import KafkaAddress
+from headgate_bus.kafka.address import KafkaAddress
 
 _FOLLOWERS = ".events"
 """Ends the names of groups that follow the events."""

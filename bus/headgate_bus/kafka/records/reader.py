@@ -7,12 +7,12 @@ from kafka.errors import KafkaError, LogTruncationError, NoOffsetForPartitionErr
 
 from headgate_bus.errors import BusError, OffsetGone
 from headgate_bus.interface import Extent, Record, Topic
-from headgate_bus.kafka_address import KafkaAddress
-from headgate_bus.kafka_clients import CLOSE_TIMEOUT_S, new_consumer
-from headgate_bus.kafka_cluster import KafkaCluster
-from headgate_bus.kafka_errors import translated
-from headgate_bus.kafka_places import cut_partitions
-from headgate_bus.kafka_records import as_records
+from headgate_bus.kafka.address import KafkaAddress
+from headgate_bus.kafka.clients import CLOSE_TIMEOUT_S, new_consumer
+from headgate_bus.kafka.cluster import KafkaCluster
+from headgate_bus.kafka.errors import translated
+from headgate_bus.kafka.group.positions import cut_partitions
+from headgate_bus.kafka.records.records import as_records
 
 OUT_OF_RANGE = (OffsetOutOfRangeError, NoOffsetForPartitionError, LogTruncationError)
 

@@ -14,16 +14,16 @@ from kafka.structs import MemberState
 
 from headgate_bus.errors import BusError, BusUnavailable, Fenced
 from headgate_bus.interface import Deployment, Extent, Mark, Message, Record, Topic
-from headgate_bus.kafka_address import KafkaAddress
-from headgate_bus.kafka_calls import KafkaCalls
-from headgate_bus.kafka_cluster import ANSWER_TIMEOUT_S, KafkaCluster
-from headgate_bus.kafka_deployments import announcement
-from headgate_bus.kafka_errors import translated
-from headgate_bus.kafka_membership import KafkaMembership
-from headgate_bus.kafka_places import cut_partitions
-from headgate_bus.kafka_publisher import OPEN_TIMEOUT_S, KafkaPublisher, opened, start_opening
-from headgate_bus.kafka_reader import OUT_OF_RANGE, check_cut, check_offsets
-from headgate_bus.kafka_records import as_records
+from headgate_bus.kafka.address import KafkaAddress
+from headgate_bus.kafka.cluster import ANSWER_TIMEOUT_S, KafkaCluster
+from headgate_bus.kafka.deadline_calls import KafkaCalls
+from headgate_bus.kafka.errors import translated
+from headgate_bus.kafka.group.deployments import announcement
+from headgate_bus.kafka.group.membership import KafkaMembership
+from headgate_bus.kafka.group.positions import cut_partitions
+from headgate_bus.kafka.records.publisher import OPEN_TIMEOUT_S, KafkaPublisher, opened, start_opening
+from headgate_bus.kafka.records.reader import OUT_OF_RANGE, check_cut, check_offsets
+from headgate_bus.kafka.records.records import as_records
 from headgate_bus.marks import read_mark
 from headgate_bus.message_bounds import check_messages
 from headgate_schemas.ambient import Ambient

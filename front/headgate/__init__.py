@@ -7,13 +7,13 @@ if TYPE_CHECKING:
     from headgate.statements.execute import sql as sql
     from headgate.statements.statements import StatementError as StatementError
     from headgate.table import Table as Table
-    from headgate_producer.batch_job import BatchJob as BatchJob
+    from headgate_producer.batch.job import BatchJob as BatchJob
+    from headgate_producer.batch.kafka_source import KafkaRecords as KafkaRecords
+    from headgate_producer.batch.record_source import SourceRecord as SourceRecord
+    from headgate_producer.delivery.ticket import Ticket as Ticket
     from headgate_producer.errors import JobStopped as JobStopped
     from headgate_producer.errors import NotSent as NotSent
-    from headgate_producer.kafka_source import KafkaRecords as KafkaRecords
     from headgate_producer.producer import Producer as Producer
-    from headgate_producer.record_source import SourceRecord as SourceRecord
-    from headgate_producer.ticket import Ticket as Ticket
     from headgate_schemas.errors import HeadgateError as HeadgateError
     from headgate_schemas.errors import InvalidInput as InvalidInput
     from headgate_schemas.errors import PredicateError as PredicateError
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from headgate_table.store.settings import StoreSettings as StoreSettings
 
 _HOMES = {
-    "BatchJob": "headgate_producer.batch_job",
+    "BatchJob": "headgate_producer.batch.job",
     "Changes": "headgate_table.indextables.history.changes",
     "CommitConflict": "headgate_table.errors",
     "Committed": "headgate_schemas.messages.operations",
@@ -53,7 +53,7 @@ _HOMES = {
     "HeadgateError": "headgate_schemas.errors",
     "InvalidInput": "headgate_schemas.errors",
     "JobStopped": "headgate_producer.errors",
-    "KafkaRecords": "headgate_producer.kafka_source",
+    "KafkaRecords": "headgate_producer.batch.kafka_source",
     "NotSent": "headgate_producer.errors",
     "ObjectMissing": "headgate_table.errors",
     "OutcomeUnknown": "headgate_table.errors",
@@ -65,7 +65,7 @@ _HOMES = {
     "Rejected": "headgate_schemas.messages.operations",
     "RepairResult": "headgate_table.indextables.repair.repair",
     "Snapshot": "headgate_table.indextables.read.snapshot",
-    "SourceRecord": "headgate_producer.record_source",
+    "SourceRecord": "headgate_producer.batch.record_source",
     "StatementError": "headgate.statements.statements",
     "StoreError": "headgate_table.errors",
     "StoreSettings": "headgate_table.store.settings",
@@ -74,7 +74,7 @@ _HOMES = {
     "TableNotFound": "headgate_table.errors",
     "UnsupportedTable": "headgate_table.errors",
     "VersionNotRetained": "headgate_table.errors",
-    "Ticket": "headgate_producer.ticket",
+    "Ticket": "headgate_producer.delivery.ticket",
     "Writer": "headgate_schemas.messages.operations",
     "__version__": "headgate_schemas.version",
     "committing": "headgate.embedded",

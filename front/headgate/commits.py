@@ -13,8 +13,8 @@ from headgate_table.store.settings import StoreSettings
 
 if TYPE_CHECKING:
     from headgate_bus.interface import Bus
+    from headgate_producer.delivery.ticket import Ticket
     from headgate_producer.producer import Producer
-    from headgate_producer.ticket import Ticket
     from headgate_table.indextables.cleaning.plan import Protected
     from headgate_table.indextables.log.reader import LogReader
 

@@ -6,15 +6,22 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Unpack
 
 from headgate_bus.interface import Bus
-from headgate_producer.courier import POLL_S, Courier
-from headgate_producer.drafts import Drafter, Terms
+from headgate_producer.delivery.decision_lookup import PastDecisions
+from headgate_producer.delivery.delivery_threads import POLL_S, Courier
+from headgate_producer.delivery.drafts import Drafter, Terms
+from headgate_producer.delivery.outbox import (
+    ANSWER_WITHIN_S,
+    MAX_IN_FLIGHT,
+    Outbox,
+    OutboxLimits,
+    Outgoing,
+    unknown_outcome,
+)
+from headgate_producer.delivery.receipt_reader import Follower
+from headgate_producer.delivery.sender import Sender
+from headgate_producer.delivery.shared_outbox import Flight
+from headgate_producer.delivery.ticket import Ticket
 from headgate_producer.errors import NotSent
-from headgate_producer.flight import Flight
-from headgate_producer.follower import Follower
-from headgate_producer.outbox import ANSWER_WITHIN_S, MAX_IN_FLIGHT, Outbox, OutboxLimits, Outgoing, unknown_outcome
-from headgate_producer.past_decisions import PastDecisions
-from headgate_producer.sender import Sender
-from headgate_producer.ticket import Ticket
 from headgate_schemas import arguments
 from headgate_schemas.actions.actions import AddFile, SkipFile
 from headgate_schemas.ambient import Ambient, SystemAmbient

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource
 
 from pyspark_headgate.options import SourceOptions
-from pyspark_headgate.pinned import pin_if_any
+from pyspark_headgate.read.table_version import pin_if_any
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import (
@@ -37,39 +37,39 @@ class HeadgateSource(DataSource):
     def schema(self) -> "StructType | str":
         self.given.check_path()
         if self.given.read_change_feed:
-            from pyspark_headgate.change_stream import feed_schema
+            from pyspark_headgate.changes.stream import feed_schema
 
             return feed_schema(self.given, self.pinned)
-        from pyspark_headgate.table_reader import table_schema
+        from pyspark_headgate.read.table_reader import table_schema
 
         return table_schema(self.given, self.pinned)
 
     def reader(self, schema: "StructType") -> "DataSourceReader":
         self.given.check_path()
         if self.given.read_change_feed:
-            from pyspark_headgate.change_stream import feed_reader
+            from pyspark_headgate.changes.stream import feed_reader
 
             return feed_reader(self.given, self.pinned, schema)
-        from pyspark_headgate.change_options import check_plain_read
-        from pyspark_headgate.table_reader import batch_reader
+        from pyspark_headgate.changes.options import check_plain_read
+        from pyspark_headgate.read.table_reader import batch_reader
 
         check_plain_read(self.given)
         return batch_reader(self.given, self.pinned, schema)
 
     def streamReader(self, schema: "StructType") -> "DataSourceStreamReader":
         self.given.check_path()
-        from pyspark_headgate.change_stream import stream_reader
+        from pyspark_headgate.changes.stream import stream_reader
 
         return stream_reader(self.given, self.pinned, schema)
 
     def writer(self, schema: "StructType", overwrite: bool) -> "DataSourceWriter":
         self.given.check_path()
-        from pyspark_headgate.batch_sink import batch_writer
+        from pyspark_headgate.write.batch_sink import batch_writer
 
         return batch_writer(self.given, self.pinned, schema, overwrite=overwrite)
 
     def streamWriter(self, schema: "StructType", overwrite: bool) -> "DataSourceStreamWriter":
         self.given.check_path()
-        from pyspark_headgate.stream_sink import stream_writer
+        from pyspark_headgate.write.stream_sink import stream_writer
 
         return stream_writer(self.given, self.pinned, schema, overwrite=overwrite)

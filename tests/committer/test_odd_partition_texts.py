@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pyarrow as pa
 import pytest
 
-from headgate_producer.batch_files import write_files
+from headgate_producer.batch.files import write_files
 from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.messages.operations import Append, Committed, Create, Delete, Operation, Overwrite, Receipt
 from headgate_schemas.predicates.partition_text import escape_partition_text

@@ -7,8 +7,8 @@ from typing import TypeVar
 import pytest
 
 from headgate_bus.interface import Topic
-from headgate_producer.batch_bounds import Bounds, agree, bounds_key
-from headgate_producer.batch_job import BatchJob, BatchLimits
+from headgate_producer.batch.bounds import Bounds, agree, bounds_key
+from headgate_producer.batch.job import BatchJob, BatchLimits
 from headgate_producer.errors import JobStopped
 from headgate_producer.producer import Producer
 from headgate_schemas.errors import InvalidInput

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate_producer.batch_job import Start
+from headgate_producer.batch.job import Start
+from headgate_producer.batch.record_source import TopicIdentity
 from headgate_producer.errors import JobStopped
-from headgate_producer.record_source import TopicIdentity
 from headgate_table.errors import OutcomeUnknown
 from support.fuse import Fuse
 from support.producer.batch_world import BatchWorld

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from headgate_producer.batch_bounds import bounds_key
-from headgate_producer.batch_job import BatchJob, BatchLimits
-from headgate_producer.batch_marks import Seen, compared, mark_of
-from headgate_producer.batch_origin import origin_key
+from headgate_producer.batch.bounds import bounds_key
+from headgate_producer.batch.job import BatchJob, BatchLimits
+from headgate_producer.batch.marks import Seen, compared, mark_of
+from headgate_producer.batch.origin import origin_key
+from headgate_producer.batch.record_source import Chunk, SourceRecord, TopicIdentity
 from headgate_producer.errors import JobStopped
-from headgate_producer.record_source import Chunk, SourceRecord, TopicIdentity
 from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import OutcomeUnknown
 from support.fuse import Fuse

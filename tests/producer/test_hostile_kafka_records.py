@@ -8,9 +8,9 @@ import pytest
 
 from headgate_bus.errors import BatchUnread, BusError
 from headgate_bus.kafka.cluster import AnyTopic
-from headgate_producer.batch_job import BatchJob, BatchReport
+from headgate_producer.batch.job import BatchJob, BatchReport
+from headgate_producer.batch.kafka_source import KafkaRecords
 from headgate_producer.errors import JobStopped
-from headgate_producer.kafka_source import KafkaRecords
 from headgate_schemas.errors import InvalidInput
 from support.fuse import Fuse
 from support.kafka.fetched import FetchedConsumer
@@ -43,7 +43,7 @@ class Topic:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.batches: list[bytes] = []
         self.consumer = FetchedConsumer("clicks", [])
-        patch.setattr("headgate_producer.kafka_source.KafkaConsumer", self._consumer)
+        patch.setattr("headgate_producer.batch.kafka_source.KafkaConsumer", self._consumer)
         patch.setattr("headgate_bus.kafka.cluster.KafkaCluster.any_topic", lambda cluster, name: CLICKS)
 
     def records(self, max_batch_bytes: int = SMALL, leave_out: Sequence[tuple[int, int]] = ()) -> KafkaRecords:
@@ -185,7 +185,7 @@ def test_many_bombs_take_the_memory_of_a_few_bounds() -> None:
     program = """
 from headgate_bus.errors import BatchUnread
 from headgate_producer import kafka_source
-from headgate_producer.kafka_source import MAX_BATCH_BYTES, KafkaRecords
+from headgate_producer.batch.kafka_source import MAX_BATCH_BYTES, KafkaRecords
 from support.kafka.fetched import FetchedConsumer
 from support.kafka.raw_batches import bomb_batch
 bombs = [bomb_batch(512 << 20) for _ in range(4)]
@@ -206,7 +206,7 @@ def test_a_batch_at_the_bound_takes_less_than_three_times_its_memory() -> None:
     """As the error says."""
     program = """
 from headgate_producer import kafka_source
-from headgate_producer.kafka_source import KafkaRecords
+from headgate_producer.batch.kafka_source import KafkaRecords
 from support.kafka.fetched import FetchedConsumer
 from support.kafka.raw_batches import bomb_batch
 bombs = [bomb_batch(64 << 20)]

@@ -14,9 +14,9 @@ from kafka import KafkaAdminClient, KafkaProducer
 from headgate_bus.errors import BatchUnread, BusError, OffsetGone
 from headgate_bus.interface import Extent
 from headgate_bus.kafka.address import parse_kafka_address
-from headgate_producer.batch_job import BatchJob, BatchLimits, Start
+from headgate_producer.batch.job import BatchJob, BatchLimits, Start
+from headgate_producer.batch.kafka_source import KafkaRecords
 from headgate_producer.errors import JobStopped
-from headgate_producer.kafka_source import KafkaRecords
 from headgate_schemas.ambient import SystemAmbient
 from support.fuse import Fuse
 from support.kafka.fixtures import new_bus_address

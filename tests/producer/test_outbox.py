@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from headgate_bus.interface import Message
+from headgate_producer.delivery.outbox import TRANSITIONS, Outbox, OutboxLimits, Outgoing, Stage, Step
 from headgate_producer.errors import NotSent
-from headgate_producer.outbox import TRANSITIONS, Outbox, OutboxLimits, Outgoing, Stage, Step
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.messages.operations import Committed, RejectCode, Rejected, Writer
 from headgate_table.errors import OutcomeUnknown

@@ -8,8 +8,8 @@ import pytest
 
 from headgate_bus.claims import open_claim
 from headgate_bus.interface import Topic
+from headgate_producer.delivery.decision_lookup import NotToldInTime, PastDecisions
 from headgate_producer.errors import NotSent
-from headgate_producer.past_decisions import NotToldInTime, PastDecisions
 from headgate_producer.producer import ROOM_WITHIN_S, Producer
 from headgate_schemas.actions.actions import AddFile, SkipFile
 from headgate_schemas.columns.table_schema import schema_string_of

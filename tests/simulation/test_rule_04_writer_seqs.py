@@ -5,9 +5,9 @@ Without it: a batch job that is run again after ten days doubles its rows; seq 1
 
 import pytest
 
+from headgate_producer.delivery.ticket import Ticket
 from headgate_producer.errors import NotSent
 from headgate_producer.producer import Producer
-from headgate_producer.ticket import Ticket
 from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.messages.operations import Append, Committed, Delete, Duplicate, Rejected, Writer
 from headgate_table.errors import OutcomeUnknown

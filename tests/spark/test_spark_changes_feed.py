@@ -12,9 +12,9 @@ from headgate_schemas.messages.operations import Committed, Rewrite
 from headgate_table.errors import VersionNotRetained
 from headgate_table.indextables.format.names import version_key
 from headgate_table.table import Table
-from pyspark_headgate.change_feed import ChangeFeed, OnRemoval, Start
-from pyspark_headgate.change_offset import ChangeOffset
-from pyspark_headgate.changed_files import ChangeType
+from pyspark_headgate.changes.changed_files import ChangeType
+from pyspark_headgate.changes.feed import ChangeFeed, OnRemoval, Start
+from pyspark_headgate.changes.offset import ChangeOffset
 from support.stores.memory import MemoryStore
 from support.tables import START_MS, SteadyAmbient, add_file, files, new_table, opened
 

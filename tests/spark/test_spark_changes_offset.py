@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pyspark_headgate.change_offset import ChangeOffset, offset_of
+from pyspark_headgate.changes.offset import ChangeOffset, offset_of
 
 
 def test_an_offset_comes_back_from_a_checkpoint_as_it_was() -> None:

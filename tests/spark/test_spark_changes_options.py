@@ -9,8 +9,8 @@ import pyspark.sql.datasource  # noqa: F401 - which knows that module itself, in
 import pytest
 
 from headgate_schemas.errors import HeadgateError, InvalidInput
-from pyspark_headgate.change_feed import OnRemoval
-from pyspark_headgate.change_options import check_feed, check_plain_read, check_stream, on_removal
+from pyspark_headgate.changes.feed import OnRemoval
+from pyspark_headgate.changes.options import check_feed, check_plain_read, check_stream, on_removal
 from pyspark_headgate.options import SourceOptions
 
 
@@ -56,6 +56,6 @@ def test_options_say_what_becomes_of_removed_rows(options: dict[str, str], expec
 
 def test_a_spark_that_can_not_bound_a_stream_is_told_so() -> None:
     with mock.patch.dict(sys.modules, {"pyspark.sql.streaming.datasource": None}):
-        sys.modules.pop("pyspark_headgate.change_stream", None)
+        sys.modules.pop("pyspark_headgate.changes.stream", None)
         with pytest.raises(HeadgateError, match=r"PySpark 4\.2"):
-            importlib.import_module("pyspark_headgate.change_stream")
+            importlib.import_module("pyspark_headgate.changes.stream")

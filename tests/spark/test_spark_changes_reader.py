@@ -10,8 +10,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles, Sup
 from pyspark.sql.types import StructType
 
 from headgate_schemas.errors import HeadgateError, InvalidInput
-from pyspark_headgate.change_stream import ChangeStreamReader
-from pyspark_headgate.file_rows import UnreadableFile
+from pyspark_headgate.changes.stream import ChangeStreamReader
+from pyspark_headgate.executor.file_rows import UnreadableFile
 from pyspark_headgate.source import HeadgateSource
 from support.merging import put_file, rows_table
 from support.spark.local_lake import LocalLake

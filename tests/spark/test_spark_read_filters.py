@@ -9,7 +9,7 @@ from pyspark.sql import datasource as spark
 
 from headgate_schemas.columns.column_kinds import kinds_of
 from headgate_schemas.predicates.format import format_predicate
-from pyspark_headgate.pushed_filters import pushed_predicate
+from pyspark_headgate.read.pushed_filters import pushed_predicate
 
 TYPES = {
     "n": "integer",

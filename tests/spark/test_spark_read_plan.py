@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate_schemas.columns.column_kinds import ColumnKind
-from pyspark_headgate.arrow_store import StorePlace
-from pyspark_headgate.file_plan import (
+from pyspark_headgate.executor.arrow_store import StorePlace
+from pyspark_headgate.executor.file_rows import FileRows, FileSlices, UnreadableFile
+from pyspark_headgate.read.file_plan import (
     FILE_COST_BYTES,
     MAX_TASK_BYTES,
     WHOLE,
@@ -23,7 +24,6 @@ from pyspark_headgate.file_plan import (
     shape_of,
     task_bytes,
 )
-from pyspark_headgate.file_rows import FileRows, FileSlices, UnreadableFile
 
 SHAPE = shape_of(pa.schema({"id": pa.int64()}), {"id": ColumnKind.INTEGER}, ())
 

@@ -16,8 +16,8 @@ from headgate.spark.native_files import why_not_native
 from headgate_schemas.errors import InvalidInput
 from headgate_table.table import Table
 from pyspark_headgate.options import SourceOptions
-from pyspark_headgate.table_target import TableTarget
-from pyspark_headgate.write_plan import plan_write
+from pyspark_headgate.write.plan import plan_write
+from pyspark_headgate.write.table_target import TableTarget
 from support.committing.threaded import a_committer
 from support.servers.versitygw import S3Server
 from support.spark.streams import FileStream, rows_of

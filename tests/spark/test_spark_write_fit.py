@@ -4,7 +4,7 @@ import pytest
 
 from headgate_schemas.columns.table_schema import column_kinds, schema_string_of
 from headgate_schemas.errors import InvalidInput
-from pyspark_headgate.rows_fit import RowsFit, fit_new_table, fit_rows
+from pyspark_headgate.write.schema_fit import RowsFit, fit_new_table, fit_rows
 
 
 def fit(rows: str, table: str, *, merge_schema: bool = False) -> RowsFit:

@@ -18,10 +18,10 @@ import pyspark_headgate
 from headgate_schemas.columns.column_kinds import ColumnKind
 from headgate_schemas.predicates.partition_text import escape_partition_text, unescape_partition_text
 from headgate_table.indextables.read.rows.row_shape import RowShape
-from pyspark_headgate import parquet_parts
-from pyspark_headgate.arrow_store import StorePlace
-from pyspark_headgate.parquet_parts import PartsPlan, TooManyParts, WrittenFile, WrongRows, write_parts
-from pyspark_headgate.partition_split import PartitionSplit
+from pyspark_headgate.executor import parquet_parts
+from pyspark_headgate.executor.arrow_store import StorePlace
+from pyspark_headgate.executor.parquet_parts import PartsPlan, TooManyParts, WrittenFile, WrongRows, write_parts
+from pyspark_headgate.executor.partition_split import PartitionSplit
 
 ESCAPES = {ord("/"): "%2F", ord("%"): "%25"}
 ID = pa.field("id", pa.int64())
@@ -236,8 +236,8 @@ sys.path = [{str(package)!r}, *(place for place in sys.path if "site-packages" i
 for name in {list(modules_of_the_writer())!r}:
     importlib.import_module("pyspark_headgate." + name)
 import pyarrow as pa
-from pyspark_headgate.arrow_store import StorePlace
-from pyspark_headgate.parquet_parts import PartsPlan, write_parts
+from pyspark_headgate.executor.arrow_store import StorePlace
+from pyspark_headgate.executor.parquet_parts import PartsPlan, write_parts
 schema = pa.schema([pa.field("id", pa.int64())])
 plan = PartsPlan(StorePlace("local", {str(tmp_path)!r}), "t", "job", schema, pa.schema([]), {{"id": 0}})
 print(len(write_parts(plan, iter([pa.record_batch({{"id": [1]}})]), 0, 0)))

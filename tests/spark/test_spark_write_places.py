@@ -8,7 +8,7 @@ import pytest
 
 from headgate_schemas.errors import InvalidInput
 from headgate_table.store.settings import StoreSettings
-from pyspark_headgate.arrow_store import StorePlace, store_place
+from pyspark_headgate.executor.arrow_store import StorePlace, store_place
 
 KEYS = StoreSettings(s3_access_key="key", s3_secret_key="hidden", s3_endpoint="http://localhost:9000/")
 

@@ -7,7 +7,7 @@ import pytest
 from headgate_producer.producer import Producer
 from headgate_schemas.ambient import Ambient
 from headgate_table.store.settings import StoreSettings
-from pyspark_headgate.kept_producers import IDLE_LIMIT_S, MAX_KEPT, KeptProducers, Place
+from pyspark_headgate.write.kept_producers import IDLE_LIMIT_S, MAX_KEPT, KeptProducers, Place
 from support.ambient import FakeAmbient
 from support.bus.memory import MemoryBus
 

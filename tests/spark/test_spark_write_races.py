@@ -14,11 +14,11 @@ from headgate_schemas.messages.operations import Alter, Operation, Receipt, Writ
 from headgate_table.data_file import DataFile
 from headgate_table.errors import TableExists
 from headgate_table.table import Table
-from pyspark_headgate.after_written import data_files, put_into_table
+from pyspark_headgate.executor.parquet_parts import write_parts
 from pyspark_headgate.options import SourceOptions
-from pyspark_headgate.parquet_parts import write_parts
-from pyspark_headgate.table_target import TableTarget
-from pyspark_headgate.write_plan import WritePlan, plan_write
+from pyspark_headgate.write.commit_files import data_files, put_into_table
+from pyspark_headgate.write.plan import WritePlan, plan_write
+from pyspark_headgate.write.table_target import TableTarget
 from support.ambient import FakeAmbient
 
 ROWS = schema_string_of("id BIGINT, k STRING")

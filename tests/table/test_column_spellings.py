@@ -17,9 +17,9 @@ from headgate_table.indextables.log.reader import LogReader
 from headgate_table.indextables.write.create import create_table
 from headgate_table.store.local.store import LocalStore
 from headgate_table.table import Table
-from pyspark_headgate import stored_names as on_executors
-from pyspark_headgate.arrow_store import StorePlace
-from pyspark_headgate.file_rows import FileRows, UnreadableFile
+from pyspark_headgate.executor import stored_names as on_executors
+from pyspark_headgate.executor.arrow_store import StorePlace
+from pyspark_headgate.executor.file_rows import FileRows, UnreadableFile
 from support.committing.rig import TABLE, Rig
 from support.parquet import parquet
 from support.strangers_adds import added_elsewhere

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import pyspark_headgate.float_statistics
-from headgate_producer.batch_files import write_files
+import pyspark_headgate.executor.float_statistics
+from headgate_producer.batch.files import write_files
 from headgate_table.parquet import float_statistics
 from headgate_table.parquet.float_statistics import floats, leaf_paths, statistics_option, with_nan
 from support.merging import append, merge, new_parquet_table, put_file
@@ -76,7 +76,7 @@ def test_nan_is_found_at_any_depth_and_its_column_alone_has_no_statistics(values
 
 
 def test_executors_of_spark_have_the_same_rules() -> None:
-    ours, theirs = (inspect.getsource(one) for one in (float_statistics, pyspark_headgate.float_statistics))
+    ours, theirs = (inspect.getsource(one) for one in (float_statistics, pyspark_headgate.executor.float_statistics))
     assert ours.partition("from collections.abc")[2] == theirs.partition("from collections.abc")[2]
 
 

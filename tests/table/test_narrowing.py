@@ -15,7 +15,7 @@ from headgate_table.indextables.read.column_statistics import statistics_test
 from headgate_table.indextables.read.rows.column_defaults import column_defaults
 from headgate_table.table import Table
 from headgate_worker.merge.report import MergeStatus
-from pyspark_headgate.file_rows import UnreadableFile, _cast
+from pyspark_headgate.executor.file_rows import UnreadableFile, _cast
 from support.merging import append, merge, new_parquet_table, put_file
 from support.parquet import parquet
 from support.strangers_adds import added_elsewhere

@@ -17,7 +17,7 @@ from headgate_schemas.messages.operations import (
     Rewrite,
 )
 from headgate_table.table import Table
-from pyspark_headgate.change_feed import ChangeFeed, OnRemoval, Start
+from pyspark_headgate.changes.feed import ChangeFeed, OnRemoval, Start
 from support.committing.rig import TABLE, Rig, isolation
 from support.stores.memory import MemoryStore
 from support.tables import add_file, new_table, opened

@@ -7,7 +7,7 @@ from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, 
 from headgate_table.errors import OutcomeUnknown
 
 if TYPE_CHECKING:
-    from headgate_producer.ticket import Ticket
+    from headgate_producer.delivery.ticket import Ticket
 
 
 def show_outcome(session: Session, ticket: "Ticket", wait_s: float, what_next: str) -> None:

@@ -19,9 +19,9 @@ from headgate_producer.errors import WriteRefused
 from headgate_schemas.columns.column_names import name_key
 from headgate_table.data_file import DataFile
 from headgate_table.store.local.leftovers import STAGING
-from pyspark_headgate.durable import make_durable
+from pyspark_headgate.executor.fsync import make_durable
 from pyspark_headgate.options import SourceOptions
-from pyspark_headgate.write_plan import WritePlan
+from pyspark_headgate.write.plan import WritePlan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

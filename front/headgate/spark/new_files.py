@@ -9,12 +9,12 @@ from headgate.spark.native_files import native_files, why_not_native
 from headgate_schemas.errors import InvalidInput
 from headgate_table.data_file import DataFile
 from pyspark_headgate.options import SourceOptions
-from pyspark_headgate.write_plan import WritePlan
+from pyspark_headgate.write.plan import WritePlan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from pyspark_headgate.parquet_parts import PartsPlan, WrittenFile
+    from pyspark_headgate.executor.parquet_parts import PartsPlan, WrittenFile
 
 
 def new_files(
@@ -32,7 +32,7 @@ def new_files(
 
     Raises `InvalidInput` where it was wanted and doesn't do.
     """
-    from pyspark_headgate.after_written import data_files
+    from pyspark_headgate.write.commit_files import data_files
 
     if native is not False:
         reason = why_not_native(rows.sparkSession, rows, given, plan)
@@ -49,8 +49,8 @@ def new_files(
 
 def _written_files(rows: "DataFrame", plan: "PartsPlan") -> "list[WrittenFile]":
     """One job; of each task, the files of the attempt that won."""
-    from pyspark_headgate.map_task import COLUMNS, writing_task
-    from pyspark_headgate.parquet_parts import WrittenFile
+    from pyspark_headgate.executor.map_task import COLUMNS, writing_task
+    from pyspark_headgate.executor.parquet_parts import WrittenFile
 
     # By number, since PySpark looks the columns up by names of which it takes dots and backquotes apart.
     numbered = rows.toDF(*(f"c{number}" for number in range(len(rows.columns))))

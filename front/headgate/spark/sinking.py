@@ -59,10 +59,10 @@ def _put_batch(
     told: set[str],
 ) -> None:
     from headgate.spark.new_files import new_files
-    from pyspark_headgate.after_written import put_into_table
-    from pyspark_headgate.stream_sink import check_stream, writer_name
-    from pyspark_headgate.table_target import TableTarget
-    from pyspark_headgate.write_plan import plan_write
+    from pyspark_headgate.write.commit_files import put_into_table
+    from pyspark_headgate.write.plan import plan_write
+    from pyspark_headgate.write.stream_sink import check_stream, writer_name
+    from pyspark_headgate.write.table_target import TableTarget
 
     query = _query_of(rows, uri)
     given = SourceOptions.of(session_options(rows.sparkSession, uri, named))
@@ -82,7 +82,7 @@ def _put_batch(
 
 def _query_of(rows: "DataFrame", uri: str) -> str:
     """The stream's id, which its checkpoint keeps."""
-    from pyspark_headgate.stream_sink import QUERY_ID
+    from pyspark_headgate.write.stream_sink import QUERY_ID
 
     context = getattr(rows.sparkSession, "sparkContext", None)
     query = None if context is None else context.getLocalProperty(QUERY_ID)

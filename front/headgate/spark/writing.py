@@ -45,9 +45,9 @@ def write(
     """
     from headgate.spark.copied_session import SessionCopy
     from headgate.spark.new_files import new_files
-    from pyspark_headgate.after_written import put_into_table
-    from pyspark_headgate.table_target import TableTarget
-    from pyspark_headgate.write_plan import plan_write
+    from pyspark_headgate.write.commit_files import put_into_table
+    from pyspark_headgate.write.plan import plan_write
+    from pyspark_headgate.write.table_target import TableTarget
 
     if mode not in get_args(Mode):
         raise InvalidInput(f"mode is {mode!r}; give one of {', '.join(get_args(Mode))}")

@@ -1,7 +1,7 @@
 """Which columns of a Parquet file may have statistics: those in which no row is NaN.
 
 Writers leave NaN out of the statistics, while Spark and others order it above all numbers: they would skip a row group of 1.0 and NaN
-when they look for what is above 2.0. Executors of Spark have these rules in `pyspark_headgate.float_statistics`.
+when they look for what is above 2.0. Executors of Spark have these rules in `pyspark_headgate.executor.float_statistics`.
 """
 
 from collections.abc import Collection, Iterator

@@ -93,7 +93,7 @@ MUTANTS = (
         "a-zero-loses-its-sign",
         Rule.VALUES,
         "A partition -0.0 that Spark writes through Python is read as 0.0.",
-        "producer/pyspark_headgate/partition_split.py",
+        "producer/pyspark_headgate/executor/partition_split.py",
         '"-0": "-0.0"}',
         '"-0": "0"}',
         ("tests/spark/test_spark_write_parts.py",),

@@ -92,7 +92,7 @@ MUTANTS = (
         "other-spellings-are-null-to-spark",
         Rule.FITTING,
         "The same on Spark's executors.",
-        "producer/pyspark_headgate/stored_names.py",
+        "producer/pyspark_headgate/executor/stored_names.py",
         "    return [other for other in held if name_key(other) == key and other not in table]\n",
         "    return [other for other in held if other == key and other not in table]\n",
         (_SPELLINGS,),

@@ -115,7 +115,7 @@ MUTANTS = (
         "retry-is-dated-anew",
         Rule.HORIZON,
         "An id that is proposed again counts as made now, however long ago its first attempt was.",
-        "producer/headgate_producer/drafts.py",
+        "producer/headgate_producer/delivery/drafts.py",
         "        return proposal_id, first_made(proposal_id, now_ms)\n",
         "        return proposal_id, now_ms\n",
         (_RETRY_TESTS,),

@@ -2,8 +2,8 @@
 
 from support.mutants.mutant import NONE, Mutant, Rule
 
-_JOB = "producer/headgate_producer/batch_job.py"
-_ORIGIN = "producer/headgate_producer/batch_origin.py"
+_JOB = "producer/headgate_producer/batch/job.py"
+_ORIGIN = "producer/headgate_producer/batch/origin.py"
 _SOURCES = "tests/producer/test_batch_job_sources.py"
 _HISTORIES = "tests/producer/test_batch_job_histories.py"
 

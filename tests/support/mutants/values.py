@@ -116,7 +116,7 @@ MUTANTS = (
         "spark-parts-hide-nan",
         Rule.VALUES,
         "Files of Spark's sink have statistics of columns with NaN.",
-        "producer/pyspark_headgate/parquet_parts.py",
+        "producer/pyspark_headgate/executor/parquet_parts.py",
         "        found = with_nan(rows)\n",
         "        found: frozenset[int] = frozenset()\n",
         ("tests/spark/test_spark_write_parts.py::test_a_file_ends_where_nan_comes_in_a_column_that_has_statistics",),

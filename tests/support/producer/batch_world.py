@@ -18,9 +18,9 @@ from headgate_bus.interface import (
     Topic,
 )
 from headgate_committer.committer import Committer
-from headgate_producer.batch_job import BatchJob, BatchLimits, BatchReport
+from headgate_producer.batch.job import BatchJob, BatchLimits, BatchReport
+from headgate_producer.batch.record_source import Chunk, SourceRecord, TopicIdentity
 from headgate_producer.producer import Producer
-from headgate_producer.record_source import Chunk, SourceRecord, TopicIdentity
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.messages.sources import Source

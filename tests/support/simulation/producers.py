@@ -4,9 +4,9 @@ import random
 from collections import deque
 from dataclasses import dataclass, field
 
+from headgate_producer.delivery.ticket import Ticket
 from headgate_producer.errors import NotSent
 from headgate_producer.producer import Producer
-from headgate_producer.ticket import Ticket
 from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.messages.operations import Rejected, Writer

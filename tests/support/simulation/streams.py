@@ -15,12 +15,12 @@ from headgate_schemas.ambient import Ambient
 from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.messages.operations import Append, Operation, Receipt, Writer
 from headgate_table.table import Table
-from pyspark_headgate.after_written import put_into_table
-from pyspark_headgate.kept_producers import KeptProducers, Place
 from pyspark_headgate.options import SourceOptions
-from pyspark_headgate.stream_sink import writer_name
-from pyspark_headgate.table_target import TableTarget
-from pyspark_headgate.write_change import Change, Replaces
+from pyspark_headgate.write.change import Change, Replaces
+from pyspark_headgate.write.commit_files import put_into_table
+from pyspark_headgate.write.kept_producers import KeptProducers, Place
+from pyspark_headgate.write.stream_sink import writer_name
+from pyspark_headgate.write.table_target import TableTarget
 from support.simulation.asked import ask_of
 from support.simulation.broken import must
 from support.simulation.data_files import STREAMED

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 
-from pyspark_headgate.batch_sink import BatchWriter, FilesWritten
-from pyspark_headgate.parquet_parts import write_parts
+from pyspark_headgate.executor.parquet_parts import write_parts
 from pyspark_headgate.source import HeadgateSource
+from pyspark_headgate.write.batch_sink import BatchWriter, FilesWritten
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch

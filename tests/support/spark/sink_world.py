@@ -14,13 +14,13 @@ from headgate_schemas.ambient import Ambient
 from headgate_schemas.messages.operations import Receipt, Writer
 from headgate_table.store.local.store import LocalStore
 from headgate_table.table import Table
-from pyspark_headgate.after_written import data_files, put_into_table
-from pyspark_headgate.kept_producers import KeptProducers, Place
+from pyspark_headgate.executor.parquet_parts import write_parts
 from pyspark_headgate.options import SourceOptions
-from pyspark_headgate.parquet_parts import write_parts
-from pyspark_headgate.stream_sink import writer_name
-from pyspark_headgate.table_target import TableTarget
-from pyspark_headgate.write_plan import plan_write
+from pyspark_headgate.write.commit_files import data_files, put_into_table
+from pyspark_headgate.write.kept_producers import KeptProducers, Place
+from pyspark_headgate.write.plan import plan_write
+from pyspark_headgate.write.stream_sink import writer_name
+from pyspark_headgate.write.table_target import TableTarget
 from support.ambient import FakeAmbient
 from support.bus.memory import MemoryBus
 from support.committing.rig import NO_LINGER, AtOnce, Stores

@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from random import Random
 
+from headgate_producer.delivery.ticket import Ticket
 from headgate_producer.errors import NotSent
 from headgate_producer.producer import Producer
-from headgate_producer.ticket import Ticket
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, Rejected
 from headgate_table.errors import OutcomeUnknown

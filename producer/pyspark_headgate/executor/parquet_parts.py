@@ -1,0 +1,313 @@
+"""Rows of one Spark task, as Arrow batches, into Parquet files by partition and size. Runs on executors, by PyArrow alone.
+
+What the files become in the table is the driver's; it gets their footers, and so reads none of them.
+"""
+
+import os
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from pyspark_headgate.executor.arrow_store import StorePlace
+from pyspark_headgate.executor.float_statistics import leaf_paths, statistics_option, with_nan
+from pyspark_headgate.executor.fsync import make_durable
+from pyspark_headgate.executor.partition_split import Key, PartitionSplit
+
+BUFFERED_BYTES = 128 << 20
+"""Rows that one task holds in memory before it writes the partition that has the most of them. Larger row groups are
+smaller files, and faster ones."""
+ROW_GROUP_ROWS = 1 << 20
+OPEN_FILES = 64
+"""Files that one task writes side by side; beyond that the one that grew least recently is finished early."""
+FILES_PER_TASK = 10_000
+"""More partitions than that in one task make files too small to be read well."""
+SPLIT_ROWS = 1 << 17
+SPLIT_BYTES = 32 << 20
+"""Rows that are looked at together when they are put into partitions, whichever comes first."""
+
+
+_LENGTH = re.compile(rb"\(([0-9]+)\)")
+"""In `varchar(20)`, as the schema notes it."""
+
+
+class WrongRows(Exception):
+    """Rows that the table can't take. Executors have no errors of Headgate."""
+
+
+class TooManyParts(Exception):
+    """The rows of one task fall into more files than it may write."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartsPlan:
+    """What a task has to know to write its rows; made on the driver."""
+
+    place: StorePlace
+    table: str
+    """Its address, for messages."""
+    job: str
+    """New for each attempt of a job, so that no file meets another one's name."""
+    data: pa.Schema
+    """The columns that files hold, in the table's types and order."""
+    partition: pa.Schema
+    """The columns that folders stand for."""
+    sources: Mapping[str, int]
+    """By column of the table, the place of the rows' own column."""
+    escapes: Mapping[int, str] = field(default_factory=dict)
+    """How characters are spelled in folders, for `str.translate`."""
+    null_text: str = ""
+    """The folder's text of a null."""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """What each file's metadata say of it."""
+    compression: str = "snappy"
+    target_file_bytes: int = 256 << 20
+    buffered_bytes: int = BUFFERED_BYTES
+    open_files: int = OPEN_FILES
+    files_per_task: int = FILES_PER_TASK
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """A finished file, and what the driver needs to add it to the table."""
+
+    path: str
+    size: int
+    modified_ms: int
+    partition: tuple[str | None, ...]
+    """Texts in the order of the partition columns; None is null."""
+    footer: bytes
+    """The file's own footer, deflated, as a Parquet file without rows."""
+
+
+def write_parts(
+    plan: PartsPlan, batches: Iterator[pa.RecordBatch], partition_id: int, attempt: int
+) -> list[WrittenFile]:
+    """Raises `WrongRows` for values that the table's columns can't hold. What was written by then is an orphan."""
+    parts = _Parts(plan, f"part-{partition_id:05d}-{attempt}-{plan.job}")
+    shape = _Shape(plan)
+    try:
+        for table in _gathered(batches):
+            parts.take(shape.conform(table))
+        return parts.finish()
+    finally:
+        parts.give_up()
+
+
+def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Spark's small batches, some at a time."""
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        held.append(batch)
+        rows += batch.num_rows
+        size += batch.nbytes
+        if rows >= SPLIT_ROWS or size >= SPLIT_BYTES:
+            yield pa.Table.from_batches(held)
+            held, rows, size = [], 0, 0
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+class _Shape:
+    """From the columns of Spark's rows to those of the table."""
+
+    __slots__ = ("_lengths", "_plan", "_schema")
+
+    def __init__(self, plan: PartsPlan) -> None:
+        self._plan = plan
+        self._schema = pa.schema([*plan.data, *plan.partition])
+        noted = {field.name: (field.metadata or {}).get(b"spark.type", b"") for field in self._schema}
+        sized = {name: _LENGTH.search(text) for name, text in noted.items()}
+        self._lengths = {name: int(found[1]) for name, found in sized.items() if found}
+
+    def conform(self, rows: pa.Table) -> pa.Table:
+        columns = []
+        for wanted in self._schema:
+            column = rows.column(self._plan.sources[wanted.name])
+            if column.null_count and not wanted.nullable:
+                raise WrongRows(
+                    f"column {wanted.name!r} has {column.null_count} nulls, but the table at {self._plan.table} says NOT NULL"
+                )
+            if column.type != wanted.type:
+                try:
+                    column = column.cast(wanted.type)
+                except pa.ArrowException as error:
+                    raise WrongRows(
+                        f"column {wanted.name!r} can't become the {wanted.type} of the table at {self._plan.table}: {error}"
+                    ) from error
+            longest = self._lengths.get(wanted.name)
+            if longest is not None and (pc.max(pc.utf8_length(column)).as_py() or 0) > longest:
+                raise WrongRows(
+                    f"column {wanted.name!r} holds texts of more than {longest} characters, the most that the table at "
+                    f"{self._plan.table} takes there"
+                )
+            columns.append(column)
+        return pa.Table.from_arrays(columns, schema=self._schema)
+
+
+@dataclass(slots=True)
+class _Part:
+    """One partition's rows that aren't written yet, and the file under way."""
+
+    rows: list[pa.Table] = field(default_factory=list)
+    count: int = 0
+    bytes: int = 0
+    file: "_OpenFile | None" = None
+    with_nan: frozenset[int] = frozenset()
+    """The stored columns in which NaN has come so far: files have no statistics of them."""
+
+    def take(self, rows: pa.Table) -> None:
+        self.rows.append(rows)
+        self.count += rows.num_rows
+        self.bytes += rows.nbytes
+
+    def hand_over(self) -> pa.Table:
+        taken = pa.concat_tables(self.rows)
+        self.rows, self.count, self.bytes = [], 0, 0
+        return taken
+
+
+class _Parts:
+    """All partitions of a task."""
+
+    def __init__(self, plan: PartsPlan, stem: str) -> None:
+        self._plan = plan
+        self._stem = stem
+        self._system = plan.place.open()
+        self._split = PartitionSplit(plan.partition, plan.data, plan.escapes, plan.null_text)
+        self._leaves = leaf_paths(plan.data)
+        self._parts: dict[Key, _Part] = {}
+        self._open: dict[Key, _OpenFile] = {}
+        """In the order in which they grew."""
+        self._written: list[WrittenFile] = []
+        self._begun = 0
+        self._buffered = 0
+        self._group_bytes = min(plan.buffered_bytes, plan.target_file_bytes)
+
+    def take(self, rows: pa.Table) -> None:
+        for key, part_rows in self._split.parts(rows):
+            part = self._parts.setdefault(key, _Part())
+            part.take(part_rows)
+            self._buffered += part_rows.nbytes
+            if part.count >= ROW_GROUP_ROWS or part.bytes >= self._group_bytes:
+                self._flush(key, part)
+        while self._buffered >= self._plan.buffered_bytes:
+            key, part = max(self._parts.items(), key=lambda item: item[1].bytes)
+            self._flush(key, part)
+
+    def finish(self) -> list[WrittenFile]:
+        for key, part in self._parts.items():
+            if part.count:
+                self._flush(key, part)
+            if part.file is not None:
+                self._close(key, part)
+        return self._written
+
+    def give_up(self) -> None:
+        """Close what is open, which nobody will name."""
+        for file in self._open.values():
+            file.abandon()
+        self._open.clear()
+
+    def _flush(self, key: Key, part: _Part) -> None:
+        self._buffered -= part.bytes
+        rows = part.hand_over()
+        found = with_nan(rows)
+        if not found <= part.with_nan:
+            part.with_nan |= found
+            if part.file is not None:  # which has statistics that would be wrong from here on
+                self._close(key, part)
+        file = part.file or self._begin(key, part)
+        self._open[key] = self._open.pop(key)
+        file.write(rows)
+        if file.size >= self._plan.target_file_bytes:
+            self._close(key, part)
+
+    def _begin(self, key: Key, part: _Part) -> "_OpenFile":
+        if self._begun >= self._plan.files_per_task:
+            raise TooManyParts(
+                f"one task writes more than {self._plan.files_per_task} files to {self._plan.table} (FILES_PER_TASK): repartition "
+                f"the rows by the table's partition columns before they are written, or partition the table by less"
+            )
+        if len(self._open) >= self._plan.open_files:
+            oldest = next(iter(self._open))
+            self._close(oldest, self._parts[oldest])
+        path = f"{self._split.folder(key)}{self._stem}-{self._begun:05d}.parquet"
+        self._begun += 1
+        part.file = self._open[key] = _OpenFile(
+            self._plan, self._system, path, statistics_option(self._leaves, part.with_nan)
+        )
+        return part.file
+
+    def _close(self, key: Key, part: _Part) -> None:
+        assert part.file is not None
+        self._written.append(part.file.close(key))
+        part.file = None
+        del self._open[key]
+
+
+class _OpenFile:
+    """A Parquet file under way; each write is one row group."""
+
+    def __init__(self, plan: PartsPlan, system: fs.FileSystem, path: str, statistics: bool | list[str]) -> None:
+        self._plan = plan
+        self._system = system
+        self._path = path
+        self._full = plan.place.path(path)
+        if plan.place.kind == "local":
+            os.makedirs(os.path.dirname(self._full), exist_ok=True)
+        self._sink = system.open_output_stream(self._full, compression=None)
+        self._footers: list[pq.FileMetaData] = []
+        self._writer = pq.ParquetWriter(
+            self._sink,
+            plan.data,
+            compression=plan.compression,
+            version="2.6",
+            store_schema=False,
+            write_statistics=statistics,
+            metadata_collector=self._footers,
+        )
+
+    @property
+    def size(self) -> int:
+        return int(self._sink.tell())
+
+    def write(self, rows: pa.Table) -> None:
+        self._writer.write_table(rows, row_group_size=max(1, rows.num_rows))
+
+    def close(self, key: Key) -> WrittenFile:
+        self._writer.add_key_value_metadata(self._plan.notes)
+        self._writer.close()
+        self._sink.close()
+        if self._plan.place.kind == "local" and self._plan.place.durable:
+            make_durable(self._full)
+        info = self._system.get_file_info(self._full)
+        return WrittenFile(
+            path=self._path,
+            size=info.size,
+            modified_ms=info.mtime_ns // 1_000_000,
+            partition=key,
+            footer=_packed(self._footers[0]),
+        )
+
+    def abandon(self) -> None:
+        """Let go of it after a failure, which is what is told; that closing fails as well changes nothing."""
+        with suppress(pa.ArrowException, OSError):
+            self._writer.close()
+        with suppress(pa.ArrowException, OSError):
+            self._sink.close()
+
+
+def _packed(footer: pq.FileMetaData) -> bytes:
+    sink = pa.BufferOutputStream()
+    footer.write_metadata_file(sink)
+    return zlib.compress(sink.getvalue().to_pybytes(), 1)

@@ -13,14 +13,14 @@ from _tables import PARTITION, partition_of, path_of
 from table_works.work import DELTA, HEADGATE, ICEBERG, HasNone, Task, Work, large_sizes
 
 if TYPE_CHECKING:
-    from headgate_committer.grouping import Item
+    from headgate_committer.deciding.grouping import Item
 
 PROPOSALS = 100
 _NO_COMMITTER = HasNone("no committer: every writer decides by itself, which the work append measures")
 
 
 def _headgate(task: Task) -> Measured:
-    from headgate_committer.version_log import VersionLog
+    from headgate_committer.versions.version_log import VersionLog
     from headgate_schemas.ambient import SystemAmbient
     from headgate_schemas.messages.sources import Source
     from headgate_table.avro import decode  # noqa: F401  # imports are not part of the work
@@ -54,8 +54,8 @@ def _headgate(task: Task) -> Measured:
 
 def _proposals(table: str, group: int, now_ms: int) -> "list[Item]":
     from headgate_bus.interface import Record
-    from headgate_committer.grouping import Asked
-    from headgate_committer.intake import Undecided
+    from headgate_committer.deciding.grouping import Asked
+    from headgate_committer.proposals.intake import Undecided
     from headgate_schemas.actions.actions import AddFile
     from headgate_schemas.messages.operations import Append
     from headgate_schemas.messages.proposals import encode_proposal, new_proposal

@@ -10,12 +10,12 @@ from headgate_bus.errors import BusUnavailable, Fenced, OffsetGone
 from headgate_bus.interface import Bus, Deployment, Mark, Record, Topic
 from headgate_bus.marks import Known, Proof, cut_mark, known_again
 from headgate_committer.errors import RivalDeployment
-from headgate_committer.feed import Feed
-from headgate_committer.lane import Lane
 from headgate_committer.limits import CommitterLimits
+from headgate_committer.partition.held_partition import Lane
+from headgate_committer.partition.partition_source import Feed
 from headgate_committer.rivals import rivalry
 from headgate_committer.served_addresses import ServedAddresses
-from headgate_committer.standing import Standing
+from headgate_committer.status import Standing
 from headgate_committer.tables import Tables
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger

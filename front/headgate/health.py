@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from headgate.health_limits import HealthLimits
-from headgate_committer.standing import Standing
+from headgate_committer.status import Standing
 from headgate_worker.standing import WorkerStanding
 
 STANDBY_AFTER_S = 15.0

@@ -15,7 +15,7 @@ from headgate.process_parts import ProcessParts
 from headgate.watching import Watch
 from headgate_bus.interface import Bus, Topic
 from headgate_committer.committer import Committer
-from headgate_committer.standing import Standing
+from headgate_committer.status import Standing
 from headgate_schemas import metrics
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.measures import SILENT, Measures

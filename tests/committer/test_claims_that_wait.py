@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate_bus.claims import CLOCK_KEY
-from headgate_committer import claim_sweeping
+from headgate_committer.table import claim_sweeping
 from headgate_schemas.messages.operations import Append, Committed, Receipt
 from headgate_schemas.messages.proposals import Proposal
 from support.ambient import FakeAmbient

@@ -9,7 +9,7 @@ from headgate_bus.interface import Topic
 from headgate_committer.committer import DEFAULT_GROUP, Committer
 from headgate_committer.errors import Overtaken
 from headgate_committer.limits import CommitterLimits
-from headgate_committer.rebind import rebind
+from headgate_committer.rebind.rebind import rebind
 from headgate_schemas.messages.events import CommitEvent, ReceiptEvent
 from headgate_schemas.messages.operations import Committed, Duplicate, RejectCode, Rejected, Writer
 from headgate_table.errors import StoreError
@@ -620,7 +620,7 @@ def test_a_record_that_can_not_be_read_holds_the_table(text: bytes) -> None:
 def test_old_records_are_deleted_the_newest_thousand_stay_and_nothing_is_forgotten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("headgate_committer.record_sweeping.KEPT", 100)
+    monkeypatch.setattr("headgate_committer.milvus.record_sweeping.KEPT", 100)
     rig = Rig(create=False)
     committer = rig.committer("one")
     proposals = [rig.proposal(merge(stat(f"k{number % 7}", f"v{number}"))) for number in range(310)]
@@ -645,7 +645,7 @@ def test_records_of_manifests_that_never_came_to_be_push_out_none_that_is_needed
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A store took records and refused manifests for a weekend: each attempt in a container's form has other bytes."""
-    monkeypatch.setattr("headgate_committer.record_sweeping.KEPT", 100)
+    monkeypatch.setattr("headgate_committer.milvus.record_sweeping.KEPT", 100)
     rig = _rig(*(f"f{number}" for number in range(20)))
     store = rig.stores[TABLE]
     committer = rig.committer("one")

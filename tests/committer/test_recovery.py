@@ -8,8 +8,8 @@ import pytest
 from headgate_bus.interface import Topic
 from headgate_committer.committer import Committer
 from headgate_committer.errors import Overtaken
-from headgate_committer.lane import Lane
 from headgate_committer.limits import CommitterLimits
+from headgate_committer.partition.held_partition import Lane
 from headgate_schemas.messages.events import CommitEvent, ReceiptEvent
 from headgate_schemas.messages.operations import (
     Append,

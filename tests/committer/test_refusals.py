@@ -4,8 +4,8 @@ import pytest
 
 from headgate_bus.claims import FOLDER, ClaimLimits
 from headgate_bus.interface import Record
-from headgate_committer.intake import Undecided, take_in
 from headgate_committer.limits import CommitterLimits
+from headgate_committer.proposals.intake import Undecided, take_in
 from headgate_schemas.messages.operations import Append, Committed, Duplicate, Overwrite, RejectCode, Rejected, Writer
 from headgate_schemas.messages.proposals import encode_proposal
 from support.committing.claimed import claimed

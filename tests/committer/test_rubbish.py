@@ -4,7 +4,7 @@ import pytest
 
 from headgate_bus.interface import Message, Record, Topic, Unread
 from headgate_committer.committer import Committer
-from headgate_committer.intake import Undecidable, take_in
+from headgate_committer.proposals.intake import Undecidable, take_in
 from headgate_committer.tables import NotServed
 from headgate_schemas.messages.cloud_events import PROPOSAL, attributes
 from headgate_schemas.messages.events import ReceiptEvent

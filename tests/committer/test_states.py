@@ -1,8 +1,8 @@
 """States beside commits: written every interval, never in the way, and enough to recover from."""
 
 from headgate_committer.committer import Committer
-from headgate_committer.own_versions import OwnVersions
-from headgate_committer.version_log import VersionLog
+from headgate_committer.versions.own_versions import OwnVersions
+from headgate_committer.versions.version_log import VersionLog
 from headgate_schemas.actions.actions import CommitInfo
 from headgate_schemas.messages.operations import (
     Append,

@@ -10,9 +10,9 @@ import pytest
 
 from headgate_bus.interface import MAX_MESSAGE_BYTES, Message, Record, Topic
 from headgate_bus.message_bounds import check_messages
-from headgate_committer.answers import letter_message
 from headgate_committer.committer import Committer
-from headgate_committer.intake import Undecidable, take_in
+from headgate_committer.proposals.answers import letter_message
+from headgate_committer.proposals.intake import Undecidable, take_in
 from headgate_schemas.actions.actions import CommitInfo
 from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.messages.events import CommitEvent, ReceiptEvent

@@ -7,9 +7,9 @@ from typing import Any
 from headgate_bus.errors import BusUnavailable
 from headgate_bus.interface import Mark, Message, Record, Topic
 from headgate_committer.committer import Committer
-from headgate_committer.intake import Undecided
 from headgate_committer.limits import CommitterLimits
-from headgate_committer.table_queue import TableQueue
+from headgate_committer.partition.table_queue import TableQueue
+from headgate_committer.proposals.intake import Undecided
 from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.messages.operations import Append, Committed, Create
 from support.committing.rig import NO_LINGER, TABLE, AtOnce, Rig, Stores

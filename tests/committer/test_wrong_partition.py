@@ -4,7 +4,7 @@ import pytest
 
 from headgate_bus.interface import Topic
 from headgate_committer.committer import DEFAULT_GROUP, Committer
-from headgate_committer.rebind import rebind
+from headgate_committer.rebind.rebind import rebind
 from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.messages.operations import Append, Committed, Create, Duplicate, Writer
 from headgate_table.indextables.log.reader import LogReader

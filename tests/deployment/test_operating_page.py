@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from headgate_committer.errors import Overtaken
-from headgate_committer.guards import check_term
+from headgate_committer.table.guards import check_term
 from headgate_table.coordination.commit_info import Term
 from support.page_blocks import DOCS, Block, blocks_of
 

@@ -6,7 +6,7 @@ import pytest
 
 from headgate.health import Asked, Facts, Healthy, ReasonCode, Unready, is_alive, judge
 from headgate.health_limits import WORKER_LIMITS, HealthLimits
-from headgate_committer.standing import LaneStanding, OldestProposal, Standing, TableCounts
+from headgate_committer.status import LaneStanding, OldestProposal, Standing, TableCounts
 from headgate_schemas.metrics import REASON
 from headgate_worker.following import Backlog
 from headgate_worker.standing import WorkerStanding

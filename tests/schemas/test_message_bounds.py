@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from headgate_bus.interface import Record
-from headgate_committer.intake import Undecidable, Undecided, take_in
+from headgate_committer.proposals.intake import Undecidable, Undecided, take_in
 from headgate_schemas.messages import proposals
 from headgate_schemas.messages.dead_letters import decode_dead_letter
 from headgate_schemas.messages.events import decode_event

@@ -4,7 +4,7 @@ Without it: on a rebuilt cluster offsets begin anew, and proposals are skipped o
 """
 
 from headgate_bus.interface import Topic
-from headgate_committer.rebind import rebind
+from headgate_committer.rebind.rebind import rebind
 from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.messages.operations import Committed, Create
 from headgate_table.indextables.log.reader import LogReader

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from headgate_bus.interface import Record, Topic
 from headgate_bus.kafka.records.records import as_records
 from headgate_bus.message_bounds import check_messages
-from headgate_committer.answers import letter_message, receipt_messages, set_aside
-from headgate_committer.intake import Undecidable, Undecided, take_in
+from headgate_committer.proposals.answers import letter_message, receipt_messages, set_aside
+from headgate_committer.proposals.intake import Undecidable, Undecided, take_in
 from headgate_schemas.messages.dead_letters import decode_dead_letter, encode_dead_letter
 from headgate_schemas.messages.events import ReceiptEvent, decode_event, encode_event
 from headgate_schemas.messages.message_shape import MAX_PROBLEM_CHARS, UnreadableMessage

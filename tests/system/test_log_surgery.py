@@ -15,7 +15,7 @@ from headgate_bus.interface import Topic
 from headgate_bus.kafka.address import parse_kafka_address
 from headgate_bus.open import open_bus
 from headgate_committer.committer import DEFAULT_GROUP
-from headgate_committer.rebind import rebind
+from headgate_committer.rebind.rebind import rebind
 from headgate_producer.delivery.ticket import Ticket
 from headgate_table.settings.options import table_options
 from support.kafka.fixtures import new_bus_address

@@ -16,7 +16,7 @@ def rebind(session: Session, uri: Uri) -> None:
     For a bus that was rebuilt, restored or trimmed, where a committer refuses to go on. Find out first what became of the
     proposals that the old one held: those that aren't in the table have to be proposed again.
     """
-    from headgate_committer.rebind import rebind as bind
+    from headgate_committer.rebind.rebind import rebind as bind
     from headgate_table.caching.resources import process_resources
     from headgate_table.indextables.log.reader import LogReader
     from headgate_table.settings.options import table_options

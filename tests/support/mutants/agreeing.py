@@ -4,7 +4,7 @@ from support.mutants.mutant import LOG, NONE, Mutant, Rule
 
 _MEMORY = "table/headgate_table/coordination/memory.py"
 _MEMORY_TESTS = "tests/table/coordination/test_table_memory.py"
-_VERSIONS = "committer/headgate_committer/version_log.py"
+_VERSIONS = "committer/headgate_committer/versions/version_log.py"
 _LATE = "tests/table/coordination/test_late_versions.py"
 _IDS = "tests/simulation/test_rule_05_horizon.py"
 

@@ -4,11 +4,11 @@ from support.mutants.mutant import NONE, Mutant, Rule
 
 _RULES = "tests/simulation/test_rule_"
 _WRITER = "table/headgate_table/indextables/write/version_writer.py"
-_TABLE_COMMITTER = "committer/headgate_committer/table_committer.py"
-_TABLE_LOG = "committer/headgate_committer/table_log.py"
-_GROUPING = "committer/headgate_committer/grouping.py"
-_VERSION_LOG = "committer/headgate_committer/version_log.py"
-_LANE = "committer/headgate_committer/lane.py"
+_TABLE_COMMITTER = "committer/headgate_committer/table/table_committer.py"
+_TABLE_LOG = "committer/headgate_committer/versions/table_log.py"
+_GROUPING = "committer/headgate_committer/deciding/grouping.py"
+_VERSION_LOG = "committer/headgate_committer/versions/version_log.py"
+_LANE = "committer/headgate_committer/partition/held_partition.py"
 _GROUPS = "tests/committer/test_group_commit.py"
 _DIRECT = "tests/table/commit/test_direct_commit.py"
 
@@ -28,7 +28,7 @@ MUTANTS = (
         "offset-before-events",
         Rule.RECEIPTS,
         "The consumer offset is committed in a transaction of its own, before the events.",
-        "committer/headgate_committer/announcements.py",
+        "committer/headgate_committer/partition/announcements.py",
         "        seat.publish(self._partition, self._events, self._letters, next_offset, mark)\n",
         "        seat.publish(self._partition, (), (), next_offset, mark)\n"
         "        seat.publish(self._partition, self._events, self._letters, None)\n",
@@ -91,7 +91,7 @@ MUTANTS = (
         "late-version-is-announced",
         Rule.PREDECESSOR,
         "A committer that held the table announces what came late.",
-        "committer/headgate_committer/table_log.py",
+        "committer/headgate_committer/versions/table_log.py",
         "        if log.plan.base.version <= before:\n",
         "        if True:\n",
         ("tests/table/coordination/test_late_versions.py",),
@@ -144,7 +144,7 @@ MUTANTS = (
         "not-fenced",
         Rule.FOLDING,
         "A committer goes on although the log knows a later term.",
-        "committer/headgate_committer/guards.py",
+        "committer/headgate_committer/table/guards.py",
         "    if mine is not None and newest is not None and newest > mine:\n",
         "    if mine is not None and newest is not None and newest > newest:\n",
         (f"{_RULES}02_epochs_and_folding.py",),
@@ -153,7 +153,7 @@ MUTANTS = (
         "epoch-not-raised",
         Rule.FOLDING,
         "A new owner goes on in the epoch of the one before.",
-        "committer/headgate_committer/table_log.py",
+        "committer/headgate_committer/versions/table_log.py",
         "memory.term.epoch + 1",
         "memory.term.epoch",
         (f"{_RULES}06_sources.py", f"{_RULES}02_epochs_and_folding.py"),
@@ -162,7 +162,7 @@ MUTANTS = (
         "decisions-not-folded",
         Rule.FOLDING,
         "Of another committer's version only the files are taken over, not what it decided.",
-        "committer/headgate_committer/table_log.py",
+        "committer/headgate_committer/versions/table_log.py",
         "        advance(held.memory, self.reader, log)\n        self._check_term",
         "        held.memory.skip_to(log.version)\n        self._check_term",
         (f"{_RULES}02_epochs_and_folding.py",),
@@ -189,7 +189,7 @@ MUTANTS = (
         "events-say-what-strangers-say",
         Rule.FOLDING,
         "A version whose numbers no event can hold is met again and again, and never announced.",
-        "committer/headgate_committer/commit_events.py",
+        "committer/headgate_committer/table/commit_events.py",
         "    return max(0, min(number, most))\n",
         "    return number\n",
         ("tests/committer/test_strangers.py",),
@@ -198,7 +198,7 @@ MUTANTS = (
         "told-by-offset-alone",
         Rule.FOLDING,
         "What a version says of an offset is told to whoever's proposal lies there.",
-        "committer/headgate_committer/sorting.py",
+        "committer/headgate_committer/proposals/triage.py",
         "        if receipt is None or receipt.proposal_id != proposal.id:",
         "        if receipt is None:",
         ("tests/committer/test_strangers.py",),
@@ -233,7 +233,7 @@ MUTANTS = (
         "group-in-another-order",
         Rule.ORDER,
         "A group is decided from its last proposal on.",
-        "committer/headgate_committer/sorting.py",
+        "committer/headgate_committer/proposals/triage.py",
         "    for item in batch[: limits.group_proposals]:\n",
         "    for item in reversed(batch[: limits.group_proposals]):\n",
         (_GROUPS,),
@@ -269,7 +269,7 @@ MUTANTS = (
         "what-is-beyond-the-bound-is-forgotten",
         Rule.OUTAGES,
         "Proposals beyond a table's bound are dropped instead of being read again.",
-        "committer/headgate_committer/table_queue.py",
+        "committer/headgate_committer/partition/table_queue.py",
         "            self.spilled_from = item.offset\n            return\n",
         "            return\n",
         (f"{_RULES}11_failing_store.py",),
@@ -297,7 +297,7 @@ MUTANTS = (
         "what-stands-after-all-is-read-again",
         Rule.RECEIPTS,
         "Proposals of a version whose outcome was unknown are decided again because they were let go of meanwhile.",
-        "committer/headgate_committer/table_queue.py",
+        "committer/headgate_committer/partition/table_queue.py",
         "            self.spilled_from = max(self.spilled_from, through + 1)\n",
         "            pass\n",
         ("tests/committer/test_bounds.py",),

@@ -34,7 +34,7 @@ MUTANTS = (
         "versions-above-a-state-lost",
         Rule.STATES,
         "When a state comes in beside the commits, what was committed meanwhile is forgotten.",
-        "committer/headgate_committer/table_log.py",
+        "committer/headgate_committer/versions/table_log.py",
         "        for version in range(base.version + 1, held.log.version + 1):\n",
         "        for version in range(held.log.version, held.log.version + 1):\n",
         ("tests/committer/test_states.py",),

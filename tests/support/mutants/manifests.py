@@ -2,7 +2,7 @@
 
 from support.mutants.mutant import MILVUS, Mutant, Rule
 
-_LOG = "committer/headgate_committer/manifest_log.py"
+_LOG = "committer/headgate_committer/milvus/milvus_backend.py"
 _WRITER = "table/headgate_table/milvus/committed/writer.py"
 _HISTORIES = "tests/committer/test_milvus_histories.py"
 _GROUPS = "tests/committer/test_milvus_groups.py"
@@ -75,7 +75,7 @@ MUTANTS = (
         "milvus-overwrites-in-company",
         Rule.MANIFESTS,
         "A transaction that overwrites joins a group, and drops what the group added.",
-        "committer/headgate_committer/manifest_log.py",
+        "committer/headgate_committer/milvus/milvus_backend.py",
         "            begins = overwrites(opened) or not (newest > 0 or isinstance(opened, Milvus))\n",
         "            begins = not (newest > 0 or isinstance(opened, Milvus))\n",
         (_GROUPS,),
@@ -85,7 +85,7 @@ MUTANTS = (
         "milvus-reads-not-compared-in-a-group",
         Rule.MANIFESTS,
         "Within a group, `fail` doesn't see what the group has changed.",
-        "committer/headgate_committer/manifest_grouping.py",
+        "committer/headgate_committer/milvus/grouping.py",
         "        met = Seen(seen.version, manifest, version if is_grown else seen.same_since)\n",
         "        met = Seen(seen.version, manifest, seen.same_since)\n",
         (_GROUPS,),

@@ -3,7 +3,7 @@
 from support.mutants.mutant import NONE, Mutant, Rule
 
 _MEMORY = "table/headgate_table/coordination/memory.py"
-_GROUP = "committer/headgate_committer/group_so_far.py"
+_GROUP = "committer/headgate_committer/deciding/group_so_far.py"
 _IDS = "table/headgate_table/coordination/remembered_ids.py"
 _NOISE_TESTS = "tests/committer/test_noisy_refusals.py"
 _MODEL_TESTS = "tests/table/coordination/test_memory_model.py"
@@ -134,7 +134,7 @@ MUTANTS = (
         "told-before-the-table-forgotten",
         Rule.RECEIPTS,
         "What was refused while there was no table is committed once it is there.",
-        "committer/headgate_committer/table_committer.py",
+        "committer/headgate_committer/table/table_committer.py",
         "        return self._letters.refusals()\n",
         "        return {}\n",
         (_BEFORE_TESTS,),
@@ -144,7 +144,7 @@ MUTANTS = (
         "create-forgets-what-was-told-before",
         Rule.RECEIPTS,
         "The version that makes a table does not hold what was told before.",
-        "committer/headgate_committer/creation.py",
+        "committer/headgate_committer/deciding/creation.py",
         "        (*before(), decided),\n",
         "        (decided,),\n",
         (_BEFORE_TESTS,),

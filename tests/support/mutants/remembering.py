@@ -6,8 +6,8 @@ _RULES = "tests/simulation/test_rule_"
 _MEMORY = "table/headgate_table/coordination/memory.py"
 _IDS = "table/headgate_table/coordination/remembered_ids.py"
 _READER = "table/headgate_table/indextables/recovery/memory_reader.py"
-_GUARDS = "committer/headgate_committer/guards.py"
-_TAIL = "committer/headgate_committer/tail.py"
+_GUARDS = "committer/headgate_committer/table/guards.py"
+_TAIL = "committer/headgate_committer/table/tail.py"
 _MEMORY_TESTS = "tests/table/coordination/test_table_memory.py"
 
 MUTANTS = (
@@ -24,7 +24,7 @@ MUTANTS = (
         "same-seq-in-one-group",
         Rule.SEQS,
         "Within a group, a seq that was just accepted is accepted again.",
-        "committer/headgate_committer/group_so_far.py",
+        "committer/headgate_committer/deciding/group_so_far.py",
         "writer.seq in self._seqs.get(writer.app, ())",
         "writer.seq in self._seqs.get(writer.app, ())[:-1]",
         ("tests/committer/test_group_commit.py",),
@@ -87,7 +87,7 @@ MUTANTS = (
         "expired-by-the-deciders-clock",
         Rule.HORIZON,
         "Ids are dated by the committer's clock, so that a backlog expires first deliveries.",
-        "committer/headgate_committer/table_committer.py",
+        "committer/headgate_committer/table/table_committer.py",
         "            max(item.record.time_ms for item in taken),\n",
         "            self._ambient.now_ms(),\n",
         (f"{_RULES}05_horizon.py", "tests/committer/test_recovery.py"),
@@ -179,7 +179,7 @@ MUTANTS = (
         "newest-proposals-trimmed",
         Rule.SOURCES,
         "What was settled leaves the bus at once.",
-        "committer/headgate_committer/trimming.py",
+        "committer/headgate_committer/partition/trimming.py",
         "        before = announced - self._limits.kept_proposals\n",
         "        before = announced\n",
         ("tests/committer/test_trimming.py",),

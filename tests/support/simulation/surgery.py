@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from headgate_bus.interface import Message, Record, Topic
-from headgate_committer.rebind import rebind
+from headgate_committer.rebind.rebind import rebind
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.messages.operations import Append
 from headgate_table.indextables.log.reader import LogReader

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from headgate_committer.table_log import TableLog
+from headgate_committer.versions.table_log import TableLog
 from headgate_schemas.actions.actions import Protocol
 from headgate_schemas.messages.operations import Append, Committed, Duplicate, ReadSet, RejectCode, Rejected, Writer
 from headgate_table.coordination.commit_info import Decision, Term

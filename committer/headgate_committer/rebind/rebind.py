@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from headgate_bus.interface import Bus
 from headgate_bus.marks import Proof, look_again
 from headgate_committer.committer import DEFAULT_GROUP
-from headgate_committer.rebind_manifests import bind_manifests
-from headgate_committer.rebind_offer import Offer, RebindReport
-from headgate_committer.table_log import records_from
-from headgate_committer.tail import lost_tail
+from headgate_committer.rebind.manifests import bind_manifests
+from headgate_committer.rebind.offer import Offer, RebindReport
+from headgate_committer.table.tail import lost_tail
+from headgate_committer.versions.table_log import records_from
 from headgate_schemas.ambient import Ambient
 from headgate_table.coordination.memory_text import memory_limits
 from headgate_table.errors import CommitConflict, TableNotFound

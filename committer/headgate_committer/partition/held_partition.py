@@ -9,20 +9,20 @@ from concurrent.futures import Executor, Future
 
 from headgate_bus.errors import BusUnavailable
 from headgate_bus.interface import Bus, Mark, Record, Seat
-from headgate_committer.announcements import Announcements
-from headgate_committer.answers import Settlement, set_aside
 from headgate_committer.errors import Overtaken, TableHeld
-from headgate_committer.feed import Feed
-from headgate_committer.intake import Undecidable, Undecided, take_in
-from headgate_committer.landmarks import Landmarks
-from headgate_committer.leftovers import Leftovers
 from headgate_committer.limits import CommitterLimits
+from headgate_committer.partition.announcements import Announcements
+from headgate_committer.partition.landmarks import Landmarks
+from headgate_committer.partition.partition_source import Feed
+from headgate_committer.partition.spilled_reader import Leftovers
+from headgate_committer.partition.table_queue import TableQueue
+from headgate_committer.partition.trimming import Trimmer
+from headgate_committer.proposals.answers import Settlement, set_aside
+from headgate_committer.proposals.intake import Undecidable, Undecided, take_in
 from headgate_committer.served_addresses import ServedAddresses
-from headgate_committer.standing import LaneStanding, OldestProposal, TableCounts
-from headgate_committer.table_committer import TableCommitter
-from headgate_committer.table_queue import TableQueue
+from headgate_committer.status import LaneStanding, OldestProposal, TableCounts
+from headgate_committer.table.table_committer import TableCommitter
 from headgate_committer.tables import NotServed, Tables
-from headgate_committer.trimming import Trimmer
 from headgate_committer.trouble import trouble_of
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError

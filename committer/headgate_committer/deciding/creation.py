@@ -5,8 +5,8 @@ everything else is set aside. Pure but for ids.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from headgate_committer.answers import Answer, Settlement, set_aside
-from headgate_committer.intake import Undecidable, Undecided
+from headgate_committer.proposals.answers import Answer, Settlement, set_aside
+from headgate_committer.proposals.intake import Undecidable, Undecided
 from headgate_schemas.actions.actions import Protocol
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from headgate_committer.grouping import Asked, Facts, commits_alone, selects
-from headgate_committer.table_log import Held
+from headgate_committer.deciding.grouping import Asked, Facts, commits_alone, selects
+from headgate_committer.versions.table_log import Held
 from headgate_schemas.messages.operations import Append, Delete, Operation, Overwrite, RejectCode, Rewrite
 from headgate_table.indextables.rules.decide import LiveFile, Questions, Refusal, questions
 from headgate_table.indextables.rules.evidence import EvidenceReader

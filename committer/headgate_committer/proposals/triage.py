@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from headgate_committer.answers import Answer, set_aside
-from headgate_committer.intake import Undecidable, Undecided
 from headgate_committer.limits import CommitterLimits
+from headgate_committer.proposals.answers import Answer, set_aside
+from headgate_committer.proposals.intake import Undecidable, Undecided
 from headgate_schemas.messages.operations import Receipt, RejectCode, Rejected
 from headgate_table.coordination.memory import TableMemory
 

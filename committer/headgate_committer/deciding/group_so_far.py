@@ -1,8 +1,8 @@
 """The proposals that a version decides, as far as it is put together: their answers, and what is the same in all formats."""
 
-from headgate_committer.answers import Answer, set_aside
-from headgate_committer.intake import Undecidable, Undecided
-from headgate_committer.sorting import Known
+from headgate_committer.proposals.answers import Answer, set_aside
+from headgate_committer.proposals.intake import Undecidable, Undecided
+from headgate_committer.proposals.triage import Known
 from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
 from headgate_table.coordination.commit_info import Decision
 from headgate_table.coordination.memory import TableMemory

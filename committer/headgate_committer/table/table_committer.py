@@ -9,21 +9,21 @@ from typing import NoReturn, assert_never
 
 from headgate_bus.claims import open_claim
 from headgate_bus.errors import ClaimFault, ClaimRefused
-from headgate_committer.answers import Answer, Settlement
-from headgate_committer.claim_sweeping import ClaimSweeper
-from headgate_committer.committed_log import CommittedLog, Draft, DraftSummary
-from headgate_committer.creation import FirstVersion, begin_table
-from headgate_committer.earlier_letters import EarlierLetters, as_decided
+from headgate_committer.deciding.creation import FirstVersion, begin_table
+from headgate_committer.deciding.earlier_letters import EarlierLetters, as_decided
+from headgate_committer.deciding.grouping import Item
 from headgate_committer.errors import Misplaced, TableHeld
-from headgate_committer.feed import Feed
-from headgate_committer.grouping import Item
-from headgate_committer.guards import refusal, way_on
-from headgate_committer.intake import Undecidable, Undecided
 from headgate_committer.limits import CommitterLimits
-from headgate_committer.manifest_log import ManifestLog
-from headgate_committer.sorting import misplaced, sort_out
-from headgate_committer.tail import lost_tail
-from headgate_committer.version_log import FirstVersionDraft, VersionLog
+from headgate_committer.milvus.milvus_backend import ManifestLog
+from headgate_committer.partition.partition_source import Feed
+from headgate_committer.proposals.answers import Answer, Settlement
+from headgate_committer.proposals.intake import Undecidable, Undecided
+from headgate_committer.proposals.triage import misplaced, sort_out
+from headgate_committer.table.claim_sweeping import ClaimSweeper
+from headgate_committer.table.guards import refusal, way_on
+from headgate_committer.table.table_backend import CommittedLog, Draft, DraftSummary
+from headgate_committer.table.tail import lost_tail
+from headgate_committer.versions.version_log import FirstVersionDraft, VersionLog
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
 from headgate_schemas.measures import Measures

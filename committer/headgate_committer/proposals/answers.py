@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from headgate_bus.interface import Message, Record
-from headgate_committer.intake import Undecidable
+from headgate_committer.proposals.intake import Undecidable
 from headgate_schemas.messages.cloud_events import COMMIT, DEAD_LETTER, RECEIPT, attributes
 from headgate_schemas.messages.dead_letters import DeadLetter, encode_dead_letter
 from headgate_schemas.messages.events import CommitEvent, encode_event, receipt_event

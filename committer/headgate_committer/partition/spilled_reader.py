@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from headgate_bus.interface import Bus, Reader, Record, Topic
 from headgate_committer.limits import CommitterLimits
-from headgate_committer.table_queue import TableQueue
+from headgate_committer.partition.table_queue import TableQueue
 
 _PATIENCE_S = 0.05
 """What is read again lies on the bus already, so it comes at once."""

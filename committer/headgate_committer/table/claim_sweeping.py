@@ -6,9 +6,9 @@ from contextlib import closing
 from headgate_bus.claims import sweep_claims
 from headgate_bus.errors import BusError, BusUnavailable
 from headgate_bus.interface import Topic
-from headgate_committer.feed import Feed
-from headgate_committer.intake import Undecided, take_in
-from headgate_committer.side_work import SideWork
+from headgate_committer.background_task import SideWork
+from headgate_committer.partition.partition_source import Feed
+from headgate_committer.proposals.intake import Undecided, take_in
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
 from headgate_table.coordination.memory import TableMemory

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from headgate_committer.answers import Answer
-from headgate_committer.grouping import Item
-from headgate_committer.intake import Undecidable, Undecided
-from headgate_committer.sorting import Forgotten, Known, New
+from headgate_committer.deciding.grouping import Item
+from headgate_committer.proposals.answers import Answer
+from headgate_committer.proposals.intake import Undecidable, Undecided
+from headgate_committer.proposals.triage import Forgotten, Known, New
 from headgate_schemas.messages.events import CommitEvent
 from headgate_schemas.messages.operations import Operation, Receipt
 from headgate_schemas.messages.sources import Source

@@ -6,9 +6,9 @@ Follows the log when others write to it; deciding and writing are `table_committ
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from headgate_committer.commit_events import event_of, receipts_of
-from headgate_committer.guards import check_term
-from headgate_committer.own_versions import OwnVersions
+from headgate_committer.table.commit_events import event_of, receipts_of
+from headgate_committer.table.guards import check_term
+from headgate_committer.versions.own_versions import OwnVersions
 from headgate_schemas.actions.actions import Action, AddFile, Metadata, RemoveFile
 from headgate_schemas.logs import get_logger
 from headgate_schemas.messages.events import CommitEvent

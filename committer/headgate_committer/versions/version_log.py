@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
-from headgate_committer.answers import Answer
-from headgate_committer.committed_log import DraftSummary, Earlier, OpenOperation, SettledBy
-from headgate_committer.creation import FirstVersion
+from headgate_committer.deciding.creation import FirstVersion
+from headgate_committer.deciding.fact_finding import find_facts
+from headgate_committer.deciding.grouping import Asked, GroupPlan, Item, commits_alone, plan_group, selects
 from headgate_committer.errors import TableHeld
-from headgate_committer.fact_finding import find_facts
-from headgate_committer.grouping import Asked, GroupPlan, Item, commits_alone, plan_group, selects
-from headgate_committer.intake import Undecidable
-from headgate_committer.sorting import Forgotten, Known, New
-from headgate_committer.states import StateKeeper
-from headgate_committer.table_log import Held, TableLog, commit_event, records_from
+from headgate_committer.proposals.answers import Answer
+from headgate_committer.proposals.intake import Undecidable
+from headgate_committer.proposals.triage import Forgotten, Known, New
+from headgate_committer.table.table_backend import DraftSummary, Earlier, OpenOperation, SettledBy
+from headgate_committer.versions.states import StateKeeper
+from headgate_committer.versions.table_log import Held, TableLog, commit_event, records_from
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.logs import get_logger

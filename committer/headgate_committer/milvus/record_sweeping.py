@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 
-from headgate_committer.side_work import SideWork
+from headgate_committer.background_task import SideWork
 from headgate_schemas.logs import get_logger
 from headgate_schemas.messages.sources import Source
 from headgate_table.milvus.committed.log import RecordedLog

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from headgate_bus.interface import Extent
-from headgate_committer.guards import refusal
+from headgate_committer.table.guards import refusal
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
 from headgate_schemas.messages.sources import Source

@@ -8,7 +8,7 @@ from contextlib import closing
 
 from headgate_bus.errors import BusUnavailable, OffsetGone
 from headgate_bus.interface import Bus, Topic
-from headgate_committer.answers import Answer
+from headgate_committer.proposals.answers import Answer
 from headgate_schemas.messages.dead_letters import decode_dead_letter
 from headgate_schemas.messages.message_shape import UnreadableMessage
 from headgate_schemas.messages.operations import Append, RejectCode, Rejected

@@ -6,7 +6,8 @@ from typing import assert_never
 
 from headgate_bus.errors import BusUnavailable
 from headgate_bus.interface import Mark, Message, Seat
-from headgate_committer.answers import (
+from headgate_committer.limits import CommitterLimits
+from headgate_committer.proposals.answers import (
     Answer,
     Settlement,
     commit_messages,
@@ -14,8 +15,7 @@ from headgate_committer.answers import (
     receipt_messages,
     set_aside,
 )
-from headgate_committer.intake import Undecidable
-from headgate_committer.limits import CommitterLimits
+from headgate_committer.proposals.intake import Undecidable
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
 from headgate_schemas.measures import Measures

@@ -7,10 +7,10 @@ group ends before a proposal that would remove what the group itself added.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from headgate_committer.answers import Answer
-from headgate_committer.group_so_far import GroupSoFar
-from headgate_committer.intake import Undecidable, Undecided
-from headgate_committer.sorting import Known
+from headgate_committer.deciding.group_so_far import GroupSoFar
+from headgate_committer.proposals.answers import Answer
+from headgate_committer.proposals.intake import Undecidable, Undecided
+from headgate_committer.proposals.triage import Known
 from headgate_schemas.actions.actions import Metadata
 from headgate_schemas.columns.column_kinds import kinds_of
 from headgate_schemas.columns.table_schema import column_kinds

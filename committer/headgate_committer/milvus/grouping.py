@@ -7,11 +7,11 @@ otherwise a change would be accepted in a version that doesn't hold it.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from headgate_committer.answers import Answer, set_aside
-from headgate_committer.group_so_far import GroupSoFar
-from headgate_committer.grouping import Asked, Item
-from headgate_committer.intake import Undecidable
-from headgate_committer.sorting import Known
+from headgate_committer.deciding.group_so_far import GroupSoFar
+from headgate_committer.deciding.grouping import Asked, Item
+from headgate_committer.proposals.answers import Answer, set_aside
+from headgate_committer.proposals.intake import Undecidable
+from headgate_committer.proposals.triage import Known
 from headgate_schemas.messages.operations import Milvus, Operation, RejectCode, Rejected
 from headgate_schemas.milvus import Resolver
 from headgate_table.coordination.commit_info import Decision

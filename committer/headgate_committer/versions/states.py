@@ -4,7 +4,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
 
-from headgate_committer.table_log import Held, TableLog
+from headgate_committer.versions.table_log import Held, TableLog
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.logs import get_logger

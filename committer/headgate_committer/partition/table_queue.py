@@ -7,9 +7,9 @@ from collections import deque
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
-from headgate_committer.answers import Settlement
-from headgate_committer.intake import Undecided
 from headgate_committer.limits import CommitterLimits
+from headgate_committer.proposals.answers import Settlement
+from headgate_committer.proposals.intake import Undecided
 
 _LINGER_SHARE = 0.5
 """How long company is waited for at most, of the time that the last version took."""

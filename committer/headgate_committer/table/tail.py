@@ -11,7 +11,7 @@ from itertools import islice
 from headgate_bus.errors import OffsetGone
 from headgate_bus.interface import Bus, Record, Topic
 from headgate_bus.marks import record_at
-from headgate_committer.intake import Undecided, take_in
+from headgate_committer.proposals.intake import Undecided, take_in
 from headgate_schemas.messages.sources import Source
 from headgate_table.coordination.commit_info import CommitRecord
 

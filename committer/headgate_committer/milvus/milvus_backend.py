@@ -8,22 +8,22 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
-from headgate_committer.answers import Answer
-from headgate_committer.commit_events import receipts_of
-from headgate_committer.committed_log import DraftSummary, Earlier, OpenOperation, SettledBy
-from headgate_committer.grouping import Asked, Item
-from headgate_committer.guards import check_term
-from headgate_committer.intake import Undecidable
-from headgate_committer.manifest_events import Came, events_of, record_event
-from headgate_committer.manifest_grouping import (
+from headgate_committer.deciding.grouping import Asked, Item
+from headgate_committer.milvus.events import Came, events_of, record_event
+from headgate_committer.milvus.grouping import (
     ManifestPlan,
     overwrites,
     plan_manifest,
     version_needed,
     without_table,
 )
-from headgate_committer.record_sweeping import RecordSweeper
-from headgate_committer.sorting import Forgotten, Known, New
+from headgate_committer.milvus.record_sweeping import RecordSweeper
+from headgate_committer.proposals.answers import Answer
+from headgate_committer.proposals.intake import Undecidable
+from headgate_committer.proposals.triage import Forgotten, Known, New
+from headgate_committer.table.commit_events import receipts_of
+from headgate_committer.table.guards import check_term
+from headgate_committer.table.table_backend import DraftSummary, Earlier, OpenOperation, SettledBy
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.logs import get_logger

@@ -113,7 +113,7 @@ def compact_by_worker(folder: str, runs: int) -> Measured:
     from headgate_table.indextables.format.names import state_key
     from headgate_table.store.addresses import table_address
     from headgate_table.store.settings import StoreSettings
-    from headgate_worker.compact import CompactRole
+    from headgate_worker.roles.compact import CompactRole
     from headgate_worker.tables import ProposedTables, Proposing
     from headgate_worker.tasks import CompactTask
 

@@ -50,7 +50,7 @@ def merge_headgate(sources: str, target_bytes: int, runs: int) -> Measured:
     from headgate_schemas.ambient import SystemAmbient
     from headgate_table.data_file import DataFile
     from headgate_table.table import Table
-    from headgate_worker.merge.arrow_engine import ArrowEngine
+    from headgate_worker.merge.engines.arrow import ArrowEngine
     from headgate_worker.merge.merging import Merging
     from headgate_worker.merge.plan import MergeLimits
 

@@ -73,7 +73,7 @@ class Commits:
 
         if self._address is None:
             return Protected()
-        from headgate_worker.undecided import protected_by
+        from headgate_worker.roles.undecided import protected_by
 
         return protected_by(self._opened(), self._committer_group, reader, self._ambient)
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from headgate.health_limits import HealthLimits
 from headgate_committer.status import Standing
-from headgate_worker.standing import WorkerStanding
+from headgate_worker.loop.status import WorkerStanding
 
 STANDBY_AFTER_S = 15.0
 """A bus has offered a partition before that, if it has one to offer: a dead member's is free after the session's time-out."""

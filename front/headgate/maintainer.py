@@ -64,8 +64,8 @@ def _makers(settings: Settings) -> Iterator[Mapping[str, RoleMaker]]:
         yield ROLES
         return
     # PySpark takes a second and half a gigabyte; few workers want it.
-    from headgate_worker.merge.spark_role import merge_on_spark
-    from headgate_worker.merge.spark_session import spark_session
+    from headgate_worker.merge.engines.spark_role import merge_on_spark
+    from headgate_worker.merge.engines.spark_session import spark_session
 
     with spark_session(chosen.spark, chosen.spark_settings) as session:
         yield {**ROLES, "merge": merge_on_spark(session, settings.store)}

@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 from headgate_schemas.ambient import Ambient
 from headgate_table.table import Table
-from headgate_worker.merge.arrow_engine import ArrowEngine
+from headgate_worker.merge.engines.arrow import ArrowEngine
 from headgate_worker.merge.merging import Merging, RunLimits
 from headgate_worker.merge.plan import MergeLimits, MergePlan
 from headgate_worker.merge.report import MergeReport
 from headgate_worker.merge.table_settings import arrow_limits, codec_of
-from headgate_worker.roles import Abandoned
+from headgate_worker.roles.interface import Abandoned
 
 
 class TableMerge:

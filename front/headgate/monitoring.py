@@ -24,8 +24,8 @@ from headgate_table.store.interface import Store
 from headgate_table.store.measured import MeasuredStore
 from headgate_table.store.open import open_store
 from headgate_table.store.settings import StoreSettings
-from headgate_worker.standing import WorkerStanding
-from headgate_worker.worker import Worker
+from headgate_worker.loop.status import WorkerStanding
+from headgate_worker.loop.worker import Worker
 
 ASK_EVERY_S = 1.0
 MAX_WATCHED_STORES = 8

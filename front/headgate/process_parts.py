@@ -1,8 +1,8 @@
 """The committer and the worker of this process, for those who look at them while they work, such as the live page."""
 
 from headgate_committer.committer import Committer
-from headgate_worker.schedule import Run
-from headgate_worker.worker import Worker
+from headgate_worker.loop.schedule import Run
+from headgate_worker.loop.worker import Worker
 
 
 class ProcessParts:

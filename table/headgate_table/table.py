@@ -323,7 +323,7 @@ class Table:
 
         Without arguments the table's settings say how old is old enough. What a version must still be read by stays
         whatever its age, and so does what is `protected`: where a committer decides, that is what proposals under way need
-        (`headgate_worker.undecided`). Raises `InvalidInput` for a retention of files under 24 hours, unless
+        (`headgate_worker.roles.undecided`). Raises `InvalidInput` for a retention of files under 24 hours, unless
         `purge.retentionCheckEnabled` is false.
         """
         try:

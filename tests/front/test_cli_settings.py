@@ -15,8 +15,8 @@ from headgate.worker_settings import ROLES
 from headgate_schemas.errors import InvalidInput
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table
-from headgate_worker import worker
 from headgate_worker.limits import WorkerLimits
+from headgate_worker.loop import worker
 from headgate_worker.serving import ROLES as MAKERS
 from support.merging import COLUMNS, append_small
 

@@ -8,8 +8,8 @@ from headgate.health import Asked, Facts, Healthy, ReasonCode, Unready, is_alive
 from headgate.health_limits import WORKER_LIMITS, HealthLimits
 from headgate_committer.status import LaneStanding, OldestProposal, Standing, TableCounts
 from headgate_schemas.metrics import REASON
-from headgate_worker.following import Backlog
-from headgate_worker.standing import WorkerStanding
+from headgate_worker.loop.commit_feed import Backlog
+from headgate_worker.loop.status import WorkerStanding
 
 NOW_S, NOW_MS = 1_000.0, 1_780_000_000_000
 LIMITS = HealthLimits()

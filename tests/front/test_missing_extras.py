@@ -61,7 +61,10 @@ def test_a_command_says_what_to_install(extra: str, words: tuple[str, ...], tmp_
         ("kafka", "import headgate; headgate.KafkaRecords"),
         ("kafka", "import headgate; headgate.Producer('kafka://localhost:9092', table='t')"),
         ("s3", "import headgate; headgate.Table.open('s3://lake/events')"),
-        ("spark", "from headgate_worker.merge.spark_session import spark_session as s\nwith s('local[1]'): pass"),
+        (
+            "spark",
+            "from headgate_worker.merge.engines.spark_session import spark_session as s\nwith s('local[1]'): pass",
+        ),
     ],
 )
 def test_an_import_that_needs_an_extra_says_what_to_install(extra: str, program: str, tmp_path: Path) -> None:

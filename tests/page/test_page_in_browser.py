@@ -15,7 +15,7 @@ from headgate.telling import Telling
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.messages.operations import Append, Delete
 from headgate_table.table import Table
-from headgate_worker.schedule import Run
+from headgate_worker.loop.schedule import Run
 from headgate_worker.tasks import CleanTask
 from support.page.reading import DEADLINE_MS, reading
 from support.page.served import a_page

@@ -7,7 +7,7 @@ from headgate_committer.limits import CommitterLimits
 from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.messages.operations import Append, Committed
 from headgate_table.indextables.cleaning.plan import Protected
-from headgate_worker.undecided import protected_by
+from headgate_worker.roles.undecided import protected_by
 from support.simulation.scenario import TABLE, Scenario
 from support.simulation.scheduler import Process
 from support.simulation.world import GROUP

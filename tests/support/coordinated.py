@@ -6,8 +6,8 @@ from headgate_committer.committer import Committer
 from headgate_schemas.messages.operations import Operation, Receipt
 from headgate_table.table import Table
 from headgate_worker.limits import WorkerLimits
-from headgate_worker.roles import Role
-from headgate_worker.worker import Worker
+from headgate_worker.loop.worker import Worker
+from headgate_worker.roles.interface import Role
 from support.committing.rig import TABLE, Rig
 from support.working import Commit, OpenedTables, a_worker, quick_terms, rounds
 

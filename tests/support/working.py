@@ -11,10 +11,10 @@ from headgate_schemas.messages.operations import Committed, Operation, Receipt
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from headgate_worker.limits import RoleTerms, WorkerLimits
-from headgate_worker.roles import Outlook, Report, Role
+from headgate_worker.loop.worker import Worker
+from headgate_worker.roles.interface import Outlook, Report, Role
 from headgate_worker.tasks import CleanTask, Task
 from headgate_worker.triggers import Trigger
-from headgate_worker.worker import Worker
 from support.ambient import FakeAmbient
 from support.committing.rig import AtOnce
 from support.stores.memory import MemoryStore

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from headgate_bus.interface import Topic
-from headgate_worker.following import Backlog, Following
 from headgate_worker.limits import WorkerLimits
+from headgate_worker.loop.commit_feed import Backlog, Following
 from support.ambient import FakeAmbient
 from support.bus.memory import MemoryBus
 from support.working import NotingRole, a_worker, announce, quick_terms, rounds

@@ -9,11 +9,11 @@ from headgate_schemas.messages.operation_bodies import body_of
 from headgate_schemas.messages.operations import Append, CompactState, NewManifest, Operation, Overwrite, Purge, Rewrite
 from headgate_schemas.messages.proposals import Proposal, encode_claimed
 from headgate_table.indextables.format.names import log_key, version_key
-from headgate_worker import undecided
-from headgate_worker.clean import CleanRole
+from headgate_worker.loop.worker import COMMITTER_GROUP
+from headgate_worker.roles import undecided
+from headgate_worker.roles.clean import CleanRole
+from headgate_worker.roles.undecided import TooMuchUndecided, protected_by
 from headgate_worker.tasks import CleanTask
-from headgate_worker.undecided import TooMuchUndecided, protected_by
-from headgate_worker.worker import COMMITTER_GROUP
 from support.committing.rig import TABLE
 from support.coordinated import Coordinated
 from support.tables import add_file

@@ -12,8 +12,8 @@ from headgate_table.indextables.cleaning.cleaner import Cleaner
 from headgate_table.indextables.cleaning.plan import Category, Protected
 from headgate_table.indextables.compaction.compactor import Compactor
 from headgate_table.table import Table
-from headgate_worker.undecided import protected_by
-from headgate_worker.worker import COMMITTER_GROUP
+from headgate_worker.loop.worker import COMMITTER_GROUP
+from headgate_worker.roles.undecided import protected_by
 from support.committing.rig import TABLE
 from support.coordinated import Coordinated
 from support.tables import add_file, opened

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headgate_schemas.messages.operations import Append, Delete, Operation, Overwrite, Rewrite
-from headgate_worker.compact import CompactRole
+from headgate_worker.roles.compact import CompactRole
 from support.committing.rig import TABLE
 from support.coordinated import Coordinated
 from support.profile_check import breaches

@@ -17,7 +17,7 @@ from headgate_schemas.messages.operations import (
 from headgate_table.errors import CommitConflict, CorruptTable
 from headgate_table.indextables.format.names import state_key, version_key
 from headgate_table.indextables.format.state_manifest import StateManifest
-from headgate_worker.compact import ROUNDS, CompactRole
+from headgate_worker.roles.compact import ROUNDS, CompactRole
 from headgate_worker.tasks import CompactTask
 from support.committing.rig import TABLE
 from support.coordinated import Coordinated

@@ -78,7 +78,7 @@ KILLED = """
 import os, sys
 from headgate_schemas.ambient import SystemAmbient
 from headgate_table.table import Table
-from headgate_worker.merge.arrow_engine import ArrowEngine, ArrowLimits
+from headgate_worker.merge.engines.arrow import ArrowEngine, ArrowLimits
 from headgate_worker.merge.merging import Merging
 from headgate_worker.merge.plan import MergeGroup, MergeLimits
 

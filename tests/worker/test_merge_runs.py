@@ -12,7 +12,7 @@ from headgate_table.errors import CommitConflict, OutcomeUnknown, StoreError
 from headgate_table.indextables.rules.skips import known_skips
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
-from headgate_worker.merge.engine import Merged, MergeOrder, MergeOutcome
+from headgate_worker.merge.engines.interface import Merged, MergeOrder, MergeOutcome
 from headgate_worker.merge.merging import MAX_ATTEMPTS, MAX_ROUNDS, Merging, RunLimits, output_path
 from headgate_worker.merge.plan import MergeGroup, MergeLimits
 from headgate_worker.merge.report import MergeStatus
@@ -220,7 +220,7 @@ class Finicky:
         self.attempts = 0
 
     def merge(self, order: MergeOrder) -> MergeOutcome:
-        from headgate_worker.merge.engine import NotMerged, Unreadable
+        from headgate_worker.merge.engines.interface import NotMerged, Unreadable
 
         self.attempts += 1
         return NotMerged((Unreadable(order.sources[0].path, "damaged"),))
@@ -392,7 +392,7 @@ class Counting:
     """An engine that remembers how much was under way at the same time."""
 
     def __init__(self, inner: Table) -> None:
-        from headgate_worker.merge.arrow_engine import ArrowEngine
+        from headgate_worker.merge.engines.arrow import ArrowEngine
 
         self._engine = ArrowEngine(inner.store, inner.reader.resources)
         self.running: set[str] = set()

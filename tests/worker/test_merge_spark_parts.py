@@ -16,12 +16,12 @@ from headgate_table.store.local.store import LocalStore
 from headgate_table.store.paths import MAX_KEY_BYTES, is_key
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table
-from headgate_worker.merge.arrow_engine import ArrowLimits
-from headgate_worker.merge.engine import Gone, Merged, MergeOrder, NotMerged, Unreadable
+from headgate_worker.merge.engines.arrow import ArrowLimits
+from headgate_worker.merge.engines.interface import Gone, Merged, MergeOrder, NotMerged, Unreadable
+from headgate_worker.merge.engines.spark_errors import SparkFailed, spark_failed
+from headgate_worker.merge.engines.spark_session import spark_session
+from headgate_worker.merge.engines.spark_task import attempted, merge_attempt
 from headgate_worker.merge.parcels import pack_order, pack_outcome, unpack_order, unpack_outcome
-from headgate_worker.merge.spark_errors import SparkFailed, spark_failed
-from headgate_worker.merge.spark_session import spark_session
-from headgate_worker.merge.spark_task import attempted, merge_attempt
 from support.isolated import run_isolated
 from support.merging import append_small, counted, merge_order, merged, new_parquet_table, rows_table
 
@@ -163,7 +163,7 @@ def test_without_the_library_the_message_says_what_to_install(monkeypatch: pytes
 IMPORTS = """
 import sys
 before = set(sys.modules)
-import headgate_worker.merge.spark_task
+import headgate_worker.merge.engines.spark_task
 from headgate_worker.merge.parcels import unpack_order
 loaded = {name.partition(".")[0] for name in set(sys.modules) - before}
 print(*sorted(loaded & {"pydantic", "pydantic_core", "datafusion", "fastavro", "kafka", "pyspark", "sqlglot", "typer"}))

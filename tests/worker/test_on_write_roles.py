@@ -13,9 +13,9 @@ from headgate_bus.interface import Topic
 from headgate_schemas.ambient import SystemAmbient
 from headgate_table.indextables.read.snapshot import Snapshot
 from headgate_table.table import Table
-from headgate_worker.clean import CleanRole
 from headgate_worker.limits import RoleTerms, WorkerLimits
-from headgate_worker.merge.arrow_engine import ArrowEngine
+from headgate_worker.loop.worker import COMMITTER_GROUP
+from headgate_worker.merge.engines.arrow import ArrowEngine
 from headgate_worker.merge.role import MergeFailed, MergeRole
 from headgate_worker.merge.table_settings import (
     UNASKED_TARGET_BYTES,
@@ -26,11 +26,11 @@ from headgate_worker.merge.table_settings import (
     on_write_limits,
     unasked_limits,
 )
-from headgate_worker.roles import Role
+from headgate_worker.roles.clean import CleanRole
+from headgate_worker.roles.interface import Role
 from headgate_worker.serving import ROLES, RoleContext
 from headgate_worker.tasks import CleanTask, MergeTask
 from headgate_worker.triggers import Trigger
-from headgate_worker.worker import COMMITTER_GROUP
 from support.ambient import FakeAmbient
 from support.bus.memory import MemoryBus
 from support.merging import COLUMNS, append, put_file, rows_table

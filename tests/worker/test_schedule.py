@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from headgate_schemas.actions.actions import AddFile
 from headgate_worker.limits import RoleTerms, ScheduleLimits
-from headgate_worker.schedule import Decision, Look, Run, Schedule
+from headgate_worker.loop.schedule import Decision, Look, Run, Schedule
 from headgate_worker.tasks import CleanTask, CompactTask, MergeTask
 from headgate_worker.triggers import Trigger
 

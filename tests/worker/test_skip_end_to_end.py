@@ -10,7 +10,7 @@ from headgate_table.data_file import DataFile
 from headgate_table.indextables.rules.skips import known_skips
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
-from headgate_worker.merge.arrow_engine import ArrowEngine
+from headgate_worker.merge.engines.arrow import ArrowEngine
 from headgate_worker.merge.plan import MergeLimits
 from headgate_worker.merge.role import MergeRole
 from support.ambient import HOUR_MS

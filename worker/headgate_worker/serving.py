@@ -14,16 +14,16 @@ from headgate_table.settings.options import table_options
 from headgate_table.store.addresses import table_address
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table
-from headgate_worker.clean import CleanRole
-from headgate_worker.compact import CompactRole
 from headgate_worker.limits import WorkerLimits
-from headgate_worker.merge.arrow_engine import ArrowEngine
+from headgate_worker.loop.worker import COMMITTER_GROUP, DEFAULT_GROUP, Worker
+from headgate_worker.merge.engines.arrow import ArrowEngine
 from headgate_worker.merge.role import MergeRole
 from headgate_worker.merge.table_settings import arrow_limits
-from headgate_worker.roles import Abandoned, OpenTable, Role
+from headgate_worker.roles.clean import CleanRole
+from headgate_worker.roles.compact import CompactRole
+from headgate_worker.roles.interface import Abandoned, OpenTable, Role
 from headgate_worker.tables import ProposedTables, Proposing
 from headgate_worker.task_threads import task_executor
-from headgate_worker.worker import COMMITTER_GROUP, DEFAULT_GROUP, Worker
 
 
 @dataclass(frozen=True, slots=True)

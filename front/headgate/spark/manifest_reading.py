@@ -14,7 +14,7 @@ from headgate_table.indextables.format.state_manifest import ManifestInfo
 from headgate_table.indextables.manifests.reader import ManifestPart
 from headgate_table.indextables.read.entry_reader import EntryFilter, read_here
 from headgate_table.store.interface import Store
-from headgate_worker.merge.spark_errors import spark_errors
+from headgate_worker.merge.engines.spark_errors import spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

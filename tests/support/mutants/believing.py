@@ -4,7 +4,7 @@ from support.mutants.mutant import NONE, Mutant, Rule
 
 _RULES = "tests/simulation/test_rule_"
 _LOCAL = "table/headgate_table/store/local/store.py"
-_UNDECIDED = "worker/headgate_worker/undecided.py"
+_UNDECIDED = "worker/headgate_worker/roles/undecided.py"
 _UNDECIDED_TESTS = "tests/worker/test_clean_undecided.py"
 _MEMORY = "table/headgate_table/coordination/memory.py"
 _TIMES = "table/headgate_table/indextables/write/commit_times.py"

@@ -172,7 +172,7 @@ MUTANTS = (
         "needed-files-of-a-cut-log-cleaned",
         Rule.CLEANING,
         "Cleaning reads undecided proposals from the committed offset on, whatever log that was said of.",
-        "worker/headgate_worker/undecided.py",
+        "worker/headgate_worker/roles/undecided.py",
         "    committed = look_again(bus, committer_group, partition)[0].start\n",
         "    committed = bus.committed(committer_group, partition) or 0\n",
         ("tests/worker/test_clean_rules.py",),

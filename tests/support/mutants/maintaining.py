@@ -8,7 +8,7 @@ _STATES = "table/headgate_table/indextables/write/state_writer.py"
 _SWAP = "table/headgate_table/indextables/rules/swap.py"
 _CLEANING = "table/headgate_table/indextables/cleaning/plan.py"
 _CLEANER = "table/headgate_table/indextables/cleaning/cleaner.py"
-_UNDECIDED = "worker/headgate_worker/undecided.py"
+_UNDECIDED = "worker/headgate_worker/roles/undecided.py"
 _LOG_READER = "table/headgate_table/indextables/log/reader.py"
 _CLEANED_MEANWHILE = "tests/table/test_cleaned_meanwhile.py"
 

@@ -9,7 +9,7 @@ from headgate_schemas.errors import HeadgateError
 from headgate_table.indextables.cleaning.cleaner import Cleaner
 from headgate_table.indextables.cleaning.truncate import Truncation
 from headgate_table.indextables.compaction.compactor import Compactor
-from headgate_worker.undecided import protected_by
+from headgate_worker.roles.undecided import protected_by
 from support.simulation.asked import ask_of
 from support.simulation.committers import SETTINGS
 from support.simulation.scheduler import Process

@@ -10,13 +10,13 @@ from headgate_schemas.errors import HeadgateError
 from headgate_schemas.messages.operations import Operation, Receipt
 from headgate_table.caching.resources import ReadResources
 from headgate_table.table import Table
-from headgate_worker.clean import CleanRole
-from headgate_worker.compact import CompactRole
 from headgate_worker.limits import DEFAULT_TERMS, RoleTerms, ScheduleLimits, WorkerLimits
+from headgate_worker.loop.worker import Worker
 from headgate_worker.merge.plan import MergeLimits
 from headgate_worker.merge.role import MergeRole
-from headgate_worker.roles import Role
-from headgate_worker.worker import Worker
+from headgate_worker.roles.clean import CleanRole
+from headgate_worker.roles.compact import CompactRole
+from headgate_worker.roles.interface import Role
 from support.simulation.ambient import SimulatedAmbient
 from support.simulation.executors import Beside, resources_of
 from support.simulation.merge_engine import SimulatedEngine

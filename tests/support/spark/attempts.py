@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from unittest import mock
 
-from headgate_worker.merge.arrow_engine import ArrowEngine
-from headgate_worker.merge.spark_task import merge_attempt
+from headgate_worker.merge.engines.arrow import ArrowEngine
+from headgate_worker.merge.engines.spark_task import merge_attempt
 from support.waiting import wait_until
 
 LIMIT_S = 120.0
@@ -35,7 +35,7 @@ class DiesFirst:
             left -= 1
 
         with mock.patch(
-            "headgate_worker.merge.spark_task.ArrowEngine", partial(ArrowEngine, give_up=die_in_the_middle)
+            "headgate_worker.merge.engines.spark_task.ArrowEngine", partial(ArrowEngine, give_up=die_in_the_middle)
         ):
             return merge_attempt(parcel, attempt)
 

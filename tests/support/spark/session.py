@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from headgate.spark.java_home import local_environment
-from headgate_worker.merge.spark_session import spark_session
+from headgate_worker.merge.engines.spark_session import spark_session
 from support.isolated import module_path
 from support.servers.processes import STOP_LIMIT_S, scratch_folder
 from support.spark.kafka_connector import connector_jars

@@ -22,7 +22,7 @@ from headgate_table.errors import CommitConflict, StoreError
 from headgate_table.indextables.rules.skips import known_skips
 from headgate_table.store.paths import is_key
 from headgate_table.table import Table
-from headgate_worker.merge.engine import Merged, MergeEngine, MergeOrder, NotMerged
+from headgate_worker.merge.engines.interface import Merged, MergeEngine, MergeOrder, NotMerged
 from headgate_worker.merge.plan import PLAN_COLUMNS, SORT_COLUMNS, MergeGroup, MergeLimits, MergePlan, plan_merges
 from headgate_worker.merge.report import (
     GroupDone,
@@ -36,7 +36,7 @@ from headgate_worker.merge.report import (
     merge_report,
 )
 from headgate_worker.merge.skipping import Skipping
-from headgate_worker.roles import Abandoned
+from headgate_worker.roles.interface import Abandoned
 
 MAX_ROUNDS = 3
 """Plans of one merge: the first, and those for what others changed meanwhile. A busier partition waits for the next."""

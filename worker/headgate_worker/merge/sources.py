@@ -18,10 +18,10 @@ from headgate_table.indextables.read.rows.row_shape import RowShape
 from headgate_table.parquet.footer import Footer, read_footer
 from headgate_table.store.arrow_files import arrow_file_system, system_failure
 from headgate_table.store.interface import Store
-from headgate_worker.merge.columns import SourceColumns
-from headgate_worker.merge.dictionaries import repeating_texts
-from headgate_worker.merge.engine import Gone, Unreadable
-from headgate_worker.merge.inner_nulls import inner_null
+from headgate_worker.merge.columns.columns import SourceColumns
+from headgate_worker.merge.columns.dictionaries import repeating_texts
+from headgate_worker.merge.columns.inner_nulls import inner_null
+from headgate_worker.merge.engines.interface import Gone, Unreadable
 
 WHOLE_FILE_BYTES = 8 << 20
 """A remote file up to this size is fetched by one request."""

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table
+from headgate_worker.merge.engines.spark import SparkEngine, SparkLimits
 from headgate_worker.merge.role import MergeRole
-from headgate_worker.merge.spark_engine import SparkEngine, SparkLimits
 from headgate_worker.merge.table_settings import arrow_limits
-from headgate_worker.roles import Abandoned, Role
+from headgate_worker.roles.interface import Abandoned, Role
 from headgate_worker.serving import RoleContext, RoleMaker
 
 if TYPE_CHECKING:

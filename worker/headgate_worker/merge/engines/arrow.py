@@ -20,9 +20,9 @@ from headgate_table.indextables.read.rows.row_shape import RowShape
 from headgate_table.parquet.bounds import STATISTICS_NOTE, WITHOUT_NAN
 from headgate_table.parquet.float_statistics import floats, leaf_paths, statistics_option, with_nan
 from headgate_table.store.interface import Store
-from headgate_worker.merge.columns import OutputColumns, contradiction, output_columns
-from headgate_worker.merge.dictionaries import decoded_bytes, dictionary_columns, encoded, shown_metadata
-from headgate_worker.merge.engine import Gone, Merged, MergeOrder, MergeOutcome, NotMerged, Unreadable
+from headgate_worker.merge.columns.columns import OutputColumns, contradiction, output_columns
+from headgate_worker.merge.columns.dictionaries import decoded_bytes, dictionary_columns, encoded, shown_metadata
+from headgate_worker.merge.engines.interface import Gone, Merged, MergeOrder, MergeOutcome, NotMerged, Unreadable
 from headgate_worker.merge.outputs import output_file
 from headgate_worker.merge.sources import BadSource, CheckedSource, SourceReader
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from headgate_worker.merge.spark_errors import SparkFailed, spark_errors, spark_failed
+from headgate_worker.merge.engines.spark_errors import SparkFailed, spark_errors, spark_failed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

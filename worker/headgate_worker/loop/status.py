@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from headgate_worker.following import Backlog
+from headgate_worker.loop.commit_feed import Backlog
 
 NOTHING_UNREAD = Backlog()
 

@@ -17,11 +17,11 @@ from headgate_schemas.logs import get_logger
 from headgate_schemas.measures import SILENT, Measures
 from headgate_schemas.metrics import ROLE, WORK_BYTES, WORK_SECONDS
 from headgate_table.errors import TableNotFound
-from headgate_worker.following import Backlog, Following
 from headgate_worker.limits import WorkerLimits
-from headgate_worker.roles import Abandoned, Outlook, Report, Role
-from headgate_worker.schedule import Decision, Look, Run, Schedule
-from headgate_worker.standing import WorkerStanding
+from headgate_worker.loop.commit_feed import Backlog, Following
+from headgate_worker.loop.schedule import Decision, Look, Run, Schedule
+from headgate_worker.loop.status import WorkerStanding
+from headgate_worker.roles.interface import Abandoned, Outlook, Report, Role
 from headgate_worker.tables import Tables
 
 DEFAULT_GROUP = "headgate-worker"

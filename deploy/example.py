@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headgate.settings import load_settings
+from headgate.settings.loading import load_settings
 from headgate_producer.producer import Producer
 from headgate_schemas.messages.operations import Committed, Duplicate, RejectCode, Rejected
 from headgate_table.data_file import DataFile

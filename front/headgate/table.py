@@ -29,6 +29,6 @@ class Table(StoredTable):
         self._scratch_folder = table_options(settings or {}).merge_temp_folder
 
     def _after_direct_commit(self, operation: Operation, receipt: Receipt) -> None:
-        from headgate.on_write import after_commit
+        from headgate.upkeep.on_write import after_commit
 
         after_commit(self, operation, receipt, self._seen_options, self._ambient, self._scratch_folder)

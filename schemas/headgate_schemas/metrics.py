@@ -29,7 +29,7 @@ REASON = Label(
         "ended",
     ),
 )
-"""Why a process is not ready; the judge in `headgate.health` says what each means."""
+"""Why a process is not ready; the judge in `headgate.health.judgement` says what each means."""
 
 # ---- the committer: proposals and versions
 

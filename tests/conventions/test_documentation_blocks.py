@@ -12,7 +12,7 @@ import pytest
 import typer
 
 from headgate.cli.main import app
-from headgate.settings import load_settings
+from headgate.settings.loading import load_settings
 from headgate_bus.kafka.address import parse_kafka_address
 from support.command_lines import commands
 from support.compose.parsing import parse

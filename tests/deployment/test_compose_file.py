@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headgate.worker_settings import ROLES
+from headgate.settings.worker_settings import ROLES
 from headgate_committer.limits import CommitterLimits
 from headgate_worker.limits import WorkerLimits
 from support.compose.parsing import ComposeError, ComposeFile, Service, parse

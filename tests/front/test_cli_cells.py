@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from headgate.cli.cells import human_size, human_time, shown_cell
+from headgate.cli.terminal.cells import human_size, human_time, shown_cell
 
 
 @pytest.mark.parametrize(

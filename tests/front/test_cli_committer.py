@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from headgate import roots, told_to_stop
+from headgate.process import roots
+from headgate.process import stop_signals as told_to_stop
 from headgate_bus.interface import Bus, Message, Topic
 from headgate_bus.open import open_bus
 from headgate_bus.sqlite.seat import SqliteSeat

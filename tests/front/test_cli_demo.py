@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headgate.cli.demo import _Demo
-from headgate.cli.demo_processes import DemoProcess, running
-from headgate.cli.demo_upkeep import RowCheck
-from headgate.cli.output import Format
-from headgate.cli.session import Session
+from headgate.cli.demo.demo import _Demo
+from headgate.cli.demo.processes import DemoProcess, running
+from headgate.cli.demo.upkeep import RowCheck
+from headgate.cli.terminal.output import Format
+from headgate.cli.terminal.session import Session
 from headgate_schemas.errors import HeadgateError
 from headgate_table.data_file import DataFile
 from headgate_table.table import Table

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from headgate import checkup, place_checkup
-from headgate.findings import Health
+from headgate.doctor import checkup, place_checkup
+from headgate.doctor.findings import Health
 from headgate_schemas.ambient import Ambient
 from headgate_table.store.interface import Store
 from headgate_table.store.probe import ProbeReport

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from headgate.bus_checkup import examine_bus
-from headgate.findings import Finding, Health
+from headgate.doctor.bus_checkup import examine_bus
+from headgate.doctor.findings import Finding, Health
 from headgate_bus.interface import Message, Topic
 from headgate_bus.marks import mark_of, record_at
 from headgate_bus.open import open_bus

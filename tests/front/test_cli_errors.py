@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from headgate.__main__ import main as command
-from headgate.cli import session as cli_session
 from headgate.cli.main import main
+from headgate.cli.terminal import session as cli_session
 from headgate_table.errors import OutcomeUnknown
 from headgate_table.table import Table
 

@@ -7,7 +7,7 @@ import typer
 from typer.testing import CliRunner
 
 from headgate.cli.main import app
-from headgate.cli.proposing_options import TAKES, Kind
+from headgate.cli.propose.options import TAKES, Kind
 
 
 def _pages(path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

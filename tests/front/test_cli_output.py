@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headgate.cli.output import Format, Output
+from headgate.cli.terminal.output import Format, Output
 
 
 class Terminal(io.StringIO):

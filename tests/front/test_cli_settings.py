@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from headgate.coordinator_settings import DEFAULT_GROUP as COMMITTER_GROUP
-from headgate.health_limits import WORKER_LIMITS, HealthLimits
-from headgate.listen_address import ListenAddress
-from headgate.settings import load_settings, table_setting_key
-from headgate.worker_settings import DEFAULT_GROUP as WORKER_GROUP
-from headgate.worker_settings import ROLES
+from headgate.health.limits import WORKER_LIMITS, HealthLimits
+from headgate.settings.committer_settings import DEFAULT_GROUP as COMMITTER_GROUP
+from headgate.settings.listen_address import ListenAddress
+from headgate.settings.loading import load_settings, table_setting_key
+from headgate.settings.worker_settings import DEFAULT_GROUP as WORKER_GROUP
+from headgate.settings.worker_settings import ROLES
 from headgate_schemas.errors import InvalidInput
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from headgate import roots
+from headgate.process import roots
 from headgate_producer.producer import Producer
 from headgate_schemas.messages.operations import Committed
 from headgate_table.store.local.store import LocalStore

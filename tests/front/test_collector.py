@@ -2,7 +2,7 @@
 
 import gc
 
-from headgate.collector import FREEZES, sparing_collector
+from headgate.process.gc_tuning import FREEZES, sparing_collector
 
 
 def test_what_is_loaded_is_left_out_of_full_collections_until_the_end() -> None:

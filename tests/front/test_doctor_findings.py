@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from headgate import bus_checkup, place_checkup
-from headgate.findings import Finding, Health
-from headgate.settings import Settings, load_settings
-from headgate.settings_checkup import examine_settings
+from headgate.doctor import bus_checkup, place_checkup
+from headgate.doctor.findings import Finding, Health
+from headgate.doctor.settings_checkup import examine_settings
+from headgate.settings.loading import Settings, load_settings
 from headgate_bus.interface import Message, Topic
 from headgate_table.errors import StoreError
 from headgate_table.store.interface import Store

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from headgate.health import Asked, Facts, Healthy, ReasonCode, Unready, is_alive, judge
-from headgate.health_limits import WORKER_LIMITS, HealthLimits
+from headgate.health.judgement import Asked, Facts, Healthy, ReasonCode, Unready, is_alive, judge
+from headgate.health.limits import WORKER_LIMITS, HealthLimits
 from headgate_committer.status import LaneStanding, OldestProposal, Standing, TableCounts
 from headgate_schemas.metrics import REASON
 from headgate_worker.loop.commit_feed import Backlog

@@ -4,8 +4,8 @@ from typing import ClassVar
 
 import pytest
 
-from headgate import made_bus
-from headgate.made_bus import ATTEMPTS
+from headgate.process import made_bus
+from headgate.process.made_bus import ATTEMPTS
 from headgate_bus.errors import BusError, BusUnavailable
 from support.ambient import FakeAmbient
 from support.bus.memory import MemoryBus

@@ -3,7 +3,7 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from headgate.measuring import PrometheusMeasures
+from headgate.health.measuring import PrometheusMeasures
 from headgate_schemas.measures import Histogram
 from headgate_schemas.metrics import (
     BUILD_INFO,

@@ -11,12 +11,12 @@ import pytest
 
 import headgate as library
 from headgate.commits import Commits
-from headgate.merges import TableMerge
 from headgate.statements.arrow_columns import result_schema
 from headgate.statements.columns import OUTPUT_COLUMNS
 from headgate.statements.execute import Executor
 from headgate.statements.merge_splits import merge_splits
 from headgate.statements.statements import MergeSplits, StatementError, TablePath
+from headgate.upkeep.merges import TableMerge
 from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.ambient import SystemAmbient
 from headgate_table.store.settings import StoreSettings

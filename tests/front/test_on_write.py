@@ -236,7 +236,7 @@ def test_a_commit_stands_though_merging_has_a_defect(tmp_path: Path, monkeypatch
     def fails(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("headgate.merges.TableMerge.plan", fails)
+    monkeypatch.setattr("headgate.upkeep.merges.TableMerge.plan", fails)
     write(table, 0, 1, 2)
     assert set(operations(table)) == {"Append"}
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from headgate.process_logs import log_for_a_long_time
-from headgate.process_settings import LogForm
+from headgate.process.logs import log_for_a_long_time
+from headgate.settings.process_settings import LogForm
 from headgate_schemas.logs import get_logger
 
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from headgate import roots
-from headgate.roots import ATTEMPTS, NotTrusted, probe_roots
-from headgate.settings import Settings, load_settings
+from headgate.process import roots
+from headgate.process.roots import ATTEMPTS, NotTrusted, probe_roots
+from headgate.settings.loading import Settings, load_settings
 from headgate_table.errors import StoreError
 from support.ambient import FakeAmbient
 from support.stores.faulty import Fault, FaultyStore, Plan, no_faults, on

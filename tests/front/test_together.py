@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from headgate import together
-from headgate.settings import load_settings
+from headgate.process import combined_process as together
+from headgate.settings.loading import load_settings
 from headgate_bus.interface import Bus
 from headgate_bus.open import open_bus
 from headgate_schemas.ambient import SystemAmbient

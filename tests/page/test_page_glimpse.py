@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from headgate.page.glimpse import MAX_AUTHOR_CHARS, glimpse
+from headgate.page.proposal_preview import MAX_AUTHOR_CHARS, glimpse
 from headgate_bus.interface import Record
 
 

@@ -15,8 +15,8 @@ import pytest
 
 from headgate.page import routes
 from headgate.page.assets import read_assets
-from headgate.page.looking import TableLooks
 from headgate.page.serving import ServedPage
+from headgate.page.table_reads import TableLooks
 from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.errors import InvalidInput
 from headgate_table.table import Table

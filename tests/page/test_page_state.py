@@ -3,8 +3,8 @@
 from typing import Any
 
 from headgate.page import page_state
-from headgate.page.glimpse import Glimpse
 from headgate.page.page_state import PageState
+from headgate.page.proposal_preview import Glimpse
 from headgate.page.table_rows import OVERTAKEN_MS, WAITING_AFTER_MS, TableFacts
 from headgate_schemas.messages.dead_letters import DeadLetter
 from headgate_schemas.messages.events import CommitEvent, ReceiptEvent

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from headgate.page.board import Board
-from headgate.page.glimpse import Glimpse
-from headgate.page.looking import TableLooks
+from headgate.page.proposal_preview import Glimpse
+from headgate.page.shared_model import Board
 from headgate.page.sweeping import CHANGED_S, FAILED_S, READERS, REST, SLOW_S, UNCHANGED_S, Sweeper
+from headgate.page.table_reads import TableLooks
 from headgate.page.table_rows import WAITING_AFTER_MS, TableFacts
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.messages.events import CommitEvent

@@ -10,10 +10,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from headgate.listen_address import ListenAddress
-from headgate.web_guard import HEADERS, Guarded, cookie_name
-from headgate.web_server import serving_web
-from headgate.web_token import Token
+from headgate.settings.listen_address import ListenAddress
+from headgate.web.guard import HEADERS, Guarded, cookie_name
+from headgate.web.server import serving_web
+from headgate.web.token import Token
 
 HERE = ListenAddress("127.0.0.1", 0)
 EVERYWHERE = ListenAddress("0.0.0.0", 0)

@@ -16,9 +16,9 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from headgate import web_server
-from headgate.listen_address import ListenAddress, listen_address
-from headgate.web_server import CannotListen, serving_web
+from headgate.settings.listen_address import ListenAddress, listen_address
+from headgate.web import server as web_server
+from headgate.web.server import CannotListen, serving_web
 from headgate_schemas.errors import InvalidInput
 from support.servers.processes import free_port
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.settings import load_settings
+from headgate.settings.loading import load_settings
 from headgate_committer.tables import NotServed, StoredTables
 from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import FileInTheWay

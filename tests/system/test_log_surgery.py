@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import headgate
-from headgate.bus_checkup import examine_bus
-from headgate.findings import Health
+from headgate.doctor.bus_checkup import examine_bus
+from headgate.doctor.findings import Health
 from headgate_bus.interface import Topic
 from headgate_bus.kafka.address import parse_kafka_address
 from headgate_bus.open import open_bus

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from azure.core.exceptions import ServiceRequestError
 
-from headgate.secrecy import hidden, secrets_of
-from headgate.settings import load_settings
+from headgate.process.secrecy import hidden, secrets_of
+from headgate.settings.loading import load_settings
 from headgate_bus.interface import Topic
 from headgate_bus.kafka.address import parse_kafka_address
 from headgate_bus.open import open_bus

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from headgate.health import STANDBY_AFTER_S, ReasonCode
+from headgate.health.judgement import STANDBY_AFTER_S, ReasonCode
 from headgate_schemas.measures import Counter, Histogram, Label, Metric
 from headgate_schemas.metrics import BUILD_INFO, CATALOGUE, CODE, LIBRARY_METRICS
 

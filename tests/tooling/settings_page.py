@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator
 
-from headgate.worker_settings import TERMS
+from headgate.settings.worker_settings import TERMS
 from headgate_worker.limits import DEFAULT_TERMS
 from tooling.settings_rows import (
     Process,

@@ -14,9 +14,9 @@ from typing import Any
 import typer
 
 from headgate.cli.main import app
-from headgate.listen_address import ListenAddress
-from headgate.settings import Settings
-from headgate.worker_settings import TERMS
+from headgate.settings.listen_address import ListenAddress
+from headgate.settings.loading import Settings
+from headgate.settings.worker_settings import TERMS
 from headgate_bus.claims import ClaimLimits
 from headgate_bus.kafka.address import NUMBERS, TEXT_SETTINGS
 from headgate_committer.limits import CommitterLimits

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from headgate.coordinator_settings import KEYS, CommitterSettings
-from headgate.health_limits import HealthLimits
-from headgate.settings import Settings, load_settings
-from headgate.worker_settings import KEYS as WORKER_KEYS
-from headgate.worker_settings import ROLES, TERMS, WorkerSettings
+from headgate.health.limits import HealthLimits
+from headgate.settings.committer_settings import KEYS, CommitterSettings
+from headgate.settings.loading import Settings, load_settings
+from headgate.settings.worker_settings import KEYS as WORKER_KEYS
+from headgate.settings.worker_settings import ROLES, TERMS, WorkerSettings
 from headgate_bus.claims import ClaimLimits
 from headgate_bus.kafka.address import ALL_SETTINGS
 from headgate_committer.limits import CommitterLimits

@@ -16,6 +16,6 @@ def health(
 
     Prints what it says. Ends with 0 where it is well, and with 1 where it isn't, or says nothing within seconds.
     """
-    from headgate.asking_health import ask_health
+    from headgate.health.asking_health import ask_health
 
     raise typer.Exit(ask_health(url))

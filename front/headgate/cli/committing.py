@@ -8,13 +8,13 @@ from urllib.parse import quote
 
 import typer
 
-from headgate.cli.given import pairs
 from headgate.cli.paging import page_layer, tell_where
-from headgate.cli.session import ON_A_BUS, Session, command
+from headgate.cli.terminal.given import pairs
+from headgate.cli.terminal.session import ON_A_BUS, Session, command
 from headgate.cli.working import Watch, worker_layer
 
 if TYPE_CHECKING:
-    from headgate.monitoring import Monitoring
+    from headgate.health.monitoring import Monitoring
     from headgate_bus.interface import Bus
 
 Group = Annotated[
@@ -134,9 +134,9 @@ def _told(
 
 
 def _serve(session: Session, bus: "Bus", *, with_worker: bool, with_page: bool = False) -> None:
-    from headgate.collector import sparing_collector
-    from headgate.process_logs import log_for_a_long_time
-    from headgate.told_to_stop import until_told_to_stop
+    from headgate.process.gc_tuning import sparing_collector
+    from headgate.process.logs import log_for_a_long_time
+    from headgate.process.stop_signals import until_told_to_stop
 
     with (
         until_told_to_stop() as stopping,
@@ -150,7 +150,7 @@ def _serve(session: Session, bus: "Bus", *, with_worker: bool, with_page: bool =
 @contextmanager
 def _told_of(session: Session, *, with_worker: bool, with_page: bool) -> "Iterator[Monitoring]":
     """How the process is, where it listens, and on its page."""
-    from headgate.monitored import monitored
+    from headgate.health.monitored import monitored
 
     settings = session.loaded
     parts = {"committer": settings.committer.health} | ({"worker": settings.worker.health} if with_worker else {})
@@ -158,8 +158,8 @@ def _told_of(session: Session, *, with_worker: bool, with_page: bool) -> "Iterat
         with monitored(settings.committer.listen, session.ambient, parts) as monitoring:
             yield monitoring
         return
+    from headgate.health.operator_endpoint import Telling
     from headgate.page.serving import serving_page
-    from headgate.telling import Telling
 
     telling = Telling(session.ambient, parts)
     with (
@@ -174,10 +174,10 @@ def _work(
     session: Session, bus: "Bus", stopping: Callable[[], bool], monitoring: "Monitoring", *, with_worker: bool
 ) -> None:
     if with_worker:
-        from headgate.together import run_together
+        from headgate.process.combined_process import run_together
 
         run_together(bus, session.bus_address, session.loaded, session.ambient, stopping, monitoring)
     else:
-        from headgate.coordinator import run_committer
+        from headgate.process.committer_process import run_committer
 
         run_committer(bus, session.loaded, session.ambient, stopping, monitoring)

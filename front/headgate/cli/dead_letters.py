@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headgate.cli.given import seconds
-from headgate.cli.output import Format
-from headgate.cli.receipts import show_outcome
-from headgate.cli.session import ON_A_BUS, Session, command, fail
+from headgate.cli.propose.receipts import show_outcome
+from headgate.cli.terminal.given import seconds
+from headgate.cli.terminal.output import Format
+from headgate.cli.terminal.session import ON_A_BUS, Session, command, fail
 from headgate.commits import Commits
 
 if TYPE_CHECKING:

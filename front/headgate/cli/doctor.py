@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headgate.cli.given import seconds
-from headgate.cli.session import FAILED, ON_A_BUS, Session, command
+from headgate.cli.terminal.given import seconds
+from headgate.cli.terminal.session import FAILED, ON_A_BUS, Session, command
 from headgate_schemas.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from headgate.findings import Finding
+    from headgate.doctor.findings import Finding
 
 
 def register(app: typer.Typer) -> None:
@@ -35,8 +35,8 @@ def doctor(
 
     With a bus, it also tells whether the committers keep up; so it is a health check for them.
     """
-    from headgate.checkup import examine_machine
-    from headgate.findings import Health
+    from headgate.doctor.checkup import examine_machine
+    from headgate.doctor.findings import Health
 
     late_after_s = seconds(late_after, "--late-after")
     with session.output.working("Looking ..."):
@@ -55,10 +55,10 @@ def doctor(
 
 def _by_settings(session: Session, uri: str | None, late_after_s: float) -> "Iterator[Finding]":
     """What the settings lead to; those that can't be read lead nowhere."""
-    from headgate.bus_checkup import examine_bus
-    from headgate.findings import Finding, Health
-    from headgate.place_checkup import examine_place
-    from headgate.settings_checkup import examine_settings
+    from headgate.doctor.bus_checkup import examine_bus
+    from headgate.doctor.findings import Finding, Health
+    from headgate.doctor.place_checkup import examine_place
+    from headgate.doctor.settings_checkup import examine_settings
 
     try:
         settings = session.loaded

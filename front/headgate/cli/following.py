@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any, assert_never
 
 import typer
 
-from headgate.cli.given import wrong
-from headgate.cli.session import ON_A_BUS, Session, command
+from headgate.cli.terminal.given import wrong
+from headgate.cli.terminal.session import ON_A_BUS, Session, command
 
 if TYPE_CHECKING:
     from headgate_bus.interface import Record

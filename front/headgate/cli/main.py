@@ -7,24 +7,10 @@ from typing import Annotated
 
 import typer
 
-from headgate.cli import (
-    asking,
-    committing,
-    dead_letters,
-    demo,
-    doctor,
-    following,
-    maintenance,
-    milvus,
-    paging,
-    proposing,
-    reading,
-    rebinding,
-    repairing,
-    statement,
-    working,
-    writing,
-)
+from headgate.cli import asking, committing, dead_letters, doctor, following, milvus, paging, statement, working
+from headgate.cli.demo import demo
+from headgate.cli.propose import proposing
+from headgate.cli.table import maintenance, reading, rebinding, repairing, writing
 from headgate_schemas.version import __version__
 
 app = typer.Typer(

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headgate.cli.given import Uri
-from headgate.cli.output import Format
-from headgate.cli.session import Session, command
+from headgate.cli.terminal.given import Uri
+from headgate.cli.terminal.output import Format
+from headgate.cli.terminal.session import Session, command
 from headgate_schemas.milvus import ColumnGroup, ColumnGroupFile, DeltaLog, DeltaLogType, Stat
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headgate.cli.session import ON_A_BUS, Session, command
+from headgate.cli.terminal.session import ON_A_BUS, Session, command
 
 if TYPE_CHECKING:
     from headgate.page.serving import ServedPage
@@ -38,8 +38,8 @@ def page(
     asks for the token that HEADGATE_PAGE_TOKEN says, or for one that it makes and prints.
     """
     from headgate.page.serving import serving_page
-    from headgate.process_logs import log_for_a_long_time
-    from headgate.told_to_stop import until_told_to_stop
+    from headgate.process.logs import log_for_a_long_time
+    from headgate.process.stop_signals import until_told_to_stop
     from headgate_schemas.errors import InvalidInput
 
     chosen = replace(session, page=page_layer(listen, root, uri, log))

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from headgate.cli.reading import LOG_SHOWN, LOG_SPARE
-from headgate.cli.session import CHANGES_A_TABLE, UNKNOWN, Session, command, fail
+from headgate.cli.table.reading import LOG_SHOWN, LOG_SPARE
+from headgate.cli.terminal.session import CHANGES_A_TABLE, UNKNOWN, Session, command, fail
 
 
 def register(app: typer.Typer) -> None:

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from headgate.cli.given import pairs
-from headgate.cli.session import ON_A_BUS, Session, command
+from headgate.cli.terminal.given import pairs
+from headgate.cli.terminal.session import ON_A_BUS, Session, command
 
 Roles = Annotated[
     str | None,
@@ -59,11 +59,11 @@ def worker(
     It follows the commits, and proposes what it did; a committer has to run. Its events go to standard error, one a line.
     Ends with 0 when it was told to, with 1 when it was refused what it needs.
     """
-    from headgate.collector import sparing_collector
-    from headgate.maintainer import run_worker
-    from headgate.monitored import monitored
-    from headgate.process_logs import log_for_a_long_time
-    from headgate.told_to_stop import until_told_to_stop
+    from headgate.health.monitored import monitored
+    from headgate.process.gc_tuning import sparing_collector
+    from headgate.process.logs import log_for_a_long_time
+    from headgate.process.stop_signals import until_told_to_stop
+    from headgate.process.worker_process import run_worker
 
     said = {"roles": roles, "group": group, "id": name, "log": log, "listen": listen}
     chosen = replace(session, worker=worker_layer(said, root, watch, limit, "--limit"))

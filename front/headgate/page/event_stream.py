@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from starlette.types import Message, Receive, Scope, Send
 
-from headgate.page.board import Board
+from headgate.page.shared_model import Board
 from headgate.page.stream import Stream
 
 QUIET_S = 5.0

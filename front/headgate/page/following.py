@@ -6,9 +6,9 @@ It takes part in no group and changes nothing. When the bus doesn't answer it sa
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 
-from headgate.page.board import Board
-from headgate.page.glimpse import glimpse
 from headgate.page.page_state import PageState
+from headgate.page.proposal_preview import glimpse
+from headgate.page.shared_model import Board
 from headgate.page.troubles import told
 from headgate_bus.errors import OffsetGone
 from headgate_bus.interface import Bus, Reader, Record, Topic

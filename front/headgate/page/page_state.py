@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, assert_never
 
-from headgate.page.glimpse import Glimpse
+from headgate.page.proposal_preview import Glimpse
 from headgate.page.rates import BUCKET_MS, BUCKETS, Kind, Rates
 from headgate.page.table_rows import TableFacts, TableRow
 from headgate_schemas.messages.dead_letters import DeadLetter

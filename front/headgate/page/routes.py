@@ -12,15 +12,15 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from headgate.listen_address import ListenAddress
 from headgate.page.assets import read_assets
-from headgate.page.board import Board
 from headgate.page.event_stream import EventStream
 from headgate.page.login import log_in
-from headgate.page.looking import TableLooks
+from headgate.page.shared_model import Board
+from headgate.page.table_reads import TableLooks
 from headgate.page.table_views import Values
-from headgate.web_guard import LOGIN_PATH, Guarded
-from headgate.web_token import Token
+from headgate.settings.listen_address import ListenAddress
+from headgate.web.guard import LOGIN_PATH, Guarded
+from headgate.web.token import Token
 from headgate_schemas.errors import HeadgateError, InvalidInput
 from headgate_table.errors import TableNotFound, VersionNotRetained
 

@@ -6,20 +6,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 
-from headgate.listen_address import ListenAddress
-from headgate.operator_routes import VITAL
-from headgate.page.board import PULSE_S, Board
+from headgate.health.operator_endpoint import Telling
 from headgate.page.following import Follower
-from headgate.page.looking import TableLooks
 from headgate.page.page_state import PageState
 from headgate.page.routes import page_app
+from headgate.page.shared_model import PULSE_S, Board
 from headgate.page.sweeping import READERS, Sweeper
-from headgate.page_settings import PageSettings
-from headgate.process_parts import ProcessParts
-from headgate.settings import Settings
-from headgate.telling import Telling
-from headgate.web_server import serving_web
-from headgate.web_token import Token
+from headgate.page.table_reads import TableLooks
+from headgate.process.parts import ProcessParts
+from headgate.settings.listen_address import ListenAddress
+from headgate.settings.loading import Settings
+from headgate.settings.page_settings import PageSettings
+from headgate.web.operator_routes import VITAL
+from headgate.web.server import serving_web
+from headgate.web.token import Token
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.logs import get_logger

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 
-from headgate.page.board import Board
-from headgate.page.looking import TableLooks
+from headgate.page.shared_model import Board
+from headgate.page.table_reads import TableLooks
 from headgate.page.table_rows import TableFacts
 from headgate.page.troubles import told
 from headgate_schemas.ambient import Ambient

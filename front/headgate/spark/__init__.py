@@ -3,27 +3,27 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from headgate.spark.enabling import disable as disable
-    from headgate.spark.enabling import enable as enable
     from headgate.spark.java_home import local_environment as local_environment
     from headgate.spark.lake_table import HeadgateTable as HeadgateTable
-    from headgate.spark.operator_sql import sql as sql
-    from headgate.spark.reading import read as read
-    from headgate.spark.sinking import sink as sink
-    from headgate.spark.stream_reading import read_stream as read_stream
-    from headgate.spark.writing import write as write
+    from headgate.spark.read.reading import read as read
+    from headgate.spark.read.stream_reading import read_stream as read_stream
+    from headgate.spark.sql.enabling import disable as disable
+    from headgate.spark.sql.enabling import enable as enable
+    from headgate.spark.sql.operator_sql import sql as sql
+    from headgate.spark.write.sinking import sink as sink
+    from headgate.spark.write.writing import write as write
 
 # No module is called like one of these names: importing it from anywhere would put the module into the function's place.
 _HOMES = {
     "HeadgateTable": "headgate.spark.lake_table",
-    "disable": "headgate.spark.enabling",
-    "enable": "headgate.spark.enabling",
+    "disable": "headgate.spark.sql.enabling",
+    "enable": "headgate.spark.sql.enabling",
     "local_environment": "headgate.spark.java_home",
-    "read": "headgate.spark.reading",
-    "read_stream": "headgate.spark.stream_reading",
-    "sink": "headgate.spark.sinking",
-    "sql": "headgate.spark.operator_sql",
-    "write": "headgate.spark.writing",
+    "read": "headgate.spark.read.reading",
+    "read_stream": "headgate.spark.read.stream_reading",
+    "sink": "headgate.spark.write.sinking",
+    "sql": "headgate.spark.sql.operator_sql",
+    "write": "headgate.spark.write.writing",
 }
 
 __all__ = list(_HOMES)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, assert_never
 import pyarrow as pa
 
 from headgate.commits import Commits
-from headgate.spark import table_facts
-from headgate.spark.arrow_frames import frame_of
-from headgate.spark.named_tables import path_of
-from headgate.spark.operator_sql import run_statement
 from headgate.spark.session_settings import session_settings
+from headgate.spark.sql import table_facts
+from headgate.spark.sql.arrow_frames import frame_of
+from headgate.spark.sql.named_tables import path_of
+from headgate.spark.sql.operator_sql import run_statement
 from headgate.statements.statements import (
     Checkpoint,
     Compact,

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from headgate.merges import TableMerge
 from headgate.statements.statements import MergeSplits, Target
+from headgate.upkeep.merges import TableMerge
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
 from headgate_table.settings.options import table_options

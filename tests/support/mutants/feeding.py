@@ -162,7 +162,7 @@ MUTANTS = (
         "doctor-counts-offsets-only",
         Rule.SOURCES,
         "The doctor says that all is decided where a log has grown over the committed offset.",
-        "front/headgate/bus_checkup.py",
+        "front/headgate/doctor/bus_checkup.py",
         "    if known.reason:\n",
         "    if not known:\n",
         ("tests/front/test_cli_doctor_bus.py",),

@@ -2,7 +2,7 @@
 
 from support.mutants.mutant import LOG, NONE, Mutant, Rule
 
-_SERVER = "front/headgate/web_server.py"
+_SERVER = "front/headgate/web/server.py"
 _LOAD = "tests/front/test_health_under_load.py"
 
 MUTANTS = (
@@ -40,7 +40,7 @@ MUTANTS = (
         "one-failure-at-start-ends-it",
         Rule.OUTAGES,
         "A store that fails once while a root is tried ends the process.",
-        "front/headgate/roots.py",
+        "front/headgate/process/roots.py",
         "attempts=ATTEMPTS, first_pause_s",
         "attempts=1, first_pause_s",
         ("tests/front/test_roots.py",),
@@ -50,7 +50,7 @@ MUTANTS = (
         "bus-is-asked-once-at-start",
         Rule.OUTAGES,
         "A bus that doesn't answer once while a process starts ends it.",
-        "front/headgate/made_bus.py",
+        "front/headgate/process/made_bus.py",
         "attempts=ATTEMPTS, first_pause_s",
         "attempts=1, first_pause_s",
         ("tests/front/test_made_bus.py",),
@@ -72,7 +72,7 @@ MUTANTS = (
         "function-keeps-a-name-of-one-query",
         Rule.ANSWERS,
         "A temporary function over a path is made of a name that only its own statement knows, and fails at each call.",
-        "front/headgate/spark/path_queries.py",
+        "front/headgate/spark/sql/path_queries.py",
         '{"VIEW", "FUNCTION"}',
         '{"VIEW"}',
         ("tests/spark/test_spark_sql_statements.py::test_a_temporary_function_reads_the_version_that_it_was_made_of",),

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from headgate.health.operator_endpoint import Telling
 from headgate.page.serving import ServedPage, serving_page
-from headgate.settings import load_settings
-from headgate.telling import Telling
+from headgate.settings.loading import load_settings
 from headgate_schemas.ambient import SystemAmbient
 
 

@@ -5,7 +5,7 @@ import signal
 import sys
 
 from headgate import __main__ as headgate
-from headgate.cli.session import Session
+from headgate.cli.terminal.session import Session
 from support.torture.clocks import skewed_ambient
 from support.torture.untrimmed import trim_nothing
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from headgate.measuring import PrometheusMeasures
+from headgate.health.measuring import PrometheusMeasures
 from headgate_schemas.measures import SILENT
 from headgate_table.errors import ObjectMissing, StoreError
 from headgate_table.store.interface import Store

@@ -1,0 +1,295 @@
+"""`headgate propose`: ask a committer for one change of a table, and print what became of it."""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, assert_never
+
+import typer
+
+from headgate.cli.propose.options import (
+    Asked,
+    IsolationName,
+    Kind,
+    ResolverName,
+    check_options,
+    options_by_operation,
+)
+from headgate.cli.propose.receipts import show_outcome
+from headgate.cli.terminal.given import Uri, Where, names, pairs, schema, seconds, wrong
+from headgate.cli.terminal.session import ON_A_BUS, Session, command
+from headgate.commits import Commits
+from headgate_schemas.messages.operations import (
+    Alter,
+    Append,
+    Create,
+    Delete,
+    Milvus,
+    Operation,
+    Overwrite,
+    Purge,
+    Restore,
+    Rewrite,
+    Skip,
+    Writer,
+)
+from headgate_schemas.milvus import Resolver, Updates
+
+if TYPE_CHECKING:
+    from headgate_schemas.actions.actions import AddFile
+
+_ID = re.compile(r"[!-~]{1,200}")
+_WRITER = re.compile(r"(.+):([0-9]{1,18})")
+
+
+def register(app: typer.Typer) -> None:
+    command(app, "propose", propose, also=ON_A_BUS, epilog=options_by_operation())
+
+
+def propose(
+    session: Session,
+    uri: Uri,
+    kind: Annotated[Kind, typer.Argument(metavar="OPERATION", help="One of " + ", ".join(Kind) + ".")],
+    file: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--file",
+            metavar="PATH",
+            help="A Parquet file in the table's folder, or in _data of a Milvus table. Repeat for more.",
+        ),
+    ] = None,
+    path: Annotated[
+        list[str] | None,
+        typer.Option("--path", metavar="PATH", help="A file to delete, replace, skip or purge. Repeat for more."),
+    ] = None,
+    where: Where = None,
+    version: Annotated[
+        int | None, typer.Option("--version", metavar="N", help="restore: the version to go back to.", min=0)
+    ] = None,
+    schema_source: Annotated[
+        str | None,
+        typer.Option(
+            "--schema", metavar="FILE_OR_DDL", help="create, alter: the columns, such as 'id bigint', or a file."
+        ),
+    ] = None,
+    partition_by: Annotated[
+        str | None, typer.Option("--partition-by", metavar="a,b", help="create: what files are partitioned by.")
+    ] = None,
+    config: Annotated[
+        list[str] | None,
+        typer.Option("--config", metavar="KEY=VALUE", help="create, alter: a line of the table's configuration."),
+    ] = None,
+    unset: Annotated[
+        list[str] | None, typer.Option("--unset", metavar="KEY", help="alter: a line of it to take away.")
+    ] = None,
+    name: Annotated[str | None, typer.Option("--name", help="create, alter: what people call the table.")] = None,
+    description: Annotated[str | None, typer.Option("--description", help="create, alter: what it is about.")] = None,
+    reason: Annotated[str | None, typer.Option("--reason", help="skip: why.")] = None,
+    delta_log: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--delta-log", metavar="PATH:ENTRIES[:TYPE]", help="milvus: a log of deleted rows. Repeat for more."
+        ),
+    ] = None,
+    stat: Annotated[
+        list[str] | None,
+        typer.Option("--stat", metavar="KEY=PATH,PATH", help="milvus: the files of a stat. Repeat for more."),
+    ] = None,
+    updates: Annotated[
+        str | None,
+        typer.Option(
+            "--updates", metavar="FILE", help="milvus: the fields of the operation as JSON; - is standard input."
+        ),
+    ] = None,
+    resolver: Annotated[
+        ResolverName | None,
+        typer.Option("--resolver", help="milvus: what to do about versions after the one that was read; else merge."),
+    ] = None,
+    read_version: Annotated[
+        int | None,
+        typer.Option(
+            "--read-version", metavar="N", help="milvus: the version that was read, for fail and overwrite.", min=0
+        ),
+    ] = None,
+    writer: Annotated[
+        str | None,
+        typer.Option("--writer", metavar="APP:SEQ", help="Who proposes, and that one's counter: no seq commits twice."),
+    ] = None,
+    based_on: Annotated[
+        int | None, typer.Option("--based-on", metavar="N", help="The version that this change was made for.", min=0)
+    ] = None,
+    reads: Annotated[
+        str | None,
+        typer.Option(
+            "--reads", metavar="EXPR", help="For serializable: what was read of that version; without it, all."
+        ),
+    ] = None,
+    isolation: Annotated[
+        IsolationName,
+        typer.Option("--isolation", help="serializable: refused when what was read has changed since."),
+    ] = IsolationName.SNAPSHOT,
+    proposal_id: Annotated[
+        str | None, typer.Option("--id", metavar="ID", help="Propose again what was proposed under this id.")
+    ] = None,
+    created: Annotated[
+        int | None,
+        typer.Option(
+            "--created", metavar="MS", help="With an --id of your own: when it was proposed first, in epoch ms.", min=0
+        ),
+    ] = None,
+    wait: Annotated[str, typer.Option("--wait", metavar="TIME", help="How long to wait for the receipt.")] = "30s",
+) -> None:
+    """Ask a committer for one change, and print its receipt.
+
+    Ends with 0 when it is committed (or was before), with 1 when it is rejected, with 3 when no receipt came in time.
+    """
+    wait_s = seconds(wait, "--wait")
+    by = None if writer is None else _writer(writer)
+    if proposal_id is not None and not _ID.fullmatch(proposal_id):
+        raise wrong(f"{proposal_id!r} is no id: it has 1 to 200 visible ASCII characters and no spaces", "--id")
+    if created is not None and proposal_id is None:
+        raise wrong("--created is the time of the first attempt with an id: give --id as well", "--created")
+    asked = Asked(
+        tuple(file or ()),
+        tuple(path or ()),
+        where,
+        version,
+        schema_source,
+        partition_by,
+        tuple(config or ()),
+        tuple(unset or ()),
+        name,
+        description,
+        reason,
+        tuple(delta_log or ()),
+        tuple(stat or ()),
+        updates,
+        resolver,
+        read_version,
+    )
+    check_options(kind, asked)
+    with Commits(session.bus_address, session.loaded.store, session.ambient) as commits:
+        operation = _operation(session, uri, kind, asked, based_on)
+        ticket = commits.producer(uri).propose(
+            operation,
+            writer=by,
+            based_on=operation.based_on if isinstance(operation, Alter) else based_on,
+            reads=reads,
+            isolation=isolation.value,
+            proposal_id=proposal_id,
+            created=created,
+        )
+        same = ticket.proposal_id if created is None else f"{ticket.proposal_id} --created {created}"
+        again = f"Give the same command with --id {same} to ask again: it can't be committed twice"
+        show_outcome(session, ticket, wait_s, again)
+
+
+def _writer(text: str) -> Writer:
+    found = _WRITER.fullmatch(text)
+    if found is None:
+        raise wrong(f"{text!r} is no APP:SEQ, such as nightly:17", "--writer")
+    return Writer(found[1], int(found[2]))
+
+
+def _operation(session: Session, uri: str, kind: Kind, asked: Asked, based_on: int | None) -> Operation:
+    from headgate_table.parquet.file_schema import told_columns
+
+    match kind:
+        case Kind.CREATE:
+            return Create(
+                _schema_string(asked.schema) or "",
+                tuple(names(asked.partition_by, "--partition-by") or ()),
+                _configuration(asked),
+                asked.name,
+                asked.description,
+            )
+        case Kind.APPEND:
+            files = _files(session, uri, asked.files)
+            return Append(files, told_columns(files))
+        case Kind.OVERWRITE:
+            files = _files(session, uri, asked.files)
+            return Overwrite(files, asked.where, told_columns(files))
+        case Kind.DELETE:
+            return Delete(asked.paths, asked.where)
+        case Kind.REWRITE:
+            files = _files(session, uri, asked.files)
+            return Rewrite(asked.paths, files, told_columns(files))
+        case Kind.RESTORE:
+            return Restore(asked.version or 0)
+        case Kind.SKIP:
+            return _skip(session, asked)
+        case Kind.ALTER:
+            seen = session.open(uri).version if based_on is None else based_on
+            unset: dict[str, str | None] = dict.fromkeys(asked.unset)
+            return Alter(
+                seen, unset | _configuration(asked), asked.description, asked.name, _schema_string(asked.schema)
+            )
+        case Kind.PURGE:
+            return Purge(asked.paths)
+        case Kind.MILVUS:
+            return _transaction(session, uri, asked)
+        case _:
+            assert_never(kind)
+
+
+def _transaction(session: Session, uri: str, asked: Asked) -> Milvus:
+    from headgate.cli.propose.milvus_updates import appended, delta_log, document, stats
+
+    resolver = None if asked.resolver is None else Resolver(asked.resolver.value)
+    if asked.updates is not None:
+        return document(asked.updates, resolver, asked.read_version)
+    updates = Updates(
+        appended_files=(appended(session.open_store(uri), asked.files),) if asked.files else (),
+        added_delta_logs=tuple(map(delta_log, asked.delta_logs)),
+        added_stats=stats(asked.stats),
+    )
+    return Milvus(updates, resolver or Resolver.MERGE, asked.read_version)
+
+
+def _files(session: Session, uri: str, paths: Sequence[str]) -> "tuple[AddFile, ...]":
+    """Files of the table's own folder, with what their footers say."""
+    from headgate_table.data_file import DataFile
+
+    store = session.open_store(uri)
+    table = session.open(uri)
+    options, metadata = table.options, table.metadata
+    is_told = metadata.format_provider == "parquet" and bool(metadata.schema_string)
+    return tuple(
+        DataFile.of_parquet(
+            _relative(path, (uri.rstrip("/"), store.uri)),
+            store=store,
+            indexed_columns=options.data_skipping_columns,
+            max_text_length=options.stats_max_length,
+            schema=metadata.schema_string if is_told else None,
+            partition_columns=metadata.partition_columns,
+        )
+        for path in paths
+    )
+
+
+def _relative(path: str, roots: Sequence[str]) -> str:
+    """A path below the table is taken with the table's own address in front, too."""
+    for root in roots:
+        if path.startswith(f"{root}/"):
+            return path[len(root) + 1 :]
+    return path
+
+
+def _skip(session: Session, asked: Asked) -> Skip:
+    from headgate_schemas.actions.actions import SkipFile
+
+    now_ms = session.ambient.now_ms()
+    return Skip(
+        tuple(SkipFile(path, now_ms, asked.reason or "", operation="merge", skip_count=1) for path in asked.paths)
+    )
+
+
+def _configuration(asked: Asked) -> dict[str, str]:
+    return pairs(asked.config, "--config", "indextables.checkpoint.interval=20")
+
+
+def _schema_string(source: str | None) -> str | None:
+    if source is None:
+        return None
+    from headgate_schemas.columns.table_schema import schema_string_of
+
+    return schema_string_of(schema(source))

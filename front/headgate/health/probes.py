@@ -1,0 +1,54 @@
+"""Asking the bus and the stores again and again whether they are there, each in a thread of its own.
+
+A question that is not answered is a finding, too: so nothing here waits for a deadline that is longer than people's patience.
+"""
+
+import threading
+from collections.abc import Callable
+
+from headgate.health.judgement import Asked
+from headgate_schemas.ambient import Ambient
+from headgate_schemas.errors import HeadgateError
+
+
+class Watch:
+    """Knows since when a thing has not answered. Threads may look; only one runs it."""
+
+    def __init__(self, name: str, ask: Callable[[], None], ambient: Ambient, every_s: float) -> None:
+        """`ask` raises what is wrong."""
+        self._ask = ask
+        self._ambient = ambient
+        self._every_s = every_s
+        self._asked = Asked(name)
+        self._told_to_stop = threading.Event()
+
+    @property
+    def asked(self) -> Asked:
+        return self._asked
+
+    def start(self) -> None:
+        threading.Thread(target=self._run, name="headgate-watch", daemon=True).start()
+
+    def stop(self) -> None:
+        """Ask no more. A question that is under way is left to itself, since it may never be answered."""
+        self._told_to_stop.set()
+
+    def ask_once(self) -> None:
+        before, now_s = self._asked, self._ambient.monotonic_s()
+        self._asked = Asked(before.name, before.failing_since_s, now_s, before.problem)
+        try:
+            self._ask()
+        except HeadgateError as error:
+            problem = str(error)
+        except Exception as error:  # noqa: BLE001 - the outermost loop of this thread; what was found is told at /readyz
+            problem = f"{type(error).__name__}: {error}"
+        else:
+            self._asked = Asked(before.name)
+            return
+        failing_since_s = now_s if before.failing_since_s is None else before.failing_since_s
+        self._asked = Asked(before.name, failing_since_s, None, problem)
+
+    def _run(self) -> None:
+        while not self._told_to_stop.is_set():
+            self.ask_once()
+            self._told_to_stop.wait(self._every_s)

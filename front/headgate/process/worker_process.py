@@ -1,0 +1,71 @@
+"""A worker as a process: the roots it was given are tried, then it looks after their tables until it is told to stop."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from headgate.health.monitoring import UNWATCHED, Monitoring
+from headgate.process.roots import probe_roots
+from headgate.settings.loading import Settings
+from headgate_bus.interface import Bus
+from headgate_schemas.ambient import Ambient
+from headgate_worker.serving import ROLES, RoleMaker, serving
+
+
+def run_worker(
+    bus: Bus,
+    settings: Settings,
+    ambient: Ambient,
+    stopping: Callable[[], bool],
+    monitoring: Monitoring = UNWATCHED,
+) -> None:
+    """Look after tables until `stopping`, then end what can be ended in time. Raises `InvalidInput` without any role."""
+    probe_roots(settings.worker.roots, settings, ambient, stopping)
+    serve_worker(bus, settings, ambient, stopping, monitoring)
+
+
+def serve_worker(
+    bus: Bus,
+    settings: Settings,
+    ambient: Ambient,
+    stopping: Callable[[], bool],
+    monitoring: Monitoring = UNWATCHED,
+) -> None:
+    """As `run_worker`, for roots that were tried already."""
+    chosen = settings.worker
+    with (
+        _makers(settings) as makers,
+        serving(
+            bus,
+            settings.store,
+            ambient,
+            chosen.limits,
+            roles=chosen.roles,
+            roots=chosen.roots,
+            watched=chosen.watch,
+            overrides=settings.table,
+            name=chosen.id,
+            group=chosen.group,
+            # Both are the committers' settings: how far these are, and what they take.
+            committer_group=settings.committer.group,
+            claims=settings.committer.limits.claims,
+            makers=makers,
+            measures=monitoring.measures,
+        ) as worker,
+        monitoring.watching_worker(worker, bus, settings.store, chosen.roots),
+    ):
+        worker.run(stopping)
+
+
+@contextmanager
+def _makers(settings: Settings) -> Iterator[Mapping[str, RoleMaker]]:
+    """How roles are made: merging here, or on the Spark cluster that the settings name, if there is merging to do."""
+    chosen = settings.worker
+    if chosen.spark is None or "merge" not in chosen.roles:
+        yield ROLES
+        return
+    # PySpark takes a second and half a gigabyte; few workers want it.
+    from headgate_worker.merge.engines.spark_role import merge_on_spark
+    from headgate_worker.merge.engines.spark_session import spark_session
+
+    with spark_session(chosen.spark, chosen.spark_settings) as session:
+        yield {**ROLES, "merge": merge_on_spark(session, settings.store)}

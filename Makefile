@@ -39,7 +39,7 @@ test: $(READY) ## the whole suite in several processes, then the coverage of the
 	@if test -n "$$HEADGATE_REAL_TABLES"; then echo "suites: real tables, from $$HEADGATE_REAL_TABLES"; \
 	else echo "suites: not the real tables (HEADGATE_REAL_TABLES names no folder)"; fi
 	$(PY) -m pytest -n auto --dist loadfile --durations=15 $(PYTEST_ARGS)
-	@$(PY) tests/tooling/spec_coverage.py --brief
+	@$(PY) tests/tooling/pages/spec_coverage.py --brief
 
 .PHONY: lint
 lint: $(READY) ## ruff, mypy --strict, the import contracts, and known holes in what is pinned
@@ -102,7 +102,7 @@ page-pictures: $(READY) ## the pictures of the live page in docs/images, made an
 
 .PHONY: spec-coverage
 spec-coverage: $(READY) ## which test stands for which row of the Avro state test plan
-	@$(PY) tests/tooling/spec_coverage.py
+	@$(PY) tests/tooling/pages/spec_coverage.py
 
 .PHONY: bench
 bench: $(addprefix bench-,$(BENCHMARKS)) ## every benchmark, one after the other

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from support.page_blocks import ROOT, Block, blocks_of
+from support.docs.page_blocks import ROOT, Block, blocks_of
 
 COMMITTED = "in version 1"
 """What the example prints when its first change is committed."""

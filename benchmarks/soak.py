@@ -25,7 +25,7 @@ from support.soak.run import soak
 from support.soak.samples import write_csv
 from support.soak.soaking import SoakPlay, stays
 from support.torture.report import report
-from support.torture.scenes import kafka_and_s3, one_machine
+from support.torture.stage.scenes import kafka_and_s3, one_machine
 
 MINUTES = 30.0
 EVERY_S = 5.0

@@ -6,8 +6,8 @@ import hypothesis
 
 pytest_plugins = [
     "support.suites",
-    "support.side_by_side",
-    "support.command_line",
+    "support.processes.side_by_side",
+    "support.processes.command_line",
     "support.servers.fixtures",
     "support.kafka.fixtures",
     "support.spark.fixtures",

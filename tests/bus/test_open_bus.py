@@ -12,7 +12,7 @@ from headgate_bus.open import open_bus
 from headgate_bus.sqlite.bus import SqliteBus
 from headgate_schemas.errors import InvalidInput
 from support.ambient import FakeAmbient
-from support.isolated import run_isolated
+from support.processes.isolated import run_isolated
 
 AMBIENT = FakeAmbient()
 

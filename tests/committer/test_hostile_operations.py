@@ -26,7 +26,7 @@ from headgate_table.indextables.format.names import manifest_path, version_key
 from headgate_table.indextables.format.version_file import encode_actions
 from support.committing.claimed import claimed
 from support.committing.rig import TABLE, Rig, isolation
-from support.operation_strategies import Values, operations
+from support.drawn.operation_strategies import Values, operations
 from support.tables import COLUMNS, add_file
 
 SCHEMA = schema_string_of(COLUMNS)

@@ -14,9 +14,9 @@ import typer
 from headgate.cli.main import app
 from headgate.settings.loading import load_settings
 from headgate_bus.kafka.address import parse_kafka_address
-from support.command_lines import commands
 from support.compose.parsing import parse
-from support.page_blocks import DOCS, ROOT, Block, blocks_of, pages
+from support.docs.page_blocks import DOCS, ROOT, Block, blocks_of, pages
+from support.processes.command_lines import commands
 
 BLOCKS = [block for page in pages() for block in blocks_of(page)]
 SHELL = [(block.page, words) for block in BLOCKS if block.kind == "sh" for words in commands(block.body)]
@@ -25,7 +25,7 @@ PYTHON_RUN_BY = {
     "README.md": ("tests/conventions/test_readme.py", "tests/spark/test_spark_examples.py"),
     "docs/guide-spark-stream.md": ("tests/spark/test_spark_examples.py",),
     "docs/milvus.md": ("tests/milvus/test_milvus_page.py",),
-    "docs/reading-with-other-engines.md": ("tests/table/test_other_engines.py",),
+    "docs/reading-with-other-engines.md": ("tests/table/read/test_other_engines.py",),
     "docs/spark.md": ("tests/spark/test_spark_examples.py",),
     "docs/spark-changes-and-sql.md": ("tests/spark/test_spark_examples.py",),
 }
@@ -34,7 +34,7 @@ TEXT_CHECKED_BY = {
     "docs/guide-kafka-batch-job.md": "tests/producer/test_kafka_batch_job.py",
     "docs/milvus.md": "tests/milvus/test_milvus_page.py",
     "docs/operating.md": "tests/deployment/test_operating_page.py",
-    "docs/reading-with-other-engines.md": "tests/table/test_other_engines.py",
+    "docs/reading-with-other-engines.md": "tests/table/read/test_other_engines.py",
     "docs/spark.md": "tests/spark/test_spark_examples.py",
 }
 """The pages whose printed results are compared with what comes."""

@@ -14,7 +14,7 @@ import pytest
 from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
-from tooling.message_schemas import schemas
+from tooling.pages.message_schemas import schemas
 
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 300

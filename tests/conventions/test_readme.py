@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from support.cli_processes import a_process, ended, heard
-from support.command_line import Headgate
+from support.processes.cli_processes import a_process, ended, heard
+from support.processes.command_line import Headgate
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from support.page_blocks import ROOT
-from support.site_builder import provide_site_builder
+from support.docs.page_blocks import ROOT
+from support.docs.site_builder import provide_site_builder
 
 LIMIT_S = 300
 

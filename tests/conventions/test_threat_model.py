@@ -2,7 +2,7 @@
 
 import re
 
-from support.page_blocks import DOCS, ROOT
+from support.docs.page_blocks import DOCS, ROOT
 
 PAGE = (DOCS / "threat-model.md").read_text(encoding="utf-8")
 NAMED = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)

@@ -10,8 +10,8 @@ import pytest
 
 from headgate_schemas.measures import Histogram, Label
 from headgate_schemas.metrics import BUILD_INFO, BY_NAME, CATALOGUE, LIBRARY_METRICS
-from support.promql import Malformed, Selector, used_by
-from tooling.metrics_page import alert_rules
+from support.docs.promql import Malformed, Selector, used_by
+from tooling.pages.metrics_page import alert_rules
 
 ROOT = Path(__file__).parents[2]
 DASHBOARD = ROOT / "deploy/grafana-dashboard.json"

@@ -16,7 +16,7 @@ import pytest
 from headgate_committer.errors import Overtaken
 from headgate_committer.table.guards import check_term
 from headgate_table.coordination.commit_info import Term
-from support.page_blocks import DOCS, Block, blocks_of
+from support.docs.page_blocks import DOCS, Block, blocks_of
 
 PAGE = DOCS / "operating.md"
 BLOCKS = blocks_of(PAGE)

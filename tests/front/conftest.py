@@ -7,8 +7,8 @@ import pytest
 
 from headgate_schemas.actions.actions import AddFile
 from headgate_table.table import Table
-from support.command_line import Headgate
 from support.committing.threaded import a_committer
+from support.processes.command_line import Headgate
 
 
 def a_file(path: str, day: str, region: str | None = "eu", size: int = 1000, records: int | None = 10) -> AddFile:

@@ -9,15 +9,15 @@ import pyarrow as pa
 import pytest
 
 import support.oracle
-from support.oracle.cells import Cell, arrow_array, cells_of, key_of
-from support.oracle.columns import Column, Kind, draw_table
-from support.oracle.conditions import Condition, draw_condition
-from support.oracle.draws import draws
 from support.oracle.failure import Disagreement
 from support.oracle.history import Played, play, shrink
 from support.oracle.judge import judge
 from support.oracle.model import DataFile, Model
-from support.oracle.pools import draw_cell
+from support.oracle.values.cells import Cell, arrow_array, cells_of, key_of
+from support.oracle.values.columns import Column, Kind, draw_table
+from support.oracle.values.conditions import Condition, draw_condition
+from support.oracle.values.draws import draws
+from support.oracle.values.pools import draw_cell
 from support.oracle.world import new_world
 
 FOLDER = Path(support.oracle.__file__).parent

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from headgate_table.table import Table
-from support.cli_processes import a_process, heard, printed, rest_of
-from support.command_line import Headgate
+from support.processes.cli_processes import a_process, heard, printed, rest_of
+from support.processes.command_line import Headgate
 
 DEADLINE_S = 60.0
 

@@ -15,7 +15,7 @@ from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import OutcomeUnknown, StoreError
 from support.ambient import FakeAmbient
 from support.bus.memory import MemoryBus
-from support.fuse import Fuse
+from support.processes.fuse import Fuse
 from support.producer.batch_world import TABLE, BatchWorld, ListedRecords, to_table
 from support.stores.faulty import Fault, FaultyStore, on
 from support.stores.memory import MemoryStore

@@ -9,7 +9,7 @@ from headgate_producer.batch.job import Start
 from headgate_producer.batch.record_source import TopicIdentity
 from headgate_producer.errors import JobStopped
 from headgate_table.errors import OutcomeUnknown
-from support.fuse import Fuse
+from support.processes.fuse import Fuse
 from support.producer.batch_world import BatchWorld
 from support.stores.faulty import StepKill
 

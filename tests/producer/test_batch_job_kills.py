@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from headgate_table.errors import OutcomeUnknown
-from support.fuse import Fuse
+from support.processes.fuse import Fuse
 from support.producer.batch_world import BatchWorld
 from support.stores.faulty import StepKill
 

@@ -14,7 +14,7 @@ from headgate_producer.batch.record_source import Chunk, SourceRecord, TopicIden
 from headgate_producer.errors import JobStopped
 from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import OutcomeUnknown
-from support.fuse import Fuse
+from support.processes.fuse import Fuse
 from support.producer.batch_world import LIMITS, BatchWorld, ListedRecords, to_table
 
 ANEW = TopicIdentity("cluster", "second")

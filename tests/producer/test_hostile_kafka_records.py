@@ -12,7 +12,6 @@ from headgate_producer.batch.job import BatchJob, BatchReport
 from headgate_producer.batch.kafka_source import KafkaRecords
 from headgate_producer.errors import JobStopped
 from headgate_schemas.errors import InvalidInput
-from support.fuse import Fuse
 from support.kafka.fetched import FetchedConsumer
 from support.kafka.raw_batches import (
     GZIP,
@@ -26,6 +25,7 @@ from support.kafka.raw_batches import (
     zstd_batch,
 )
 from support.memory import rss_growth_of
+from support.processes.fuse import Fuse
 from support.producer.batch_world import LIMITS, BatchWorld, to_table
 
 ADDRESS = "kafka://localhost:9092"

@@ -18,13 +18,13 @@ from headgate_producer.batch.job import BatchJob, BatchLimits, Start
 from headgate_producer.batch.kafka_source import KafkaRecords
 from headgate_producer.errors import JobStopped
 from headgate_schemas.ambient import SystemAmbient
-from support.fuse import Fuse
+from support.docs.page_blocks import DOCS, blocks_of
 from support.kafka.fixtures import new_bus_address
 from support.kafka.raw_batches import LZ4, SNAPPY, RawRecord, batch_of, bomb_batch, laid_out, send_batch, zstd_batch
 from support.kafka.topics import new_topic
-from support.page_blocks import DOCS, blocks_of
+from support.processes.fuse import Fuse
+from support.processes.waiting import wait_until
 from support.producer.batch_world import BatchWorld, to_table
-from support.waiting import wait_until
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -14,11 +14,11 @@ from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.messages.operations import Committed, Rejected, Writer
 from headgate_table.errors import OutcomeUnknown
 from support.bus.memory import MemoryBus
+from support.processes.waiting import wait_until
 from support.producer.deciding import Decider, DecidingThread
 from support.producer.failing_bus import FailingBus, Plan, Trouble, always, no_trouble
 from support.stores.memory import MemoryStore
 from support.tables import add_file
-from support.waiting import wait_until
 
 TABLE = "memory://lake/events"
 PATIENCE_S = 60.0

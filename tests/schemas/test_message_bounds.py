@@ -19,7 +19,7 @@ from headgate_schemas.messages.message_shape import (
 )
 from headgate_schemas.messages.operations import RejectCode
 from headgate_schemas.messages.proposals import decode_claimed, decode_proposal
-from support.isolated import run_isolated
+from support.processes.isolated import run_isolated
 
 MAX_GROWTH_MIB = 250
 """For one message: an honest one of full size takes about 100 MiB."""

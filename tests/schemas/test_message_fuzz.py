@@ -1,6 +1,6 @@
 """A short run of the fuzzer of messages; `make fuzz KIND=messages` runs a long one."""
 
-from support.message_fuzz import run
+from support.drawn.message_fuzz import run
 
 
 def test_two_thousand_mutated_messages_are_read_or_refused_cleanly() -> None:

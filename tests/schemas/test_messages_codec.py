@@ -38,7 +38,7 @@ from headgate_schemas.messages.proposals import (
     encode_proposal,
     new_proposal,
 )
-from support.operation_strategies import Values, maybe, operations
+from support.drawn.operation_strategies import Values, maybe, operations
 
 OPERATIONS = operations()
 paths, counts, wheres = Values().paths, Values().counts, maybe(Values().wheres)

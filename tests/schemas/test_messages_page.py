@@ -22,7 +22,7 @@ from headgate_schemas.messages.proposals import (
     encode_claimed,
     encode_proposal,
 )
-from tooling.message_schemas import MESSAGES, schemas
+from tooling.pages.message_schemas import MESSAGES, schemas
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/messages.md").read_text(encoding="utf-8")
 EXAMPLES: list[tuple[str, str]] = re.findall(r'```json title="([a-z-]+)"\n(.*?)```', PAGE, re.DOTALL)

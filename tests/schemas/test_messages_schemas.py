@@ -9,7 +9,7 @@ import pytest
 
 from headgate_schemas.messages.message_shape import UnreadableMessage
 from headgate_schemas.messages.proposals import decode_proposal
-from tooling.message_schemas import FOLDER, schemas
+from tooling.pages.message_schemas import FOLDER, schemas
 
 GOOD: dict[str, Any] = {
     "format": 1,

@@ -8,18 +8,18 @@ import pytest
 
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.messages.operations import Append, Committed, Delete, Overwrite, RejectCode, Rejected
-from support.isolated import run_isolated
-from support.raw_log import LOG
-from support.simulation import versions
-from support.simulation.asked import ask_of
-from support.simulation.broken import InvariantBroken
-from support.simulation.data_files import STREAMED
-from support.simulation.nothing_real import NotSimulated
-from support.simulation.operations import added_file
+from support.logs.raw_log import LOG
+from support.processes.isolated import run_isolated
+from support.simulation.actors.operations import added_file
+from support.simulation.judge import versions
+from support.simulation.judge.asked import ask_of
+from support.simulation.judge.broken import InvariantBroken
+from support.simulation.judge.sequence import judge_sequence
 from support.simulation.outcome import Failure
 from support.simulation.run import simulate
 from support.simulation.scenario import TABLE, Scenario
-from support.simulation.sequence import judge_sequence
+from support.simulation.world.data_files import STREAMED
+from support.simulation.world.nothing_real import NotSimulated
 
 SEED = 3
 

@@ -3,8 +3,8 @@ is told to stop. At any time two of them may be at the same work, and the commit
 """
 
 from headgate_bus.interface import Topic
+from support.simulation.actors.workers import WorkerSeat
 from support.simulation.scenario import TABLE, Scenario
-from support.simulation.workers import WorkerSeat
 
 
 def _rows(play: Scenario) -> int:

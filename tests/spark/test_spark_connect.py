@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.isolated import run_isolated
+from support.processes.isolated import run_isolated
 
 PROGRAM = "import runpy, sys; runpy.run_module('support.spark.connect_program', run_name='__main__')"
 

@@ -19,12 +19,12 @@ from headgate_bus.open import open_bus
 from headgate_schemas.ambient import SystemAmbient
 from pyspark_headgate.options import OPTIONS
 from support.ambient import FakeAmbient
-from support.cli_processes import a_process
+from support.docs.page_blocks import DOCS, blocks_of
 from support.kafka.fixtures import new_bus_address
 from support.kafka.topics import fill, new_topic
-from support.page_blocks import DOCS, blocks_of
-from support.torture.children import Child, committer_command
-from support.waiting import wait_until
+from support.processes.cli_processes import a_process
+from support.processes.waiting import wait_until
+from support.torture.stage.children import Child, committer_command
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

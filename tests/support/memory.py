@@ -6,7 +6,7 @@ process held once its imports and its preparations were done.
 
 from pathlib import Path
 
-from support.isolated import run_isolated
+from support.processes.isolated import run_isolated
 
 _PROLOGUE = """
 import ctypes, gc, sys

@@ -6,8 +6,8 @@ from contextlib import ExitStack
 import pytest
 
 from support.servers.versitygw import S3Server
-from support.torture.scenes import Scene, shared_servers
-from support.torture.stage import Stage, stage_on
+from support.torture.stage.scenes import Scene, shared_servers
+from support.torture.stage.stage import Stage, stage_on
 
 NewScene = Callable[..., Scene]
 

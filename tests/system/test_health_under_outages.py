@@ -8,13 +8,13 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from support.health import Asking
 from support.page.asking import AskingPage
+from support.processes.health import Asking
+from support.processes.waiting import wait_until
 from support.servers.processes import free_port
-from support.torture.children import Child
-from support.torture.scenes import kafka_and_s3, one_machine
-from support.torture.stage import Stage, stage_on, stopped
-from support.waiting import wait_until
+from support.torture.stage.children import Child
+from support.torture.stage.scenes import kafka_and_s3, one_machine
+from support.torture.stage.stage import Stage, stage_on, stopped
 
 START_S = 60.0
 SECONDS = 60.0

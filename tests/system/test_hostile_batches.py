@@ -16,8 +16,8 @@ from headgate_schemas.messages.operations import Append
 from headgate_schemas.messages.proposals import encode_proposal, new_proposal
 from support.kafka.raw_batches import RawRecord, bomb_batch, send_batch, zstd_batch
 from support.memory import peak_bytes
-from support.torture.evidence import everything, receipts_of
-from support.torture.stage import AMBIENT, Stage, a_file, stopped
+from support.torture.judge.evidence import everything, receipts_of
+from support.torture.stage.stage import AMBIENT, Stage, a_file, stopped
 
 PATIENCE_S = 120.0
 BOMBS = 4

@@ -21,10 +21,10 @@ from headgate_table.settings.options import table_options
 from support.kafka.fixtures import new_bus_address
 from support.kafka.local_broker import LocalBroker, running_broker
 from support.kafka.surgery import cut_log, make_anew
-from support.torture.children import Child
-from support.torture.scenes import Scene
-from support.torture.stage import AMBIENT, Stage, a_file, stage_on, stopped
-from support.waiting import wait_until
+from support.processes.waiting import wait_until
+from support.torture.stage.children import Child
+from support.torture.stage.scenes import Scene
+from support.torture.stage.stage import AMBIENT, Stage, a_file, stage_on, stopped
 
 PATIENCE_S = 120.0
 SESSION_MS = 60_000

@@ -7,8 +7,8 @@ import pytest
 import headgate
 from support.servers.proxy import proxy_before
 from support.servers.versitygw import S3Server
-from support.torture.stage import Stage, a_file, all_end_well, stopped
-from support.torture.unreliable_store import HAND, unreliable_store
+from support.torture.stage.stage import Stage, a_file, all_end_well, stopped
+from support.torture.stage.unreliable_store import HAND, unreliable_store
 
 PATIENCE_S = 120.0
 

@@ -12,7 +12,7 @@ from support.torture.outcome import Limit
 from support.torture.play import weights_on
 from support.torture.rows import OVERWRITTEN_FILES
 from support.torture.run import torture
-from support.torture.scenes import kafka_and_s3
+from support.torture.stage.scenes import kafka_and_s3
 from support.torture.upkeep_table import ORPHANS
 
 SEED = 20_261

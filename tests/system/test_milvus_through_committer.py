@@ -17,8 +17,8 @@ from headgate_table.store.settings import StoreSettings
 from support.committing.many_proposers import Proposers, proposing
 from support.committing.processes import a_committer_process
 from support.committing.transactions import manifest_of, names_in, newest
+from support.processes.waiting import wait_until
 from support.servers.versitygw import S3Server
-from support.waiting import wait_until
 
 KILLS = 2
 NO_FSYNC = {"local.durable": "false"}

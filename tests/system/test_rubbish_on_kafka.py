@@ -18,8 +18,8 @@ from headgate_schemas.messages.proposals import encode_proposal, new_proposal
 from headgate_table.store.interface import Store
 from headgate_table.store.open import open_store
 from support.memory import peak_bytes
-from support.torture.evidence import everything, receipts_of
-from support.torture.stage import AMBIENT, Stage, a_file, stopped
+from support.torture.judge.evidence import everything, receipts_of
+from support.torture.stage.stage import AMBIENT, Stage, a_file, stopped
 
 PATIENCE_S = 120.0
 BLOCK_BYTES = 128 << 10

@@ -23,8 +23,8 @@ from headgate_table.store.azure.errors import Place as AzurePlace
 from headgate_table.store.azure.errors import failure
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table
-from support.cli_processes import a_process, heard, rest_of
-from support.command_line import Headgate
+from support.processes.cli_processes import a_process, heard, rest_of
+from support.processes.command_line import Headgate
 from support.servers.processes import free_port
 from support.servers.scripted import Answer, scripted_server
 from support.servers.versitygw import S3Server

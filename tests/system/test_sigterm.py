@@ -8,10 +8,10 @@ import pytest
 from headgate_bus.interface import Topic
 from headgate_bus.open import open_bus
 from headgate_committer.committer import DEFAULT_GROUP
-from support.torture.evidence import everything, receipts_of
-from support.torture.scenes import Scene, one_machine
-from support.torture.stage import AMBIENT, Stage, stage_on, stopped
-from support.waiting import wait_until
+from support.processes.waiting import wait_until
+from support.torture.judge.evidence import everything, receipts_of
+from support.torture.stage.scenes import Scene, one_machine
+from support.torture.stage.stage import AMBIENT, Stage, stage_on, stopped
 
 PATIENCE_S = 60.0
 AT_ONCE_S = 40.0

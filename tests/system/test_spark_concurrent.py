@@ -11,12 +11,12 @@ import pytest
 import headgate.spark
 from support.kafka.fixtures import new_bus_address
 from support.kafka.topics import fill, new_topic, servers
-from support.raw_log import LOG
+from support.logs.raw_log import LOG
+from support.processes.waiting import wait_until
 from support.servers.processes import scratch_folder
-from support.torture.children import Child
-from support.torture.scenes import Scene
-from support.torture.stage import Stage, stage_on, stopped
-from support.waiting import wait_until
+from support.torture.stage.children import Child
+from support.torture.stage.scenes import Scene
+from support.torture.stage.stage import Stage, stage_on, stopped
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

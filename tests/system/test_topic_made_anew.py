@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 import headgate
 from support.kafka.surgery import make_anew
-from support.torture.children import clean_environment
-from support.torture.stage import Stage, a_file, stopped
-from support.waiting import wait_until
+from support.processes.waiting import wait_until
+from support.torture.stage.children import clean_environment
+from support.torture.stage.stage import Stage, a_file, stopped
 
 PATIENCE_S = 120.0
 

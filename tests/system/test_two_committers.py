@@ -2,9 +2,9 @@
 
 import re
 
-from support.torture.children import Child
-from support.torture.stage import Stage, stopped
-from support.waiting import wait_until
+from support.processes.waiting import wait_until
+from support.torture.stage.children import Child
+from support.torture.stage.stage import Stage, stopped
 
 PATIENCE_S = 60.0
 

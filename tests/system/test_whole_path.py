@@ -1,9 +1,9 @@
 """The whole path, over processes: producers, a bus, a committer, a store, and receipts back to the producers."""
 
 import headgate
-from support.raw_log import LOG, RawLog
-from support.torture.scenes import kafka_and_s3, one_machine
-from support.torture.stage import Stage, a_file, all_end_well, stage_on, stopped
+from support.logs.raw_log import LOG, RawLog
+from support.torture.stage.scenes import kafka_and_s3, one_machine
+from support.torture.stage.stage import Stage, a_file, all_end_well, stage_on, stopped
 
 PATIENCE_S = 60.0
 STEPS = 60

@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support import message_fuzz  # found by the line above
+from support.drawn import message_fuzz
 from support.milvus import fuzz as manifest_fuzz
 
 ROUND = 10_000

@@ -19,9 +19,9 @@ from headgate_worker.serving import serving
 from support.committing.threaded import a_committer
 from support.merging import COLUMNS, put_file, rows_of, rows_table
 from support.parquet import parquet
+from support.processes.threads import in_a_thread
+from support.processes.waiting import wait_until
 from support.tables import fresh_resources
-from support.threads import in_a_thread
-from support.waiting import wait_until
 
 AMBIENT = SystemAmbient()
 STORES = StoreSettings(local_durable=False)

@@ -20,9 +20,9 @@ from headgate_worker.tables import ProposedTables, Proposing
 from support.ambient import FakeAmbient
 from support.bus.memory import MemoryBus
 from support.committing.threaded import a_committer
+from support.processes.threads import in_a_thread
+from support.processes.waiting import wait_until
 from support.tables import COLUMNS, add_file, fresh_resources
-from support.threads import in_a_thread
-from support.waiting import wait_until
 from support.working import quick_terms
 
 AMBIENT = SystemAmbient()

@@ -3,7 +3,7 @@
 from headgate_bus.errors import BusUnavailable
 from headgate_bus.interface import Bus, Deployment
 from support.bus.rigs import AMBIENT, GROUP, PATIENCE_S, Rig, holding
-from support.waiting import wait_until
+from support.processes.waiting import wait_until
 
 
 def test_a_lone_seat_sees_nobody(bus: Bus) -> None:

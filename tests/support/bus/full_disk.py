@@ -14,7 +14,7 @@ from headgate_bus.sqlite import bus as sqlite_bus
 from headgate_bus.sqlite.bus import SqliteBus
 from headgate_bus.sqlite.room import Disk, NoRoom
 from headgate_schemas.ambient import SystemAmbient
-from support.torture.small_disk import as_root_of_a_namespace
+from support.torture.stage.small_disk import as_root_of_a_namespace
 
 DISK_BYTES = 48 << 20
 BODY = bytes(200_000)

@@ -3,7 +3,7 @@
 import subprocess
 from contextlib import AbstractContextManager
 
-from support.isolated import a_program
+from support.processes.isolated import a_program
 
 _PROLOGUE = """
 import sys

@@ -23,8 +23,8 @@ from headgate_table.store.interface import Store
 from headgate_table.store.open import open_store
 from headgate_table.store.settings import StoreSettings
 from support.committing.rig import NO_LINGER
-from support.fuse import DeadlyFuse, DeadlyStore
-from support.isolated import a_program
+from support.processes.fuse import DeadlyFuse, DeadlyStore
+from support.processes.isolated import a_program
 
 LIMIT_S = 60.0
 _ROUND_S = 0.02

@@ -23,7 +23,7 @@ from headgate_table.milvus.transaction import Transaction
 from headgate_table.store.open import open_store
 from headgate_table.store.settings import StoreSettings
 from support.committing.transactions import deleting
-from support.isolated import a_program
+from support.processes.isolated import a_program
 
 WAIT_S = 120.0
 _PROGRAM = "from support.committing.many_proposers import main; main()"

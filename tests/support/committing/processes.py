@@ -4,7 +4,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from support.cli_processes import COMMAND, END_LIMIT_S
+from support.processes.cli_processes import COMMAND, END_LIMIT_S
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from headgate_committer.committer import DEFAULT_GROUP
 from headgate_committer.serving import serving
 from headgate_schemas.ambient import SystemAmbient
 from headgate_table.store.settings import StoreSettings
-from support.threads import in_a_thread
+from support.processes.threads import in_a_thread
 
 
 @contextmanager

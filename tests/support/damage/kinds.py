@@ -13,7 +13,7 @@ from headgate_table.table import Table
 from support.ambient import START_MS, FakeAmbient
 from support.cleaning import World, one_thread
 from support.damage.objects import Objects, objects_of
-from support.foreign_log import copy_to
+from support.logs.foreign_log import copy_to
 from support.stores.memory import MemoryStore
 from support.writers.rust import RustTable
 from support.writers.scala import ScalaTable

@@ -14,11 +14,11 @@ from kafka.errors import KafkaError
 from headgate_bus.errors import BusError
 from headgate_bus.kafka.address import parse_kafka_address
 from headgate_bus.kafka.clients import new_admin
-from support.freezing import freeze, thaw
 from support.kafka.broker_settings import Login, as_properties, broker_settings
 from support.kafka.certificates import new_login
 from support.kafka.jars import provide_jars
 from support.kafka.java import provide_java
+from support.processes.freezing import freeze, thaw
 from support.servers.processes import BROKER_PORTS, START_ATTEMPTS, ServerFailure, end, free_port, scratch_folder
 
 START_LIMIT_S = 90.0

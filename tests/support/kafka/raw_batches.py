@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import zstandard
 from kafka.record.util import calc_crc32c
 
-from support.waiting import LOOK_S
+from support.processes.waiting import LOOK_S
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 LOG_APPEND_TIME = 0x08

@@ -9,7 +9,7 @@ from kafka import KafkaAdminClient
 from headgate_bus.open import open_bus
 from headgate_schemas.ambient import SystemAmbient
 from support.kafka.local_broker import LocalBroker
-from support.waiting import wait_until
+from support.processes.waiting import wait_until
 
 _BATCH = struct.Struct(">qi")
 """The base offset of a batch, and how many bytes follow."""

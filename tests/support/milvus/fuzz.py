@@ -11,7 +11,7 @@ from headgate_table.errors import CorruptTable, UnsupportedTable
 from headgate_table.milvus.format.container_schemas import schema_text
 from headgate_table.milvus.format.encoding import decode_manifest, encode_manifest
 from headgate_table.milvus.format.manifest import ManifestForm
-from support.fuzz_tally import Tally
+from support.drawn.fuzz_tally import Tally
 from support.milvus.golden import golden_files
 from support.milvus.random_manifests import random_manifests
 

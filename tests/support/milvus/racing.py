@@ -18,7 +18,7 @@ from headgate_table.milvus.transaction import LATEST, Transaction
 from headgate_table.store.interface import Store
 from headgate_table.store.open import open_store
 from headgate_table.store.settings import StoreSettings
-from support.isolated import run_isolated
+from support.processes.isolated import run_isolated
 
 _RETRIES = 100_000
 _LIMIT_S = 300

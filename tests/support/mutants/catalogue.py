@@ -1,26 +1,19 @@
 """All mutants, by what they break."""
 
-from support.mutants import (
-    agreeing,
-    believing,
+from support.mutants.mutant import Mutant
+from support.mutants.protocol import (
     commits,
     crowding,
-    damaging,
     decisions,
     feeding,
-    fitting,
-    maintaining,
     manifests,
     producing,
     remembered_ids,
     remembering,
-    rows,
     serving,
-    strangers,
     taking,
-    values,
 )
-from support.mutants.mutant import Mutant
+from support.mutants.tables import agreeing, believing, damaging, fitting, maintaining, rows, strangers, values
 
 MUTANTS: tuple[Mutant, ...] = (
     *agreeing.MUTANTS,

@@ -10,15 +10,15 @@ import pyarrow as pa
 import headgate
 import headgate.spark
 from headgate_schemas.errors import HeadgateError
-from support.oracle.cells import Cell
-from support.oracle.columns import Column, Kind
-from support.oracle.conditions import Condition, draw_condition
 from support.oracle.engines import arrow_columns, read_back
 from support.oracle.failure import Disagreement
 from support.oracle.files import draw_partition
 from support.oracle.judge import rows_of, same_rows
 from support.oracle.model import DataFile, Expected
-from support.oracle.pools import draw_cell
+from support.oracle.values.cells import Cell
+from support.oracle.values.columns import Column, Kind
+from support.oracle.values.conditions import Condition, draw_condition
+from support.oracle.values.pools import draw_cell
 from support.oracle.world import World
 
 FILTERED = frozenset((Kind.DOUBLE, Kind.DATE, Kind.STRING, Kind.LONG, Kind.INT, Kind.BOOLEAN))

@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from support.oracle.cells import Cell, arrow_array, cells_of
-from support.oracle.columns import Column
+from support.oracle.values.cells import Cell, arrow_array, cells_of
+from support.oracle.values.columns import Column
 
 ENGINES = ("pyarrow", "pyarrow", "duckdb", "polars", "pandas")
 

@@ -11,11 +11,11 @@ import pyarrow as pa
 
 import headgate
 from headgate_schemas.errors import HeadgateError
-from support.oracle.cells import Cell
-from support.oracle.columns import INTEGERS, TIMES, Column, Kind
 from support.oracle.engines import arrow_columns, draw_engine, read_back, write
 from support.oracle.model import DataFile
-from support.oracle.pools import (
+from support.oracle.values.cells import Cell
+from support.oracle.values.columns import INTEGERS, TIMES, Column, Kind
+from support.oracle.values.pools import (
     DEFAULT_PARTITION,
     TEXTS,
     draw_bad_text,

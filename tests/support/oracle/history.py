@@ -5,11 +5,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from support.oracle.columns import draw_table
-from support.oracle.draws import draws
 from support.oracle.failure import Disagreement
 from support.oracle.judge import judge, judge_at_the_end
 from support.oracle.steps import draw_configuration, draw_step
+from support.oracle.values.columns import draw_table
+from support.oracle.values.draws import draws
 from support.oracle.world import World, new_world, quiet
 
 MOST_STEPS = 14

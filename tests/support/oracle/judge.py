@@ -11,13 +11,13 @@ import pyarrow as pa
 import headgate
 from headgate_schemas.errors import HeadgateError
 from headgate_table.errors import VersionNotRetained
-from support.oracle.cells import Cell, cells_of, key_of
-from support.oracle.columns import Column
 from support.oracle.commands import run
-from support.oracle.conditions import Condition, draw_condition
 from support.oracle.engines import counts_by_duckdb
 from support.oracle.failure import Disagreement
 from support.oracle.model import Rows, Version, counted
+from support.oracle.values.cells import Cell, cells_of, key_of
+from support.oracle.values.columns import Column
+from support.oracle.values.conditions import Condition, draw_condition
 from support.oracle.world import World
 
 

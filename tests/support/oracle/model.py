@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from support.oracle.cells import Cell, Key, key_of
-from support.oracle.columns import Column
-from support.oracle.conditions import Condition
+from support.oracle.values.cells import Cell, Key, key_of
+from support.oracle.values.columns import Column
+from support.oracle.values.conditions import Condition
 
 Rows = Counter[tuple[Key, ...]]
 

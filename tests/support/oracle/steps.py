@@ -9,14 +9,14 @@ import headgate
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.messages.operations import Isolation
 from support.oracle import upkeep
-from support.oracle.cells import Cell
-from support.oracle.columns import Column, draw_column
 from support.oracle.commands import run
-from support.oracle.conditions import Condition, draw_condition
 from support.oracle.engines import arrow_columns
 from support.oracle.failure import Disagreement
 from support.oracle.files import MISFITS, Made, draw_file, draw_partition, lay
 from support.oracle.model import DataFile, Expected, counted
+from support.oracle.values.cells import Cell
+from support.oracle.values.columns import Column, draw_column
+from support.oracle.values.conditions import Condition, draw_condition
 from support.oracle.world import Again, Done, Refused, World
 
 Step = Callable[[Random, World, str], None]
@@ -238,7 +238,7 @@ def add_again(random: Random, world: World, name: str) -> None:
 
 
 def _text(world: World, path: str, column: Column) -> str | None:
-    from support.oracle.pools import partition_text
+    from support.oracle.values.pools import partition_text
 
     return partition_text(Random(path), column, world.model.files[path].partition[column.name])
 

@@ -13,9 +13,9 @@ from headgate_schemas.errors import HeadgateError
 from headgate_table.store.settings import StoreSettings
 from headgate_worker.limits import RoleTerms, WorkerLimits
 from headgate_worker.serving import ROLES, serving
-from support.oracle.conditions import draw_condition
 from support.oracle.failure import Disagreement
 from support.oracle.judge import rows_of, same_rows
+from support.oracle.values.conditions import draw_condition
 from support.oracle.world import NOT_DURABLE, World
 
 LOG = "_transaction_log"

@@ -17,10 +17,10 @@ import structlog
 import headgate
 from headgate_schemas.errors import HeadgateError, InvalidInput
 from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, Rejected
-from support.oracle.cells import Cell
 from support.oracle.engines import lies_of_statistics, read_back
 from support.oracle.failure import Disagreement
 from support.oracle.model import DataFile, Expected, Model, counted
+from support.oracle.values.cells import Cell
 
 NOT_DURABLE = {"local.durable": "false"}
 RECEIPT_WITHIN_S = 60.0

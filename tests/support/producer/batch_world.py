@@ -28,7 +28,7 @@ from headgate_table.table import Table
 from support.ambient import FakeAmbient
 from support.bus.memory import MemoryBus
 from support.committing.rig import NO_LINGER, AtOnce, Stores
-from support.fuse import Fuse
+from support.processes.fuse import Fuse
 from support.stores.faulty import FaultyStore
 from support.stores.memory import MemoryStore
 from support.tables import fresh_resources

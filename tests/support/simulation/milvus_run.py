@@ -13,19 +13,19 @@ from headgate_schemas.messages.operations import Milvus, Writer
 from headgate_schemas.milvus import Resolver, Updates
 from headgate_table.milvus.transaction import Transaction
 from support.committing.transactions import adding, deleting, stat
-from support.simulation.asked import ask_of
-from support.simulation.broken import InvariantBroken
-from support.simulation.committers import CommitterSeat
-from support.simulation.milvus_model import TALLY, MilvusModel, names_of
-from support.simulation.nemesis import Nemesis
+from support.simulation.actors.committers import CommitterSeat
+from support.simulation.actors.nemesis import Nemesis
+from support.simulation.actors.outsiders import FOREIGN_COMMIT
+from support.simulation.actors.work import Crew
+from support.simulation.actors.workloads import SEND_ATTEMPTS, Note, message_of
+from support.simulation.judge.asked import ask_of
+from support.simulation.judge.broken import InvariantBroken
+from support.simulation.judge.milvus_model import TALLY, MilvusModel, names_of
+from support.simulation.judge.settling import LOOK_EVERY, ask_again, calm, settle, stop
 from support.simulation.outcome import Failure, Outcome, outcome_of
-from support.simulation.outsiders import FOREIGN_COMMIT
-from support.simulation.scheduler import Process
-from support.simulation.settling import LOOK_EVERY, ask_again, calm, settle, stop
-from support.simulation.weather import LIMITS, SKEWS_MS, STEPS_SHOWN, WEATHER, WORK_S
-from support.simulation.work import Crew
-from support.simulation.workloads import SEND_ATTEMPTS, Note, message_of
-from support.simulation.world import JudgingWitness, World
+from support.simulation.world.scheduler import Process
+from support.simulation.world.weather import LIMITS, SKEWS_MS, STEPS_SHOWN, WEATHER, WORK_S
+from support.simulation.world.world import JudgingWitness, World
 
 PLACE = "memory://lake/segment"
 

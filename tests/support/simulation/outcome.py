@@ -5,8 +5,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from headgate_bus.interface import Topic
-from support.simulation.model import Decided
-from support.simulation.world import START_MS, World
+from support.simulation.judge.model import Decided
+from support.simulation.world.world import START_MS, World
 
 
 @dataclass(frozen=True, slots=True)

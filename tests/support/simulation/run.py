@@ -9,17 +9,14 @@ from functools import partial
 from headgate_bus.interface import Topic
 from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.messages.operations import Create
-from support.simulation.asked import ask_of
-from support.simulation.bank import BANK, Teller, found_bank
-from support.simulation.broken import InvariantBroken
-from support.simulation.careless import CHANCE as CARELESS
-from support.simulation.careless import WRITERS, add_careless_table, careless_writer
-from support.simulation.committers import SETTINGS, CommitterSeat
-from support.simulation.maintenance import Maintenance, check_reads
-from support.simulation.nemesis import Nemesis
-from support.simulation.operators import clean_in_a_hurry, compactor
-from support.simulation.outcome import Failure, Outcome, outcome_of
-from support.simulation.outsiders import (
+from support.simulation.actors.bank import BANK, Teller, found_bank
+from support.simulation.actors.careless import CHANCE as CARELESS
+from support.simulation.actors.careless import WRITERS, add_careless_table, careless_writer
+from support.simulation.actors.committers import SETTINGS, CommitterSeat
+from support.simulation.actors.maintenance import Maintenance, check_reads
+from support.simulation.actors.nemesis import Nemesis
+from support.simulation.actors.operators import clean_in_a_hurry, compactor
+from support.simulation.actors.outsiders import (
     FEWEST_IDS,
     NOISE_MESSAGES,
     direct_writer,
@@ -28,21 +25,24 @@ from support.simulation.outsiders import (
     noisy_writer,
     rubbish_writer,
 )
-from support.simulation.producers import Job
-from support.simulation.readers import reader
-from support.simulation.retries import CHANCE as RETRIES
-from support.simulation.retries import retry_forgotten
-from support.simulation.rivals import CHANCE as RIVALS
-from support.simulation.rivals import ROOTS, Rivalry
-from support.simulation.seats import Seat
-from support.simulation.settling import LOOK_EVERY, ask_again, calm, settle, stop
-from support.simulation.streams import Stream
-from support.simulation.surgery import CHANCE as SURGERY
-from support.simulation.surgery import OperatorSeat, Surgeon
-from support.simulation.weather import LIMITS, SKEWS_MS, STEPS_SHOWN, WEATHER, WORK_S
-from support.simulation.work import Crew
-from support.simulation.workloads import Author, Note, message_of
-from support.simulation.world import COLUMNS, PARTITION_BY, World
+from support.simulation.actors.producers import Job
+from support.simulation.actors.readers import reader
+from support.simulation.actors.retries import CHANCE as RETRIES
+from support.simulation.actors.retries import retry_forgotten
+from support.simulation.actors.rivals import CHANCE as RIVALS
+from support.simulation.actors.rivals import ROOTS, Rivalry
+from support.simulation.actors.streams import Stream
+from support.simulation.actors.surgery import CHANCE as SURGERY
+from support.simulation.actors.surgery import OperatorSeat, Surgeon
+from support.simulation.actors.work import Crew
+from support.simulation.actors.workloads import Author, Note, message_of
+from support.simulation.judge.asked import ask_of
+from support.simulation.judge.broken import InvariantBroken
+from support.simulation.judge.settling import LOOK_EVERY, ask_again, calm, settle, stop
+from support.simulation.outcome import Failure, Outcome, outcome_of
+from support.simulation.world.seats import Seat
+from support.simulation.world.weather import LIMITS, SKEWS_MS, STEPS_SHOWN, WEATHER, WORK_S
+from support.simulation.world.world import COLUMNS, PARTITION_BY, World
 
 FIRST, SECOND, NOWHERE = "memory://lake/first", "memory://lake/second", "memory://lake/empty"
 WRONG_CLOCKS = 0.4

@@ -7,13 +7,13 @@ from headgate_bus.interface import Message, Topic
 from headgate_committer.limits import CommitterLimits
 from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.messages.operations import Append, Operation, Receipt, Writer
-from support.simulation.asked import ask_of
-from support.simulation.committers import SETTINGS, CommitterSeat
-from support.simulation.scheduler import Match, Process, Step
-from support.simulation.seats import Seat
-from support.simulation.workers import SMALL_RETENTION, WorkerSeat
-from support.simulation.workloads import Note, message_of, written_by
-from support.simulation.world import GROUP, World
+from support.simulation.actors.committers import SETTINGS, CommitterSeat
+from support.simulation.actors.workers import SMALL_RETENTION, WorkerSeat
+from support.simulation.actors.workloads import Note, message_of, written_by
+from support.simulation.judge.asked import ask_of
+from support.simulation.world.scheduler import Match, Process, Step
+from support.simulation.world.seats import Seat
+from support.simulation.world.world import GROUP, World
 
 TABLE = "memory://lake/first"
 WITHIN_S = 120.0

@@ -8,7 +8,7 @@ from support.soak.samples import Sample
 from support.soak.soaking import SoakPlay
 from support.torture.outcome import Limit, Outcome
 from support.torture.run import torture
-from support.torture.scenes import Scene
+from support.torture.stage.scenes import Scene
 
 NewSoak = Callable[[Scene, int, ExitStack], SoakPlay]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from headgate_bus.errors import BusError
 from headgate_bus.interface import Bus, Topic
 from headgate_committer.committer import DEFAULT_GROUP
-from support.raw_log import LOG
+from support.logs.raw_log import LOG
 from support.soak.processes import MIB, Holding, held_by
 from support.soak.samples import Measure, Sample
-from support.torture.ageing import files_of_table
-from support.torture.children import Child
+from support.torture.stage.ageing import files_of_table
+from support.torture.stage.children import Child
 
 BUS = "bus"
 TABLE = "table"

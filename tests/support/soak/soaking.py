@@ -13,7 +13,7 @@ from support.torture.faults import Fault
 from support.torture.maintenance_play import AMBIENT, MaintenancePlay
 from support.torture.outcome import Outcome
 from support.torture.play import weights_on
-from support.torture.scenes import Scene
+from support.torture.stage.scenes import Scene
 
 COMMITTERS = 2
 STAY = frozenset({"committer-0", "worker-0", "writer-0", "overwriter-0"})

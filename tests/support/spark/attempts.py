@@ -13,7 +13,7 @@ from unittest import mock
 
 from headgate_worker.merge.engines.arrow import ArrowEngine
 from headgate_worker.merge.engines.spark_task import merge_attempt
-from support.waiting import wait_until
+from support.processes.waiting import wait_until
 
 LIMIT_S = 120.0
 """How long anything is waited for; then the test has failed."""

@@ -10,7 +10,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from support.isolated import module_path
+from support.processes.isolated import module_path
 
 NEEDED = ("pyspark", "py4j", "pyarrow", "numpy", "pandas", "dateutil", "six.py", "pytz", "tzdata")
 """PySpark and PyArrow with what their distributions ask for; `pyarrow.libs` and the like belong to them."""

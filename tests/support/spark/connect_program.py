@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import headgate.spark
 from headgate.spark import HeadgateTable
 from headgate_schemas.errors import InvalidInput
-from support.isolated import module_path
+from support.processes.isolated import module_path
 from support.spark.local_lake import LocalLake
 from support.spark.session import LOOPBACK, spark_settings
 

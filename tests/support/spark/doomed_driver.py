@@ -21,8 +21,8 @@ from headgate_bus.interface import Bus
 from headgate_schemas.ambient import Ambient
 from pyspark_headgate.source import HeadgateSource
 from pyspark_headgate.write.stream_sink import StreamWriter, stream_writer
-from support.fuse import Fuse
-from support.isolated import module_path
+from support.processes.fuse import Fuse
+from support.processes.isolated import module_path
 from support.producer.batch_world import FusedBus
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from unittest import mock
 
 from headgate.spark.java_home import local_environment
 from headgate_worker.merge.engines.spark_session import spark_session
-from support.isolated import module_path
+from support.processes.isolated import module_path
 from support.servers.processes import STOP_LIMIT_S, scratch_folder
 from support.spark.kafka_connector import connector_jars
 

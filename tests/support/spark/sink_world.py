@@ -24,7 +24,7 @@ from pyspark_headgate.write.table_target import TableTarget
 from support.ambient import FakeAmbient
 from support.bus.memory import MemoryBus
 from support.committing.rig import NO_LINGER, AtOnce, Stores
-from support.fuse import Fuse
+from support.processes.fuse import Fuse
 from support.producer.batch_world import FusedBus
 
 QUERY = "a0b1c2d3"

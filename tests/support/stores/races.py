@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from support.isolated import module_path
+from support.processes.isolated import module_path
 
 T = TypeVar("T")
 

@@ -20,8 +20,8 @@ from support.torture.play import NewPlay
 from support.torture.proposals_play import ProposalsPlay
 from support.torture.report import report
 from support.torture.run import torture
-from support.torture.scenes import kafka_and_s3, one_machine
-from support.torture.small_disk import as_root_of_a_namespace
+from support.torture.stage.scenes import kafka_and_s3, one_machine
+from support.torture.stage.small_disk import as_root_of_a_namespace
 
 PRODUCERS = 4
 SHORT_KILLS = 50

@@ -4,10 +4,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from support.torture.children import Child
 from support.torture.faults import Blow
-from support.torture.line import Weather
-from support.torture.scenes import Scene
+from support.torture.stage.children import Child
+from support.torture.stage.line import Weather
+from support.torture.stage.scenes import Scene
 
 BAD_LINE_S = 1.0
 """For so long at least, and as much longer as what is killed stays away."""

@@ -14,10 +14,9 @@ from headgate_bus.open import open_bus
 from headgate_committer.committer import DEFAULT_GROUP
 from headgate_schemas.ambient import SystemAmbient
 from headgate_table.table import Table
-from support.raw_log import LOG
-from support.torture.ageing import Ageing
-from support.torture.children import Child, committer_command, logged_events, worker_command
-from support.torture.evidence import (
+from support.logs.raw_log import LOG
+from support.torture.faults import Fault
+from support.torture.judge.evidence import (
     VersionWatch,
     asked_by_table,
     commits_of,
@@ -27,17 +26,18 @@ from support.torture.evidence import (
     version_files,
     version_of,
 )
-from support.torture.faults import Fault
-from support.torture.journal import Diary, read_journal
-from support.torture.keeping import Keeping
+from support.torture.judge.journal import Diary, read_journal
+from support.torture.judge.keeping import Keeping
+from support.torture.judge.upkeep_verdict import ExpectedRows, Row, Upkeep, judge_upkeep, kind_of
+from support.torture.judge.verdict import decisions_of, wrong
 from support.torture.outcome import Outcome
 from support.torture.play import Cast, new_child, weights_on
-from support.torture.proposing import Proposing
 from support.torture.rows import OVERWRITER, OVERWRITTEN_FILES, PlannedStep, planned_step, text_of
-from support.torture.scenes import Scene
+from support.torture.stage.ageing import Ageing
+from support.torture.stage.children import Child, committer_command, logged_events, worker_command
+from support.torture.stage.proposing import Proposing
+from support.torture.stage.scenes import Scene
 from support.torture.upkeep_table import HOUR_LASTS_S, ORPHANS, new_table, plant
-from support.torture.upkeep_verdict import ExpectedRows, Row, Upkeep, judge_upkeep, kind_of
-from support.torture.verdict import decisions_of, wrong
 
 WRITERS = 4
 WRITING = frozenset({"writer", "overwriter"})
@@ -275,7 +275,7 @@ class MaintenancePlay:
             writes_rows=True,
         )
         config = told.write(scene.folder / f"{name}.json")
-        return new_child(scene, name, [sys.executable, "-m", "support.torture.proposing", str(config)], stack)
+        return new_child(scene, name, [sys.executable, "-m", "support.torture.stage.proposing", str(config)], stack)
 
 
 def _kinds_of_upkeep(actions: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from support.torture.children import Child
 from support.torture.faults import Fault
 from support.torture.outcome import Outcome
-from support.torture.scenes import Scene
+from support.torture.stage.children import Child
+from support.torture.stage.scenes import Scene
 
 
 @dataclass(frozen=True, slots=True)

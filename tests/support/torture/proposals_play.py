@@ -10,9 +10,9 @@ from headgate_bus.open import open_bus
 from headgate_committer.committer import DEFAULT_GROUP
 from headgate_schemas.ambient import SystemAmbient
 from headgate_table.table import Table
-from support.raw_log import LOG
-from support.torture.children import Child, committer_command
-from support.torture.evidence import (
+from support.logs.raw_log import LOG
+from support.torture.faults import Fault
+from support.torture.judge.evidence import (
     Evidence,
     VersionWatch,
     asked_by_table,
@@ -21,13 +21,13 @@ from support.torture.evidence import (
     receipts_of,
     unsettled_partitions,
 )
-from support.torture.faults import Fault
-from support.torture.journal import read_journal
+from support.torture.judge.journal import read_journal
+from support.torture.judge.verdict import judge, wrong
 from support.torture.outcome import Outcome
 from support.torture.play import Cast, new_child, weights_on
-from support.torture.proposing import Proposing
-from support.torture.scenes import Scene
-from support.torture.verdict import judge, wrong
+from support.torture.stage.children import Child, committer_command
+from support.torture.stage.proposing import Proposing
+from support.torture.stage.scenes import Scene
 from support.torture.workload import COLUMNS
 
 COMMITTERS = 2
@@ -149,7 +149,9 @@ class ProposalsPlay:
             storage=dict(scene.storage),
         )
         config = told.write(scene.folder / f"producer-{number}.json")
-        return new_child(scene, told.name, [sys.executable, "-m", "support.torture.proposing", str(config)], stack)
+        return new_child(
+            scene, told.name, [sys.executable, "-m", "support.torture.stage.proposing", str(config)], stack
+        )
 
     def _new_tables(self) -> dict[str, Path]:
         """So many that every partition of proposals has one."""

@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import assert_never
 
-from support.torture.children import Child
+from support.processes.waiting import LOOK_S, Overdue
 from support.torture.damage import Damage
 from support.torture.faults import Blow, Fault, blows
-from support.torture.line import Weather
 from support.torture.outcome import Limit, Outcome
 from support.torture.play import NewPlay, Play
-from support.torture.scenes import Scene
-from support.waiting import LOOK_S, Overdue
+from support.torture.stage.children import Child
+from support.torture.stage.line import Weather
+from support.torture.stage.scenes import Scene
 
 RECOVERY_LIMIT_S = 90.0
 """How long the system may take to be at work again after a blow."""

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from headgate_table.indextables.format.names import LOG
 from headgate_table.table import Table
-from support.torture.ageing import make_old
 from support.torture.rows import COLUMNS, SHARED_PARTS
-from support.torture.scenes import Scene
+from support.torture.stage.ageing import make_old
+from support.torture.stage.scenes import Scene
 
 NAME = "events"
 HOUR_LASTS_S = 5.0

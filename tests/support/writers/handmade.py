@@ -11,7 +11,7 @@ from typing import Any
 from support.writers import avro_schemas, scala_actions
 from support.writers.avro_bytes import container
 from support.writers.avro_schemas import Schema
-from support.writers.expected import Expected, sorted_paths, total
+from support.writers.cases.expected import Expected, sorted_paths, total
 from support.writers.invented import START_MS, File, Invented, schema_string
 from support.writers.log_folder import LogFolder, compact_json, lines, state_name, version_name
 

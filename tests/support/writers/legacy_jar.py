@@ -9,7 +9,7 @@ from typing import Any
 
 from support.writers import avro_schemas, rust
 from support.writers.avro_bytes import RUST_BLOCK_BYTES, container
-from support.writers.expected import Expected, sorted_paths, total
+from support.writers.cases.expected import Expected, sorted_paths, total
 from support.writers.invented import DOC_MAPPING, DOC_MAPPING_HASH, File, Invented, schema_string
 from support.writers.log_folder import LogFolder, compact_json, lines, rust_gzip, state_name, version_name
 

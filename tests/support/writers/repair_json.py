@@ -6,7 +6,7 @@ The second one holds the adds, statistics shortened, without a final newline. Fa
 from pathlib import Path
 
 from support.writers import scala_actions
-from support.writers.expected import Expected, sorted_paths, total
+from support.writers.cases.expected import Expected, sorted_paths, total
 from support.writers.invented import Invented
 from support.writers.log_folder import LogFolder, lines, version_name
 

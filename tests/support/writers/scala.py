@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from support.writers import avro_schemas, scala_actions
 from support.writers.avro_bytes import container
-from support.writers.expected import Expected, sorted_paths, total
+from support.writers.cases.expected import Expected, sorted_paths, total
 from support.writers.invented import DOC_MAPPING, DOC_MAPPING_HASH, File, Invented
 from support.writers.log_folder import LogFolder, compact_json, lines, scala_compressed, state_name, version_name
 

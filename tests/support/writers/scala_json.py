@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from support.writers import scala_actions
-from support.writers.expected import Expected, sorted_paths, total
+from support.writers.cases.expected import Expected, sorted_paths, total
 from support.writers.invented import DOC_MAPPING, DOC_MAPPING_HASH, File, Invented
 from support.writers.log_folder import LogFolder, compact_json, lines, scala_compressed, version_name
 

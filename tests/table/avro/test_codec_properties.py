@@ -14,8 +14,8 @@ from headgate_table.avro.container import block_bytes, parse_container, varint
 from headgate_table.avro.encode import encode_manifest, encode_records
 from headgate_table.indextables.format.entries import decode_entries
 from headgate_table.indextables.format.state_manifest import decode_state, encode_state
-from support.raw_log import read_avro
-from support.state_strategies import states
+from support.drawn.state_strategies import states
+from support.logs.raw_log import read_avro
 from support.tables import SCHEMA_A, SCHEMA_B, SYNC, arrow_entries, text_of
 from support.writers.avro_bytes import container, zigzag
 from support.writers.avro_schemas import NAMESPACE

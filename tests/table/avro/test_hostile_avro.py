@@ -27,9 +27,9 @@ from headgate_table.avro.sentinel import TOKEN
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.format.entries import ALL_COLUMNS, decode_entries
 from headgate_table.indextables.format.state_manifest import decode_state
-from support.foreign_log import large_manifest
-from support.isolated import run_isolated
+from support.logs.foreign_log import large_manifest
 from support.memory import rss_growth_of
+from support.processes.isolated import run_isolated
 from support.tables import SCHEMA_A, fresh_resources, text_of
 from support.writers import avro_schemas
 from support.writers.avro_bytes import avro_bytes, avro_string, block, container, header, zigzag

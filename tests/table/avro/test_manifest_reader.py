@@ -15,7 +15,7 @@ from headgate_table.errors import CorruptTable
 from headgate_table.indextables.format.entries import ALL_COLUMNS, decode_entries, entry_schema
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
-from support.foreign_log import build_on, large_manifest, large_path, one_state
+from support.logs.foreign_log import build_on, large_manifest, large_path, one_state
 from support.stores import FaultyStore, MemoryStore
 from support.tables import opened
 from support.writers import avro_schemas

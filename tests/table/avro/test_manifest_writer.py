@@ -14,8 +14,8 @@ from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_table.avro.encode import DEFAULT_BLOCK_BYTES, EntryEncoder, encode_manifest
 from headgate_table.indextables.write.manifest_writer import write_manifest
 from headgate_table.settings.options import TableOptions, table_options
+from support.logs.raw_log import AvroFile, RawLog, read_avro
 from support.memory import rss_growth_of
-from support.raw_log import AvroFile, RawLog, read_avro
 from support.stores import MemoryStore
 from support.tables import (
     COLUMNS,

@@ -16,8 +16,8 @@ from headgate_table.avro.container import parse_container
 from headgate_table.avro.encode import encode_manifest
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.format.entries import ALL_COLUMNS, decode_entries
-from support.foreign_log import build_on
-from support.raw_log import RawLog, read_avro
+from support.logs.foreign_log import build_on
+from support.logs.raw_log import RawLog, read_avro
 from support.stores.memory import MemoryStore
 from support.tables import SCHEMA_A, SCHEMA_B, SYNC, add_file, entries, new_table, opened, text_of
 from support.writers import avro_schemas

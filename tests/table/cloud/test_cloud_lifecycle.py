@@ -9,7 +9,7 @@ from headgate_schemas.messages.operations import Committed, Receipt
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table
 from support.ambient import FakeAmbient
-from support.raw_log import RawLog
+from support.logs.raw_log import RawLog
 from support.servers.azurite import AzureServer
 from support.servers.versitygw import S3Server
 from support.tables import COLUMNS, add_file, fresh_resources, opened

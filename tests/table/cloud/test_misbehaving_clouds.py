@@ -18,7 +18,7 @@ from headgate_table.store.interface import ObjectInfo, Store
 from headgate_table.store.open import open_store
 from headgate_table.store.s3.store import MULTIPART_BYTES
 from headgate_table.store.settings import StoreSettings
-from support.raw_log import RawLog
+from support.logs.raw_log import RawLog
 from support.servers.proxy import proxy_before
 from support.servers.scripted import Answer, Request, scripted_server
 from support.servers.versitygw import S3Server

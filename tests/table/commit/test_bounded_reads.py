@@ -11,7 +11,7 @@ from headgate_table.indextables.repair.new_log import write_new_log
 from headgate_table.indextables.write import state_writer, version_writer
 from headgate_table.indextables.write.create import create_table
 from headgate_table.store.interface import AlreadyExists, CreateOutcome
-from support.raw_log import RawLog
+from support.logs.raw_log import RawLog
 from support.stores.faulty import Fault, FaultyStore, Step, on
 from support.stores.memory import MemoryStore
 from support.tables import SteadyAmbient, add_file, fresh_resources, new_table, opened

@@ -20,7 +20,7 @@ from headgate_table.indextables.format.names import MAX_VERSION, POINTER, log_ke
 from headgate_table.indextables.format.state_manifest import decode_state, encode_state
 from headgate_table.indextables.format.version_file import decode_actions, encode_actions
 from headgate_table.store.interface import Folder, Store
-from support.foreign_log import as_anothers, build_on, one_state
+from support.logs.foreign_log import as_anothers, build_on, one_state
 from support.stores.faulty import Fault, FaultyStore, Plan, Step, on
 from support.stores.memory import MemoryStore
 from support.tables import SteadyAmbient, add_file, fresh_resources, new_table, opened

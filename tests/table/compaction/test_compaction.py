@@ -11,7 +11,7 @@ from headgate_table.indextables.compaction.plan import compaction_due
 from headgate_table.indextables.format.state_manifest import StateManifest
 from headgate_table.settings.options import TableOptions
 from headgate_table.table import Table
-from support.raw_log import RawLog
+from support.logs.raw_log import RawLog
 from support.stores import MemoryStore
 from support.stores.races import race
 from support.tables import SteadyAmbient, add_file, files, new_table, opened

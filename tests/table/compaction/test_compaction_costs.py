@@ -1,6 +1,6 @@
 """What compacting a large table costs, counted: objects, bytes, entries, Python steps, memory. Times are in the benchmarks.
 
-The tables are foreign: their manifests are put together by `support.foreign_log`, not by our encoders.
+The tables are foreign: their manifests are put together by `support.logs.foreign_log`, not by our encoders.
 """
 
 from collections import Counter
@@ -10,9 +10,9 @@ import pytest
 
 from headgate_schemas.messages.operations import Committed
 from support.calls import python_calls
-from support.foreign_log import build_on, day, large_path, large_table
+from support.logs.foreign_log import build_on, day, large_path, large_table
+from support.logs.raw_log import RawLog
 from support.memory import rss_growth_of
-from support.raw_log import RawLog
 from support.stores import FaultyStore, MemoryStore
 from support.tables import opened
 from support.writers.handmade import HandMade

@@ -12,8 +12,8 @@ from headgate_table.indextables.compaction.compactor import Compactor
 from headgate_table.indextables.format.names import version_key
 from headgate_table.table import Table
 from support.cleaning import one_thread
-from support.profile_check import breaches
-from support.raw_log import RawLog
+from support.logs.profile_check import breaches
+from support.logs.raw_log import RawLog
 from support.stores import MemoryStore
 from support.tables import SteadyAmbient, add_file, new_table, opened
 

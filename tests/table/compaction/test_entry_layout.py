@@ -12,8 +12,8 @@ from headgate_table.indextables.compaction.entry_layout import LEFT_OUT, Places,
 from headgate_table.indextables.compaction.entry_pieces import cut, joined
 from headgate_table.indextables.manifests.runs import RUN_ENTRIES
 from headgate_table.indextables.read.distinct_texts import same_texts
-from support.foreign_log import build_on, large_path, large_table
-from support.raw_log import RawLog
+from support.logs.foreign_log import build_on, large_path, large_table
+from support.logs.raw_log import RawLog
 from support.stores import FaultyStore, MemoryStore
 from support.tables import arrow_entries, opened
 

@@ -14,9 +14,9 @@ from headgate_table.errors import CorruptTable
 from headgate_table.indextables.format.names import version_key
 from headgate_table.indextables.format.state_manifest import StateManifest
 from headgate_table.table import Table
-from support.foreign_log import build_on, copy_to
-from support.profile_check import breaches
-from support.raw_log import RawLog
+from support.logs.foreign_log import build_on, copy_to
+from support.logs.profile_check import breaches
+from support.logs.raw_log import RawLog
 from support.stores import MemoryStore
 from support.tables import add_file, new_table, opened
 from support.writers.handmade import HandMade, add, file, remove

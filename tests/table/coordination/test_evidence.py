@@ -37,8 +37,8 @@ from headgate_table.store.interface import Store
 from headgate_table.store.local.store import LocalStore
 from headgate_table.table import Table
 from support.cleaning import World, one_thread
-from support.decided_logs import fresh_reader
-from support.foreign_log import build_on, even_runs, large_path, large_table
+from support.logs.decided_logs import fresh_reader
+from support.logs.foreign_log import build_on, even_runs, large_path, large_table
 from support.memory import rss_growth_of
 from support.stores import FaultyStore, MemoryStore
 from support.tables import add_file, new_table, opened

@@ -5,7 +5,7 @@ from headgate_table.coordination.memory import MemoryLimits, TableMemory
 from headgate_table.coordination.writers_ids import MAX_WRITERS_IDS
 from headgate_table.indextables.format.names import version_key
 from headgate_table.indextables.recovery.decisions import find_decision
-from support.decided_logs import (
+from support.logs.decided_logs import (
     accepted,
     by_committer,
     directly,

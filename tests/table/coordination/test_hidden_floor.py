@@ -15,8 +15,8 @@ from headgate_table.indextables.format.version_file import decode_actions, encod
 from headgate_table.indextables.log.reader import LogReader
 from headgate_table.indextables.write.create import create_table
 from headgate_table.table import Table
-from support.decided_logs import SOURCE, accepted, by_committer, fresh_reader, metadata, write_log
-from support.raw_log import RawLog
+from support.logs.decided_logs import SOURCE, accepted, by_committer, fresh_reader, metadata, write_log
+from support.logs.raw_log import RawLog
 from support.stores.memory import MemoryStore
 from support.tables import COLUMNS, SteadyAmbient, add_file, fresh_resources, new_table, opened
 

@@ -16,7 +16,7 @@ from headgate_table.indextables.recovery.decisions import find_decision
 from headgate_table.indextables.recovery.memory_reader import advance, recover
 from headgate_table.settings.options import table_options
 from headgate_table.store.interface import Store
-from support.decided_logs import (
+from support.logs.decided_logs import (
     SOURCE,
     TERM,
     accepted,

@@ -17,7 +17,7 @@ from headgate_table.settings.options import TableOptions
 from headgate_table.store.interface import CreateOutcome, Unknown
 from support.ambient import FakeAmbient
 from support.cleaning import World
-from support.decided_logs import fresh_reader
+from support.logs.decided_logs import fresh_reader
 from support.stores.memory import MemoryStore
 
 

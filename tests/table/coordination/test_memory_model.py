@@ -13,7 +13,7 @@ from headgate_schemas.messages.operations import Committed, Duplicate, RejectCod
 from headgate_table.coordination.commit_info import Decision
 from headgate_table.coordination.memory import RECENT_SEQS, MemoryLimits, TableMemory
 from headgate_table.coordination.memory_text import format_memory, parse_memory
-from support.decided_logs import TERM, by_committer
+from support.logs.decided_logs import TERM, by_committer
 from support.tables import START_MS
 
 HOUR_MS = 3_600_000

@@ -17,7 +17,7 @@ from headgate_table.indextables.format.version_file import encode_actions
 from headgate_table.indextables.log.reader import LogReader
 from headgate_table.indextables.recovery.memory_reader import advance, recover
 from headgate_table.store.interface import Store
-from support.decided_logs import (
+from support.logs.decided_logs import (
     OTHER,
     SOURCE,
     TERM,

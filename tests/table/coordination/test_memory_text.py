@@ -21,7 +21,7 @@ from headgate_table.coordination.memory_text import (
     parse_memory,
 )
 from headgate_table.settings.options import table_options
-from support.decided_logs import OTHER, SOURCE, accepted, by_committer, decided_logs, removes, replayed
+from support.logs.decided_logs import OTHER, SOURCE, accepted, by_committer, decided_logs, removes, replayed
 
 TIGHT = MemoryLimits(window_ms=1_000, max_ids=9, max_apps=2)
 

@@ -10,7 +10,7 @@ from headgate_table.coordination.commit_info import Term
 from headgate_table.coordination.memory import MAX_SOURCES, Floor, MemoryLimits, TableMemory
 from headgate_table.coordination.memory_text import format_memory, parse_memory
 from headgate_table.coordination.writers_ids import MAX_WRITERS_IDS
-from support.decided_logs import (
+from support.logs.decided_logs import (
     OTHER,
     SOURCE,
     TERM,

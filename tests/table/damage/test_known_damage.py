@@ -15,8 +15,8 @@ from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from support.ambient import FakeAmbient
 from support.cleaning import World, one_thread
-from support.foreign_log import as_anothers, build_on
-from support.raw_log import RawLog
+from support.logs.foreign_log import as_anothers, build_on
+from support.logs.raw_log import RawLog
 from support.stores.memory import MemoryStore
 from support.writers.handmade import HandMade, add, remove
 from support.writers.handmade import file as foreign_file

@@ -6,8 +6,8 @@ from headgate_schemas.messages.operations import Committed, Receipt
 from headgate_table.errors import CorruptTable, OutcomeUnknown, StoreError, UnsupportedTable
 from headgate_table.indextables.format.names import POINTER, state_key, version_key
 from headgate_table.store.interface import Store
-from support.foreign_log import build_on, one_state
-from support.raw_log import LOG, RawLog
+from support.logs.foreign_log import build_on, one_state
+from support.logs.raw_log import LOG, RawLog
 from support.stores import Fault, FaultyStore, MemoryStore
 from support.stores.faulty import at, on
 from support.tables import add_file, new_table, opened

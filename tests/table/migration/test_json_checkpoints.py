@@ -1,6 +1,6 @@
 """`state.format=json`: JSON checkpoints in place of states, for readers from before Avro states.
 
-What was written is read by `support.json_reader`, which knows nothing of states or of our code.
+What was written is read by `support.logs.json_reader`, which knows nothing of states or of our code.
 """
 
 from pathlib import Path
@@ -11,9 +11,9 @@ from headgate_schemas.messages.operations import Committed, CompactState, Receip
 from headgate_table.errors import CorruptTable
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
-from support.foreign_log import copy_to
-from support.json_reader import read_json_table
-from support.raw_log import RawLog, read_lines
+from support.logs.foreign_log import copy_to
+from support.logs.json_reader import read_json_table
+from support.logs.raw_log import RawLog, read_lines
 from support.stores import Fault, FaultyStore, MemoryStore
 from support.stores.faulty import on
 from support.stores.kills import deaths

@@ -8,8 +8,8 @@ import pytest
 from headgate_schemas.actions.doc_mapping import mapping_hash
 from headgate_schemas.messages.operations import Committed, Receipt
 from headgate_table.table import Table
-from support.foreign_log import build_on
-from support.raw_log import RawLog
+from support.logs.foreign_log import build_on
+from support.logs.raw_log import RawLog
 from support.stores import MemoryStore
 from support.tables import add_file, opened
 from support.writers.handmade import HandMade, add, file, metadata, protocol

@@ -11,8 +11,8 @@ import pytest
 
 from headgate_schemas.messages.operations import Committed, Receipt
 from headgate_table.store.interface import Store
-from support.foreign_log import copy_to
-from support.raw_log import RawLog
+from support.logs.foreign_log import copy_to
+from support.logs.raw_log import RawLog
 from support.stores import FaultyStore, MemoryStore
 from support.tables import add_file, opened
 from support.writers.invented import DOC_MAPPING, DOC_MAPPING_HASH

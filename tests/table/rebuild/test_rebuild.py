@@ -18,8 +18,8 @@ from headgate_table.store.local.store import LocalStore
 from headgate_table.table import Table
 from support.ambient import FakeAmbient
 from support.cleaning import one_thread
+from support.logs.rebuilding import rebuilt, rows, stored, table_of, types_of
 from support.parquet import parquet
-from support.rebuilding import rebuilt, rows, stored, table_of, types_of
 from support.stores.faulty import FaultyStore
 
 

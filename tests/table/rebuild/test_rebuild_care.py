@@ -14,7 +14,7 @@ from headgate_table.indextables.repair.rebuild import Wishes, rebuild_into
 from headgate_table.store.local.store import LocalStore
 from support.ambient import FakeAmbient
 from support.cleaning import one_thread
-from support.rebuilding import InLog, rebuilt, rows, stored, table_of
+from support.logs.rebuilding import InLog, rebuilt, rows, stored, table_of
 from support.stores.faulty import Fault, FaultyStore, on
 from support.stores.kills import deaths
 from support.stores.memory import MemoryStore

@@ -6,7 +6,7 @@ import pytest
 from headgate_schemas.columns.spark_types import Atomic
 from headgate_schemas.errors import InvalidInput
 from headgate_table.indextables.repair.rebuild import Wishes
-from support.rebuilding import rebuilt, rows, stored, table_of, types_of
+from support.logs.rebuilding import rebuilt, rows, stored, table_of, types_of
 
 
 def test_a_column_that_came_later_is_nullable_and_reads_as_null() -> None:

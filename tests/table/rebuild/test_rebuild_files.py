@@ -4,8 +4,8 @@ import pytest
 
 from headgate_table.errors import StoreError
 from headgate_table.indextables.format.names import LOG
+from support.logs.rebuilding import rebuilt, rows, stored, table_of
 from support.parquet import parquet
-from support.rebuilding import rebuilt, rows, stored, table_of
 from support.stores.faulty import Fault, FaultyStore, on
 
 

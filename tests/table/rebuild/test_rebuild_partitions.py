@@ -6,7 +6,7 @@ import pytest
 from headgate_schemas.columns.spark_types import Atomic
 from headgate_schemas.errors import InvalidInput
 from headgate_table.indextables.repair.rebuild import Wishes
-from support.rebuilding import partitions, rebuilt, rows, stored, table_of, types_of
+from support.logs.rebuilding import partitions, rebuilt, rows, stored, table_of, types_of
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
 

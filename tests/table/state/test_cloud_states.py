@@ -13,7 +13,7 @@ from headgate_table.indextables.write.manifest_writer import write_manifest
 from headgate_table.settings.options import TableOptions
 from headgate_table.store.open import open_store
 from headgate_table.table import Table
-from support.raw_log import RawLog, read_avro
+from support.logs.raw_log import RawLog, read_avro
 from support.servers.azurite import AzureServer
 from support.servers.versitygw import S3Server
 from support.stores import FaultyStore

@@ -14,7 +14,7 @@ from headgate_table.indextables.format.pointer import BrokenPointer, Pointer, pa
 from headgate_table.indextables.format.state_manifest import decode_legacy_state, decode_state
 from headgate_table.indextables.format.version_file import decode_actions
 from headgate_table.store.interface import Store
-from support.foreign_log import build_on, one_state
+from support.logs.foreign_log import build_on, one_state
 from support.memory import rss_growth_of
 from support.stores import FaultyStore, MemoryStore
 from support.tables import opened

@@ -4,8 +4,8 @@ import pytest
 
 from headgate_schemas.messages.operations import Committed, Receipt
 from headgate_table.store.interface import Store
-from support.foreign_log import build_on
-from support.raw_log import RawLog
+from support.logs.foreign_log import build_on
+from support.logs.raw_log import RawLog
 from support.stores import FaultyStore, MemoryStore
 from support.tables import add_file, files, new_table, opened
 from support.writers.handmade import HandMade, file

@@ -1,6 +1,6 @@
 """What reading costs, counted: requests, bytes, manifests, entries, Python steps, memory. Times are in the benchmarks.
 
-The tables are foreign: their manifests are put together by `support.foreign_log`, not by our encoders.
+The tables are foreign: their manifests are put together by `support.logs.foreign_log`, not by our encoders.
 """
 
 import threading
@@ -16,9 +16,9 @@ from headgate_table.store.interface import Store
 from headgate_table.store.open import open_store
 from headgate_table.store.settings import StoreSettings
 from support.calls import python_calls
-from support.foreign_log import build_on, day, even_runs, large_path, large_table
+from support.logs.foreign_log import build_on, day, even_runs, large_path, large_table
+from support.logs.raw_log import RawLog
 from support.memory import rss_growth_of
-from support.raw_log import RawLog
 from support.servers.versitygw import S3Server
 from support.stores import FaultyStore, MemoryStore
 from support.tables import files, fresh_resources, opened
@@ -151,7 +151,7 @@ class FlightStore(FaultyStore):
 _READ = """
 import sys
 from headgate_table.table import Table
-from support.foreign_log import large_manifest
+from support.logs.foreign_log import large_manifest
 from headgate_table.avro.container import parse_container
 from headgate_table.indextables.format.entries import decode_entries
 decode_entries(parse_container(large_manifest([(range(300), {})]), "warm"), ["path"])  # the decoder's own memory

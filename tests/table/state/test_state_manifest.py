@@ -12,8 +12,8 @@ from headgate_table.indextables.format.bounds import Bounds
 from headgate_table.indextables.format.state_manifest import ManifestInfo, StateManifest, decode_state, encode_state
 from headgate_table.indextables.read.entry_reader import read_entries
 from support.calls import python_calls
-from support.foreign_log import build_on, even_runs, large_path, large_table, one_state
-from support.raw_log import RawLog, read_avro
+from support.logs.foreign_log import build_on, even_runs, large_path, large_table, one_state
+from support.logs.raw_log import RawLog, read_avro
 from support.stores import MemoryStore
 from support.tables import SYNC, add_file, files, new_table, opened
 from support.writers import avro_schemas

@@ -21,9 +21,9 @@ from headgate_table.store.interface import Store
 from headgate_table.store.open import open_store
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table
-from support.foreign_log import build_on, copy_to
-from support.known_keys import ADD_KEYS, METADATA_KEYS, POINTER_KEYS, PROTOCOL_KEYS, REMOVE_KEYS, SKIP_KEYS
-from support.raw_log import RawLog
+from support.logs.foreign_log import build_on, copy_to
+from support.logs.known_keys import ADD_KEYS, METADATA_KEYS, POINTER_KEYS, PROTOCOL_KEYS, REMOVE_KEYS, SKIP_KEYS
+from support.logs.raw_log import RawLog
 from support.stores import MemoryStore
 from support.tables import START_MS, SteadyAmbient, add_file, files, new_table, opened
 from support.writers import avro_schemas

@@ -1,0 +1,113 @@
+"""Mutants of what a process tells of itself over HTTP, and of how it begins."""
+
+from support.mutants.mutant import LOG, NONE, Mutant, Rule
+
+_SERVER = "front/headgate/web/server.py"
+_LOAD = "tests/front/health/test_health_under_load.py"
+
+MUTANTS = (
+    Mutant(
+        "health-among-long-requests",
+        Rule.OUTAGES,
+        "Who asks how the process is gets 503 while others hold it with long requests.",
+        _SERVER,
+        '        if len(self._calls) >= MAX_REQUESTS and scope["path"] not in self._vital:\n',
+        "        if len(self._calls) >= MAX_REQUESTS:\n",
+        (_LOAD,),
+        NONE,
+    ),
+    Mutant(
+        "waiting-connections-without-a-bound",
+        Rule.OUTAGES,
+        "Any number of connections may wait, until the process can open no file any more.",
+        _SERVER,
+        "        self._make_room()\n",
+        "",
+        (_LOAD,),
+        NONE,
+    ),
+    Mutant(
+        "half-a-body-stays",
+        Rule.OUTAGES,
+        "A request whose body doesn't come holds its connection for ever.",
+        _SERVER,
+        "cycle.response_complete or cycle.more_body",
+        "cycle.response_complete",
+        (_LOAD,),
+        NONE,
+    ),
+    Mutant(
+        "one-failure-at-start-ends-it",
+        Rule.OUTAGES,
+        "A store that fails once while a root is tried ends the process.",
+        "front/headgate/process/roots.py",
+        "attempts=ATTEMPTS, first_pause_s",
+        "attempts=1, first_pause_s",
+        ("tests/front/process/test_roots.py",),
+        NONE,
+    ),
+    Mutant(
+        "bus-is-asked-once-at-start",
+        Rule.OUTAGES,
+        "A bus that doesn't answer once while a process starts ends it.",
+        "front/headgate/process/made_bus.py",
+        "attempts=ATTEMPTS, first_pause_s",
+        "attempts=1, first_pause_s",
+        ("tests/front/process/test_made_bus.py",),
+        NONE,
+    ),
+    Mutant(
+        "refused-connection-waited-for",
+        Rule.OUTAGES,
+        "An Azure endpoint that refuses connections is waited for by the client's own pauses, a minute in all.",
+        "table/headgate_table/store/azure/login.py",
+        '        "initial_backoff": 0,\n',
+        '        "initial_backoff": 60,\n',
+        (
+            "tests/table/store/test_azure_answers.py::test_an_endpoint_that_refuses_connections_is_told_of_before_anybody_wonders",
+        ),
+        NONE,
+    ),
+    Mutant(
+        "function-keeps-a-name-of-one-query",
+        Rule.ANSWERS,
+        "A temporary function over a path is made of a name that only its own statement knows, and fails at each call.",
+        "front/headgate/spark/sql/path_queries.py",
+        '{"VIEW", "FUNCTION"}',
+        '{"VIEW"}',
+        (
+            "tests/spark/sql/test_spark_sql_statements.py::test_a_temporary_function_reads_the_version_that_it_was_made_of",
+        ),
+        NONE,
+    ),
+    Mutant(
+        "unmounted-root-is-no-outage",
+        Rule.OUTAGES,
+        "proposals for tables of a root that is a file just now are set aside instead of waiting",
+        "committer/headgate_committer/tables.py",
+        "if not lies_below(os.path.dirname(error.path), self._roots):",
+        "if not self._roots:",
+        tests=("tests/system/test_allowed_roots.py",),
+        seeds=NONE,
+    ),
+    Mutant(
+        "objects-age-by-the-cleaners-clock",
+        Rule.CLEANING,
+        "A machine whose clock is a month ahead takes what was written a minute ago for old, and deletes it.",
+        "table/headgate_table/indextables/write/commit_times.py",
+        "now_ms = own_ms if server_ms is None else min(own_ms, server_ms)",
+        "now_ms = own_ms",
+        ("tests/table/cleaning/test_cleaning_clocks.py",),
+        LOG,
+    ),
+    Mutant(
+        "committers-clock-judges-authors",
+        Rule.HORIZON,
+        "A committer whose clock is hours behind takes everybody's proposals for made in the future, and calls them expired.",
+        "committer/headgate_committer/table/table_committer.py",
+        "now_ms = bounded_time_ms(self._ambient.now_ms(), self._log.store.clock_ms(), 0)",
+        "now_ms = self._ambient.now_ms()",
+        ("tests/committer/table/test_times_ahead.py",),
+        NONE,
+    ),
+)

@@ -1,6 +1,6 @@
 """JSON objects read tolerantly, field by field: what can only mean one thing is taken as that.
 
-Bounded in length and depth. What the fields of an action are is in `action_json`.
+Bounded in length and depth. What the fields of an action are is in `actions.action_json`.
 """
 
 import json

@@ -45,13 +45,15 @@ OF_THE_SYSTEM = {"bash", "cd", "cp", "echo", "export", "kill", "mkdir", "printf"
 UNCHECKED_KINDS = {""}
 """Drawings, and what benchmarks printed."""
 
+_SEQUENCE_WORDS = r"loop|alt|else|opt|par|and|critical|option|break|rect|end|activate|deactivate|autonumber"
+
 
 def named(block: Block) -> str:
     return f"{block.page}-{block.heading[:30]}"
 
 
 def test_no_block_is_of_a_kind_that_nobody_checks() -> None:
-    known = {"sh", "python", "text", "toml", "json", "yaml", *UNCHECKED_KINDS}
+    known = {"sh", "python", "text", "toml", "json", "yaml", "mermaid", *UNCHECKED_KINDS}
     assert [(block.page, block.kind) for block in BLOCKS if block.kind not in known] == []
 
 
@@ -72,6 +74,25 @@ def test_python_that_is_not_run_is_python_with_names_that_there_are(block: Block
         import_module(module)
     for module, name in re.findall(r"\b(pyspark_headgate|headgate)\.([A-Za-z_]+)", block.body):
         assert name in ("zip", "spark") or name.startswith("__") or hasattr(import_module(module), name), name
+
+
+@pytest.mark.parametrize("block", [block for block in BLOCKS if block.kind == "mermaid"], ids=named)
+def test_a_diagram_is_of_a_known_kind_and_names_what_it_declares(block: Block) -> None:
+    """A browser draws it, or says nothing but that it can't."""
+    kind, *lines = (line.strip() for line in block.body.splitlines() if line.strip())
+    assert re.fullmatch(r"sequenceDiagram|(flowchart|graph) (TB|TD|BT|LR|RL)|stateDiagram-v2", kind)
+    if kind != "sequenceDiagram":
+        return
+    declared: set[str] = set()
+    for line in lines:
+        if found := re.fullmatch(r"(?:participant|actor) (\w+)(?: as .+)?", line):
+            declared.add(found[1])
+        elif found := re.fullmatch(r"(\w+) ?-{1,2}(?:>>?|x|\)) ?[+-]?(\w+) ?: .+", line):
+            assert {found[1], found[2]} <= declared, line
+        elif found := re.fullmatch(r"Note (?:over|left of|right of) (\w+)(?:, ?(\w+))?: .+", line):
+            assert {name for name in found.groups() if name} <= declared, line
+        else:
+            assert re.match(rf"(?:{_SEQUENCE_WORDS})\b|%%", line), line
 
 
 @pytest.mark.parametrize("block", [block for block in BLOCKS if block.kind == "sh"], ids=named)

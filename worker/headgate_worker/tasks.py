@@ -1,4 +1,4 @@
-"""What a worker can be about to do to one table, as values. Which tasks there are, roles plan; when they run, `schedule` says."""
+"""What a worker can be about to do to one table, as values. Which tasks there are, roles plan; when they run, `loop.schedule` says."""
 
 from dataclasses import dataclass
 

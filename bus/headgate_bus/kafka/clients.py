@@ -71,7 +71,7 @@ def new_transactional(address: KafkaAddress, transactional_id: str) -> Any:
 def new_consumer(address: KafkaAddress, group: str | None = None, **settings: Any) -> Any:
     """Sees committed records only, never commits by itself, and never goes to another offset than it was told.
 
-    What it reads may be anything: see `kafka_fetching`.
+    What it reads may be anything: see `records.fetching`.
     """
     fixed = {
         "group_id": group,

@@ -1,6 +1,6 @@
 """What a committer needs of one table's log, whatever its format: to read it, to decide upon it, to write its next version.
 
-`version_log` and `manifest_log` are the two there are. One thread at a time works on a log.
+`versions.version_log` and `milvus.milvus_backend` are the two there are. One thread at a time works on a log.
 """
 
 from collections.abc import Callable, Iterator, Sequence

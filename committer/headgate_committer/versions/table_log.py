@@ -1,6 +1,6 @@
 """One table as its committer holds it in memory: the newest version, what is remembered, and whose turn it is.
 
-Follows the log when others write to it; deciding and writing are `table_committer`'s.
+Follows the log when others write to it; deciding and writing are `table.table_committer`'s.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

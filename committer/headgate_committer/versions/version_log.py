@@ -1,6 +1,6 @@
 """The log of versions and states (IndexTables) as a committer decides upon it and extends it.
 
-What is known of it is `table_log`'s, states are `states`', what a group of proposals does is `grouping`'s.
+What is known of it is `table_log`'s, states are `states`', what a group of proposals does is `deciding.grouping`'s.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

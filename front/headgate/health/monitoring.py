@@ -1,6 +1,6 @@
 """What a process that goes on tells of itself: the facts for its health, and its gauges, found for each of its parts.
 
-A part is a committer or a worker. What is told over HTTP is `operator_routes`'; the verdicts are `health`'s.
+A part is a committer or a worker. What is told over HTTP is `web.operator_routes`'; the verdicts are `judgement`'s.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The settings of the live page, as values, from texts under their names. Where the texts come from is `settings`'s."""
+"""The settings of the live page, as values, from texts under their names. Where the texts come from is `loading`'s."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The files that one version removed and added, in the order that offsets count in. Pure; reading the log is `change_feed`'s."""
+"""The files that one version removed and added, in the order that offsets count in. Pure; reading the log is `feed`'s."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

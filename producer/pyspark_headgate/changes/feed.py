@@ -1,4 +1,4 @@
-"""Which files a stream of changes reads next, from a table's log: driver side. Their rows are `table_reader`'s subject.
+"""Which files a stream of changes reads next, from a table's log: driver side. Their rows are `read.table_reader`'s subject.
 
 The log tells of files. A file that came is its rows inserted, one that went is its rows deleted, and a rewrite of the same
 rows (merging, clustering) is nothing at all. What is known of one version's files is in `changed_files`.

@@ -1,4 +1,4 @@
-"""How far a stream of changes has come, as Spark keeps it in the query's checkpoint. What lies between two is `change_feed`'s."""
+"""How far a stream of changes has come, as Spark keeps it in the query's checkpoint. What lies between two is `feed`'s."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The rows of changed files, on executors: those of `file_rows`, with a word about files that were removed since."""
+"""The rows of changed files, on executors: those of `executor.file_rows`, with a word about files that were removed since."""
 
 from collections.abc import Iterator
 

@@ -1,6 +1,6 @@
 """The streaming reader of `format("headgate")`: the rows that versions added, or the feed of all changes. Driver side.
 
-Which files a batch reads is `change_feed`'s subject, and what executors do with them `change_rows`'. Every batch is fixed by
+Which files a batch reads is `feed`'s subject, and what executors do with them `rows`'. Every batch is fixed by
 two offsets alone, so that one that is run again has the same rows.
 """
 

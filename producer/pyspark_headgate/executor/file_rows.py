@@ -1,5 +1,5 @@
 """Rows of data files as Spark wants them: read on executors, by PyArrow alone. Which files, and from where to where, is planned
-on the driver (`file_plan`).
+on the driver (`read.file_plan`).
 
 What a file's columns become is what `headgate_table.indextables.read.rows.row_shape` says, in the form that Spark's schema asks for.
 """

@@ -1,6 +1,6 @@
 """Which column of a file is a table's column, and what Parquet knows of its type: on executors, so without Headgate.
 
-The same as `headgate_schemas.columns.column_names` and `row_shape` say it.
+The same as `headgate_schemas.columns.column_names` and `rows.row_shape` say it.
 """
 
 import unicodedata

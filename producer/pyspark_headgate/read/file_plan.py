@@ -1,4 +1,4 @@
-"""Which task reads which files, or parts of them: driver side. Pure; what a task then does is in `file_rows`."""
+"""Which task reads which files, or parts of them: driver side. Pure; what a task then does is in `executor.file_rows`."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,6 +1,6 @@
 """The batch reader of `format("headgate")`, as far as it runs on the driver: what is read, in which tasks.
 
-How a task reads is in `file_rows`, which version is read in `pinned`.
+How a task reads is in `executor.file_rows`, which version is read in `table_version`.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""What a write is to do to its table, as a value that travels with the writer. How it is done is `after_written`'s."""
+"""What a write is to do to its table, as a value that travels with the writer. How it is done is `commit_files`'s."""
 
 from dataclasses import dataclass
 from enum import Enum

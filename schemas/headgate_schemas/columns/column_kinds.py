@@ -2,7 +2,7 @@
 
 The grammars are what Java and Rust both accept, written out: Python's own `int()` and `float()` also take "1_000" and
 " 1" (docs/format.md, section 7). What a text stands for as a *partition* value, nulls and escapes included, is in
-`partition_text`.
+`predicates.partition_text`.
 """
 
 import re

@@ -1,6 +1,6 @@
 """Whether the text of a partition value is a value of its column's type, to the width, so that readers can show it.
 
-What a text means in comparisons is in `partition_text`. The grammars are `column_kinds`'.
+What a text means in comparisons is in `partition_text`. The grammars are `columns.column_kinds`'.
 """
 
 import math

@@ -1,7 +1,7 @@
 """The tokens of a predicate's text, checked before any parser sees them, and errors that point into the text.
 
 Nesting is bounded, no two operands stand in a row, and no word but the few that predicates know keeps a meaning. What the
-tokens say together is `predicate_text`'s business.
+tokens say together is `text`'s business.
 """
 
 import re

@@ -1,6 +1,6 @@
 """What a `where` says, as a frozen tree with SQL's three-valued meaning: build it, normalise it, walk it.
 
-Its SQL text is in `predicate_text`; what it means for a stored partition text is in `partition_text`.
+Its SQL text is in `text`; what it means for a stored partition text is in `partition_text`.
 """
 
 import math

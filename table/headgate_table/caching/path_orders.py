@@ -1,6 +1,6 @@
 """Which rows of a manifest may hold a path: hashes in order, twelve bytes an entry, kept while the table is in use.
 
-They answer for paths that are new, which most are, without the manifest. Building them from manifests is `path_index`'s.
+They answer for paths that are new, which most are, without the manifest. Building them from manifests is `manifests.path_index`'s.
 """
 
 import threading

@@ -1,7 +1,7 @@
 """What a table remembers beyond its live files: decisions, writers, positions, removed and purged paths.
 
 Pure: a function of the versions that were applied, in order, so that every process remembers the same. How it is kept in
-states is `memory_text`'s, how it is recovered from a log `memory_reader`'s.
+states is `memory_text`'s, how it is recovered from a log `recovery.memory_reader`'s.
 """
 
 import hashlib

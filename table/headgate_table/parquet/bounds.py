@@ -1,6 +1,6 @@
 """The bounds of a Parquet file's columns, as the texts that readers of a table understand (docs/format.md, section 7).
 
-How a footer is read is in `parquet_footer`; how texts are shortened in `statistics`.
+How a footer is read is in `footer`; how texts are shortened in `statistics`.
 """
 
 import math

@@ -1,6 +1,6 @@
 """What the footer of a Parquet file says: how many rows there are, and each plain column's statistics as stored.
 
-Only the end of a file is read. What statistics mean as bounds is in `parquet_bounds`.
+Only the end of a file is read. What statistics mean as bounds is in `bounds`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -81,7 +81,7 @@ class Footer:
     """Those at the top, in the schema's order."""
     row_groups: tuple[Struct, ...]
     elements: tuple[Struct, ...]
-    """The whole schema as stored, the root first; `parquet_schema` reads types from it."""
+    """The whole schema as stored, the root first; `schema` reads types from it."""
     created_by: str = ""
     """The program that wrote the file."""
     notes: Mapping[str, str] = field(default_factory=dict)

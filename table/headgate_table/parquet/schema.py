@@ -1,5 +1,5 @@
 """A Parquet file's columns in a table's types, from its footer as our own decoder sees it: PyArrow's ends the process on some
-damaged ones. What several files have in common is `merged_schema`'s.
+damaged ones. What several files have in common is `repair.merged_schema`'s.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Bounds of columns as texts that no reader skips a file wrongly by: shortened, and only of the first columns.
 
-docs/format.md, section 7. Comparing a predicate with bounds is in `entry_filter`; bounds of Parquet files come from
-`parquet_bounds`.
+docs/format.md, section 7. Comparing a predicate with bounds is in `read.entry_filter`; bounds of Parquet files come from
+`bounds`.
 """
 
 import re

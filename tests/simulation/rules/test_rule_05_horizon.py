@@ -1,4 +1,4 @@
-"""Rule 5: ids have a horizon, told by the bus's append times. Proposals made before it are not decided.
+"""Rule 5: ids have a horizon, the time at which the newest forgotten proposal was made. Those made before it are not decided.
 
 Without it: an id that was forgotten is committed a second time; or, with a decider's clock, a backlog expires undelivered.
 """

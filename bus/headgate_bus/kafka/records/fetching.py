@@ -1,4 +1,4 @@
-"""How our consumers take fetched batches apart: by `kafka_batches`, and no more at once than a poll may hold.
+"""How our consumers take fetched batches apart: by `batches`, and no more at once than a poll may hold.
 
 The client has no setting for it. So the part of it that does this is replaced, in consumers that were made for it alone: other
 consumers of the process are as they were. What is relied on of the client is private, and is looked at before it is used.

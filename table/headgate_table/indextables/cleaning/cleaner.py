@@ -1,6 +1,6 @@
 """PURGE: carries out a cleaning plan. First the log, then data files, and those only after an accepted purge commit.
 
-What may go is decided in `cleaning`, `orphans` and `leftovers`. Every step leaves a table that reads as before, and several
+What may go is decided in `plan`, `orphans` and `leftovers`. Every step leaves a table that reads as before, and several
 cleaners at once only repeat each other's deletes.
 """
 

@@ -1,4 +1,4 @@
-"""Finding data files that nothing names in a listing of a table. Which ones are named is `named_files`'."""
+"""Finding data files that nothing names in a listing of a table. Which ones are named is `rules.named_files`'."""
 
 from collections.abc import Callable, Container, Iterable
 

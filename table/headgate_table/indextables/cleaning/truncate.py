@@ -1,6 +1,6 @@
 """TRUNCATE TIME TRAVEL: forget the versions before now, and what only they needed. Data files stay as they are.
 
-What may go is decided in `cleaning`, here without any age.
+What may go is decided in `plan`, here without any age.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,6 +1,6 @@
 """In which order the entries of a compacted state stand, and which are left out: numbers about entries, not entries.
 
-Pure, and small: a dozen bytes an entry. Reading entries is `manifest_runs`', moving them `entry_pieces`'.
+Pure, and small: a dozen bytes an entry. Reading entries is `manifests.runs`', moving them `entry_pieces`'.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -1,6 +1,6 @@
 """The least and greatest partition texts of a manifest's entries, as every known reader may safely compare them.
 
-How bounds of any writer are used is in `manifest_pruning`.
+How bounds of any writer are used is in `manifests.pruning`.
 """
 
 from collections.abc import Mapping, Sequence

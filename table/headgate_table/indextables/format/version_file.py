@@ -1,6 +1,6 @@
 """Version files and other files of action lines: compressed or plain text, read tolerantly, written strictly.
 
-How one line looks is `action_json`'s subject (docs/format.md, sections 1.1 and 3), how a file is sealed `version_seal`'s.
+How one line looks is `actions.action_json`'s subject (docs/format.md, sections 1.1 and 3), how a file is sealed `version_seal`'s.
 """
 
 import gzip

@@ -1,7 +1,7 @@
 """What changed between two versions: the files that came and those that went, from version files or from states.
 
 The net effect counts: a file that came and went in between is in neither table, nor is one that went and came back as it
-was. Columns of entries are `entries`' subject, loading versions `log_reader`'s.
+was. Columns of entries are `format.entries`' subject, loading versions `log.reader`'s.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,6 +1,6 @@
 """When each version was committed, and which one was the newest at a given time.
 
-Which versions can be rebuilt is `resolve`'s subject, loading one `log_reader`'s.
+Which versions can be rebuilt is `log.resolve`'s subject, loading one `log.reader`'s.
 """
 
 import re

@@ -1,6 +1,6 @@
 """Reading a table log from its store: the newest version or an earlier one, with the fewest requests.
 
-What to read is decided by `resolve`, what it means by `replay`; this module fetches. Entries are `entry_reader`'s.
+What to read is decided by `resolve`, what it means by `format.replay`; this module fetches. Entries are `read.entry_reader`'s.
 """
 
 from collections.abc import Callable, Sequence

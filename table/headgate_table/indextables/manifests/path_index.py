@@ -1,6 +1,6 @@
 """Finding paths in the manifests of a state without looking at every entry.
 
-`path_orders` tells where a path may be, by its hash; only there the manifest is read, and compared as text.
+`caching.path_orders` tells where a path may be, by its hash; only there the manifest is read, and compared as text.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

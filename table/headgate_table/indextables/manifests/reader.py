@@ -1,6 +1,6 @@
 """Reading manifests of a state: from memory, from the disk cache, or from the store, many at once.
 
-Which manifests are needed, and what their entries mean together, is `entry_reader`'s.
+Which manifests are needed, and what their entries mean together, is `read.entry_reader`'s.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Manifests read from end to end, some thousand entries at a time: for work on whole states, whatever their size.
 
-Nothing decoded is kept here, only bytes, up to a bound. Reading what a query needs is `manifest_reader`'s.
+Nothing decoded is kept here, only bytes, up to a bound. Reading what a query needs is `reader`'s.
 """
 
 from collections.abc import Callable, Iterator, Sequence

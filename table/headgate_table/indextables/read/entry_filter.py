@@ -1,7 +1,7 @@
 """Which entries of a table match a predicate: exactly by partition values, and by statistics "may match" for data columns.
 
 Works on whole Arrow tables. A condition on a partition column is evaluated once for each distinct text, by the rules of
-`partition_text`; one on a data column for whole arrays, else for each distinct pair, by those of `column_statistics`.
+`predicates.partition_text`; one on a data column for whole arrays, else for each distinct pair, by those of `column_statistics`.
 """
 
 from collections.abc import Collection, Mapping

@@ -3,7 +3,7 @@
 From the newest state that carries the memory and the versions after it; without one, from all version files that are left.
 Copies that other writers carried along can only raise what was found.
 
-Cleaning never goes past the newest state with a memory, so no version after such a state came late (`late_versions`).
+Cleaning never goes past the newest state with a memory, so no version after such a state came late (`log.stale_versions`).
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """What the folders of a table's files say of its partitions when no log does: columns, values, and types. No I/O.
 
-How a folder's name becomes a text is `data_file`'s; what a text means is `partition_text`'s and `column_kinds`'.
+How a folder's name becomes a text is `headgate_table.data_file`'s; what a text means is `predicates.partition_text`'s and `columns.column_kinds`'.
 """
 
 import re

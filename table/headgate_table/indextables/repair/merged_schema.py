@@ -1,6 +1,6 @@
 """One schema for many files: columns that only some have are nullable, types are widened where no value is lost. No I/O.
 
-What a single file's columns are is `parquet_schema`'s; what readers convert is `row_shape`'s, and nothing wider is done here.
+What a single file's columns are is `parquet.schema`'s; what readers convert is `rows.row_shape`'s, and nothing wider is done here.
 """
 
 from collections.abc import Collection, Mapping

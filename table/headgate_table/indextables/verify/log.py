@@ -1,4 +1,4 @@
-"""Verifying the log as a whole: its names, its pointer, and whether its numbers leave a gap. Contents are `verify_states`'."""
+"""Verifying the log as a whole: its names, its pointer, and whether its numbers leave a gap. Contents are `states`'."""
 
 from collections.abc import Collection, Sequence
 from itertools import pairwise

@@ -1,6 +1,6 @@
 """Writing a JSON checkpoint in place of a state, for readers that know no Avro (docs/format.md, section 1.4).
 
-Chosen by `indextables.state.format`. Its bytes are `json_checkpoint`'s; moving the pointer is `state_writer`'s.
+Chosen by `indextables.state.format`. Its bytes are `format.json_checkpoint`'s; moving the pointer is `state_writer`'s.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Direct commits: one operation, decided and written as the next version with optimistic retries.
 
-For tools and single writers. The rules are `decide`'s, the numbering and the outcomes those of docs/format.md, section 6.
+For tools and single writers. The rules are `rules.decide`'s, the numbering and the outcomes those of docs/format.md, section 6.
 """
 
 import threading

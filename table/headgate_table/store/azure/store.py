@@ -1,6 +1,6 @@
 """A store in a container of Azure Blob Storage.
 
-What its failures mean is in `azure_errors`, and who we are to the service in `azure_login`.
+What its failures mean is in `errors`, and who we are to the service in `login`.
 """
 
 import itertools

@@ -19,7 +19,7 @@ from headgate_table.store.paths import is_key
 MAX_TEMPORARIES = 100_000
 """Names held in memory. What is left over is found by the next look."""
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{32}\.tmp", re.DOTALL)
-"""As `local_files.write_temporary` names them."""
+"""As `files.write_temporary` names them."""
 STAGING = "_headgate/spark/"
 """Where other writers' files lie until they are moved to their places; those of one that was killed stay."""
 _LOG_FOLDERS = ("_transaction_log", "_delta_log")

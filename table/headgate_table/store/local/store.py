@@ -1,4 +1,4 @@
-"""A store in a local folder. How one file is placed atomically is in `local_files`.
+"""A store in a local folder. How one file is placed atomically is in `files`.
 
 Objects are plain files. Symbolic links are followed only where they stay inside of the root.
 """
@@ -51,7 +51,7 @@ _ANSWER_LOST = {errno.EIO, errno.ETIMEDOUT, errno.ESTALE}
 class LocalStore:
     """Every write is complete and on the disk when it returns. `durable=False` leaves the disk out, for tests.
 
-    What the disk did not confirm is read by this process only after the disk has confirmed it (`local_doubts`).
+    What the disk did not confirm is read by this process only after the disk has confirmed it (`doubts`).
     """
 
     def __init__(self, root: str, ambient: Ambient, *, uri: str | None = None, durable: bool = True) -> None:

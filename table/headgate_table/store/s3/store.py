@@ -1,4 +1,4 @@
-"""A store in an S3 bucket, through boto3. What its failures mean is in `s3_errors`."""
+"""A store in an S3 bucket, through boto3. What its failures mean is in `errors`."""
 
 import contextlib
 import io

@@ -1,6 +1,6 @@
 """Which columns an output has, and whether a source's columns become them without losing anything. No I/O.
 
-The conversion itself is `row_shape`'s, as for every reader; what readers may overlook is refused here, because a merge
+The conversion itself is `rows.row_shape`'s, as for every reader; what readers may overlook is refused here, because a merge
 makes it final.
 """
 

@@ -1,6 +1,6 @@
 """The merge engine of a single process: PyArrow streams the sources' rows into one Parquet file, in bounded memory.
 
-How sources are read is in `sources`, what their columns become in `columns`, where the bytes go in `outputs`.
+How sources are read is in `merge.sources`, what their columns become in `columns.columns`, where the bytes go in `merge.outputs`.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,6 +1,6 @@
 """A predicate as a PyArrow expression over a table's rows: true for a row exactly where SQL says true.
 
-False and unknown are alike to a filter, so only "true" has to be exact (`predicates.fold` leaves no NOT). Literals keep
+False and unknown are alike to a filter, so only "true" has to be exact (`predicates.tree.fold` leaves no NOT). Literals keep
 their meaning whatever the column's width: `x > 4.5` on integers, or `x < 10000000000` on 32-bit ones, is not rounded.
 """
 

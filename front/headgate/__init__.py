@@ -1,4 +1,11 @@
-"""The front door: the names that users import. Each is loaded when it is first asked for."""
+"""The front door: the names that users import. Each is loaded when it is first asked for.
+
+Nothing imports this room; it imports all others. It is the `headgate` command, the processes of a deployment, the
+operator statements, the live page, and what Spark programs call.
+
+Begin with `cli/main` for the command, `process` for what a deployment runs, and `embedded` for a committer in a
+program.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -1,6 +1,11 @@
 """Spark finds this package by its name, and in it the data source of `format("headgate")`.
 
-Spark imports it whenever any data source is looked up, so that importing it is cheap and never raises.
+Spark imports it whenever any data source is looked up, so that importing it is cheap and never raises. It plans and
+commits on the driver, and reads and writes files in tasks. Executors need PyArrow and this package, and nothing else
+of Headgate.
+
+Begin with `source`. `write` and `read` are the two directions, `changes` the stream of changes, `executor` what runs
+in tasks.
 """
 
 from typing import TYPE_CHECKING

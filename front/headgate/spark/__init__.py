@@ -1,4 +1,11 @@
-"""Headgate in a Spark program: reading, writing and statements with a `SparkSession` in hand. Each name is loaded when asked for."""
+"""Headgate in a Spark program: reading, writing and statements with a `SparkSession` in hand. Each name is loaded when
+asked for.
+
+Users call it as `headgate.spark`. The data source of `format("headgate")` is elsewhere, in `pyspark_headgate`; this
+package adds what needs the session.
+
+Begin with `lake_table` for the object with all methods, then `read`, `write` and `sql`.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,10 @@
-"""The operator statements: their values, grammar and output columns."""
+"""The operator statements: their values, grammar and output columns, and running them without Spark.
+
+`headgate.sql`, the command line and Spark call it. A text is a statement or raises an error that says what was
+expected. The columns of a result are fixed (docs/format.md, section 9).
+
+Begin with `statements`, then `parse` and `execute`.
+"""
 
 from typing import TYPE_CHECKING, Any
 

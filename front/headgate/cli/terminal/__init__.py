@@ -1,1 +1,7 @@
-"""TODO."""
+"""What all commands share: options, settings, opening tables, reading typed values, and printing results.
+
+Every command module imports it. Data goes to standard output and notes to standard error; JSON output is one
+document.
+
+Begin with `session`.
+"""

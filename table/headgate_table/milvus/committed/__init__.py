@@ -1,1 +1,7 @@
-"""TODO."""
+"""The records that a committer writes beside the manifests of a Milvus table, and the versions read together with them.
+
+The committer calls it, and so do producers that ask what became of a proposal. The manifest is the commit point. A
+record belongs to one manifest, by number and digest, and counts for nothing without it.
+
+Begin with `log`, then `records` and `writer`.
+"""

@@ -6,7 +6,9 @@ from pathlib import Path
 
 
 class Rule(Enum):
-    """The promises: the rules of the commit protocol, the invariants, and what stands beside them."""
+    """The promises: the rules of the commit protocol, the invariants, and what stands beside them. `docs/protocol.md` has a heading
+    for each.
+    """
 
     PREDECESSOR = "rule 1: a version counts only if its predecessor stands"
     FOLDING = "rule 2: epochs, folding, and the three outcomes of a write"

@@ -100,6 +100,10 @@ soak: $(VENV)/.bench ## steady work with restarts now and then: do memory, files
 page-pictures: $(READY) ## the pictures of the live page in docs/images, made anew by a browser
 	@$(PY) -m pytest -q tests/page/test_page_in_browser.py -k pictures --page-pictures docs/images
 
+.PHONY: lives
+lives: $(READY) ## how many modules and functions take part in each life of docs/architecture.md (LIST=1 names them, ONLY=one life)
+	@$(PY) tests/tooling/lives.py $(if $(LIST),--list) $(ONLY)
+
 .PHONY: spec-coverage
 spec-coverage: $(READY) ## which test stands for which row of the Avro state test plan
 	@$(PY) tests/tooling/pages/spec_coverage.py

@@ -4,6 +4,6 @@ I/O.
 Every other room imports this one, and it imports none of them. Bad input raises an error that names the field. A
 value that was accepted is frozen and within its bounds.
 
-Begin with `messages` (what is sent), `actions` (what a version file holds) and `predicates` (what a `where` means).
+Begin with `messages` (what is sent), `actions` (what a version file holds) and `predicates` (conditions).
 `ambient` owns clock, ids, randomness and sleep; `metrics` is the catalogue of all metrics.
 """

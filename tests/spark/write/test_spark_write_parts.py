@@ -220,7 +220,8 @@ def test_a_folder_says_the_partition_that_it_stands_for(text: str) -> None:
 
 
 def modules_of_the_writer() -> Iterator[str]:
-    yield from ("batch_sink", "stream_sink", "map_task", "write_change", "options", "parquet_parts", "arrow_store")
+    yield from ("options", "write.batch_sink", "write.change", "write.stream_sink")
+    yield from ("executor.arrow_store", "executor.map_task", "executor.parquet_parts")
 
 
 def test_executors_need_nothing_of_headgate_to_run_a_writer(tmp_path: Path) -> None:

@@ -30,6 +30,11 @@ def coordinated(interval: int = 1, **settings: str) -> Table:
     return table
 
 
+def test_the_copy_stands_under_the_key_that_stored_tables_have() -> None:
+    """In two halves, which no renaming of modules takes for a module of ours and rewrites together with the constant."""
+    assert ".".join(("headgate", "coordinator")) == COORDINATOR_KEY
+
+
 def raw_configuration(table: Table, version: int) -> dict[str, str]:
     configuration = json.loads(RawLog(table.store).state(version)["metadata"])["metaData"]["configuration"]
     assert isinstance(configuration, dict)

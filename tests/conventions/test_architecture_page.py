@@ -108,6 +108,7 @@ def test_every_life_has_a_diagram_and_a_bound() -> None:
 )
 def test_a_diagram_has_no_arrow_from_or_to_nobody(block: Block) -> None:
     body = block.body
+    assert ";" not in body, "a semicolon ends a statement of Mermaid"
     known = set(re.findall(r"^ *participant (\w+) as ", body, re.MULTILINE))
     arrows = re.findall(r"^ *(\w+)--?>>(\w+): ", body, re.MULTILINE)
     assert len(arrows) == len(body.strip().splitlines()) - 1 - len(known), (

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 from support.lives import ROOMS
-from support.page_blocks import DOCS
+from support.docs.page_blocks import DOCS
 
 PAGE = DOCS / "architecture.md"
 TEXT = PAGE.read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from headgate_bus.interface import Topic
 from headgate_bus.kafka.bus import KafkaBus
 from headgate_schemas.ambient import SystemAmbient
 
-PROGRAM = Path(__file__).with_name("kafka_playground.py")
+PROGRAM = Path(__file__).parents[1] / "tooling/kafka_playground.py"
 END_LIMIT_S = 60
 
 

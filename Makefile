@@ -15,7 +15,7 @@ PIP := $(PY) -m pip --disable-pip-version-check install --quiet
 LIBRARIES := $(VENV)/.libraries
 READY := $(VENV)/.ready
 RUNNING := $(VENV)/.running
-BENCHMARKS := $(filter-out _% soak,$(notdir $(basename $(wildcard benchmarks/*.py))))
+BENCHMARKS := $(filter-out soak,$(notdir $(basename $(wildcard benchmarks/*.py))))
 
 # Three attempts, since networks fail; pip itself checks the hashes and keeps its cache.
 define retry

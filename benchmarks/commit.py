@@ -27,7 +27,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from _commit_engines import (
+from parts.commit_engines import (
     DELTA,
     ENGINES,
     HEADGATE_KAFKA,
@@ -39,9 +39,9 @@ from _commit_engines import (
     make,
     round_trip_ms,
 )
-from _commit_services import Services
-from _figures import Figure, Figures
-from _proposers import Load, Tally, percentile
+from parts.commit_services import Services
+from parts.figures import Figure, Figures
+from parts.proposers import Load, Tally, percentile
 
 PACKAGES = {HEADGATE_KAFKA: "kafka-python", DELTA: "deltalake", ICEBERG: "pyiceberg"}
 WORKS = ("writers", "stream")
@@ -74,7 +74,7 @@ def main() -> int:
             else:
                 _stream(services, options)
     if options.plots:
-        from _plots import commit_curves, draw  # matplotlib, which only plots need
+        from parts.plots import commit_curves, draw  # matplotlib, which only plots need
 
         for path in draw(commit_curves(PLACES), figures, options.plots):
             print(f"drew {path}")
@@ -174,7 +174,7 @@ def _bus(services: Services, engine: str, place: Place) -> Iterator[str]:
 
 
 def _together(loads: list[Load]) -> Tally:
-    program = Path(__file__).with_name("_proposers.py")
+    program = Path(__file__).parent / "parts/proposers.py"
     processes = [
         subprocess.Popen(
             [sys.executable, "-W", "ignore", str(program), load.to_json()],

@@ -16,10 +16,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from _compacting import COMPACTIONS
-from _compacting import PATHS as COMPACTION_PATHS
-from _measuring import Measured, in_own_process, report
-from _merging import MERGES, PATHS, make_sources, source_bytes
+from parts.compacting import COMPACTIONS
+from parts.compacting import PATHS as COMPACTION_PATHS
+from parts.measuring import Measured, in_own_process, report
+from parts.merging import MERGES, PATHS, make_sources, source_bytes
 
 WORKS = {
     "compact": "the state of a fragmented table, of which an eighth is dead, into sorted manifests without tombstones",

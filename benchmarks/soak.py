@@ -18,7 +18,7 @@ from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from _soak_plots import draw
+from parts.soak_plots import draw
 from support.soak.flatness import grew, trends
 from support.soak.report import soak_report
 from support.soak.run import soak

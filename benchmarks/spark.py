@@ -22,12 +22,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from _commit_engines import Place
-from _commit_services import Services
-from _spark_batch import PARQUET, REGIONS, Figure, plans, reads, writes
-from _spark_delta import PACKAGE, why_not
-from _spark_session import MASTER, MEMORY, measured_session
-from _spark_streams import TURNS, WARM_UP, streams
+from parts.commit_engines import Place
+from parts.commit_services import Services
+from parts.spark_batch import PARQUET, REGIONS, Figure, plans, reads, writes
+from parts.spark_delta import PACKAGE, why_not
+from parts.spark_session import MASTER, MEMORY, measured_session
+from parts.spark_streams import TURNS, WARM_UP, streams
 
 WORKS = {
     "write": "Write all rows to a new table or folder.",

@@ -29,9 +29,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from _newcomer import follow
-from _processes import Timing, in_turns
-from _tables import make_delta, make_headgate, make_iceberg
+from parts.newcomer import follow
+from parts.processes import Timing, in_turns
+from parts.tables import make_delta, make_headgate, make_iceberg
 
 DELTA, ICEBERG = "delta-rs", "pyiceberg"
 IMPORT, ALL_NAMES, HELP = "import headgate", "headgate, all names", "headgate --help"

@@ -25,9 +25,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from _figures import Figure, Figures
-from _measuring import LIMIT_S, Measured, in_own_process, report
-from _targets import HEAD, measured_targets
+from parts.figures import Figure, Figures
+from parts.measuring import LIMIT_S, Measured, in_own_process, report
+from parts.targets import HEAD, measured_targets
 from table_works.registry import WORKS
 from table_works.work import DELTA, HEADGATE, ICEBERG, HasNone, Task, Work
 
@@ -58,7 +58,7 @@ def main() -> int:
     for row in (HEAD, *measured_targets(figures)):
         print(f"| {' | '.join(row)} |")
     if options.plots:
-        from _plots import TABLE_CURVES, draw  # matplotlib, which only plots need
+        from parts.plots import TABLE_CURVES, draw  # matplotlib, which only plots need
 
         for path in draw(TABLE_CURVES, figures, options.plots):
             print(f"drew {path}")

@@ -4,8 +4,8 @@ import itertools
 import json
 from typing import TYPE_CHECKING, Any
 
-from _measuring import Measured, repeat
-from _tables import PARTITION, added_files, iceberg_append, iceberg_table, partition_of, path_of
+from parts.measuring import Measured, repeat
+from parts.tables import PARTITION, added_files, iceberg_append, iceberg_table, partition_of, path_of
 from table_works.opening import copied, opened
 from table_works.work import APPENDED, DELTA, HEADGATE, ICEBERG, Task, Work, large_sizes
 

@@ -4,7 +4,7 @@ delta-rs's feed of changes (`load_cdf`) reads rows from data files, so two versi
 tells of no removed files.
 """
 
-from _measuring import Measured, repeat
+from parts.measuring import Measured, repeat
 from table_works.histories import delta_history, headgate_history, iceberg_history
 from table_works.opening import opened
 from table_works.work import DELTA, HEADGATE, ICEBERG, Task, Work, two_sizes

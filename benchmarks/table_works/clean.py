@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from _measuring import Measured, repeat
-from _tables import make_delta, make_headgate, path_of
+from parts.measuring import Measured, repeat
+from parts.tables import make_delta, make_headgate, path_of
 from table_works.opening import fresh_resources
 from table_works.work import DELTA, HEADGATE, ICEBERG, HasNone, Maker, Task, Work, largest_size
 

@@ -1,8 +1,8 @@
 """Compacting a table's state; `maintenance.py` measures it at length."""
 
-from _compacting import copies
-from _measuring import Measured, repeat
-from _tables import path_of
+from parts.compacting import copies
+from parts.measuring import Measured, repeat
+from parts.tables import path_of
 from table_works.opening import opened
 from table_works.work import DELTA, HEADGATE, Task, Work, large_sizes
 

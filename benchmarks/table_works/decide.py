@@ -8,8 +8,8 @@ import itertools
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from _measuring import Measured, repeat
-from _tables import PARTITION, partition_of, path_of
+from parts.measuring import Measured, repeat
+from parts.tables import PARTITION, partition_of, path_of
 from table_works.work import DELTA, HEADGATE, ICEBERG, HasNone, Task, Work, large_sizes
 
 if TYPE_CHECKING:

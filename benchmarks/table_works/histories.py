@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from _tables import iceberg_append, iceberg_table
+from parts.tables import iceberg_append, iceberg_table
 from table_works.append import delta_append, new_files
 from table_works.opening import copied, opened
 from table_works.work import APPENDED

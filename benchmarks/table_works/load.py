@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from _measuring import Measured, repeat
+from parts.measuring import Measured, repeat
 from table_works.opening import opened
 from table_works.work import DELTA, HEADGATE, ICEBERG, Task, Work, every_size
 

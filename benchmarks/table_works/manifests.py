@@ -1,7 +1,7 @@
 """Reading a state of ten manifests, which are fetched and decoded side by side."""
 
-from _measuring import Measured, repeat
-from _tables import make_headgate
+from parts.measuring import Measured, repeat
+from parts.tables import make_headgate
 from table_works.opening import opened
 from table_works.work import HEADGATE, Task, Work, two_sizes
 

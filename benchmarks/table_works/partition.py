@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from _measuring import Measured, repeat
-from _tables import PARTITION, partition_of
+from parts.measuring import Measured, repeat
+from parts.tables import PARTITION, partition_of
 from table_works.opening import opened
 from table_works.work import DELTA, HEADGATE, ICEBERG, Task, Work, large_sizes
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from _measuring import Measured, repeat
+from parts.measuring import Measured, repeat
 from table_works.load import COLUMNS
 from table_works.opening import opened
 from table_works.work import DELTA, HEADGATE, Task, Work, two_sizes

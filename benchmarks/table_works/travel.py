@@ -1,6 +1,6 @@
 """Time travel: a table as it was five commits ago."""
 
-from _measuring import Measured, repeat
+from parts.measuring import Measured, repeat
 from table_works.histories import COMMITS, delta_history, headgate_history, iceberg_history
 from table_works.load import COLUMNS
 from table_works.opening import opened

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
-from _measuring import Measured
-from _tables import make_delta, make_headgate, make_iceberg
+from parts.measuring import Measured
+from parts.tables import make_delta, make_headgate, make_iceberg
 
 HEADGATE, DELTA, ICEBERG = "headgate", "delta-rs", "pyiceberg"
 APPENDED = 100

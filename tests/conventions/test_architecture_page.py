@@ -8,9 +8,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from support.docs.page_blocks import DOCS, ROOT, Block, blocks_of
 
-from support.architecture_page import HEADINGS, NAMED, PAGE, folders, most_modules, names, numbers, part, stations
+from support.docs.architecture_page import HEADINGS, NAMED, PAGE, folders, most_modules, names, numbers, part, stations
+from support.docs.page_blocks import DOCS, ROOT, Block, blocks_of
 
 ROOM_FOLDERS = ("schemas", "table", "bus", "producer", "committer", "worker", "front")
 MOST_MODULES = 16

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from support.docs.page_blocks import DOCS, ROOT, blocks_of
-from support.simulation.judge.sequence import CODES
 
 from headgate_schemas.messages.operation_bodies import OperationBody
 from headgate_schemas.messages.operations import RejectCode
+from support.docs.page_blocks import DOCS, ROOT, blocks_of
 from support.mutants.catalogue import MUTANTS
 from support.mutants.mutant import Mutant, Rule
+from support.simulation.judge.sequence import CODES
 
 PAGE = DOCS / "protocol.md"
 TEXT = PAGE.read_text(encoding="utf-8")

@@ -4,8 +4,8 @@ Without it: a foreign state with an old configuration makes the table forget seq
 """
 
 from headgate_schemas.messages.operations import Alter, Duplicate, Rejected, Writer
-from support.simulation.actors import foreign
 from support.simulation.scenario import TABLE, Scenario
+from support.simulation.troubles import foreign
 from support.simulation.world.scheduler import Process
 
 

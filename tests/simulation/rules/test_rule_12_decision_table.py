@@ -6,8 +6,8 @@ our version makes acknowledged files disappear.
 
 from headgate_committer.limits import CommitterLimits
 from headgate_schemas.messages.operations import Append, Committed, Delete, RejectCode, Rejected, Restore, Rewrite
-from support.simulation.actors import foreign
 from support.simulation.scenario import TABLE, Scenario
+from support.simulation.troubles import foreign
 from support.simulation.world.scheduler import Process
 
 

@@ -14,8 +14,6 @@ from headgate_schemas.milvus import Resolver, Updates
 from headgate_table.milvus.transaction import Transaction
 from support.committing.transactions import adding, deleting, stat
 from support.simulation.actors.committers import CommitterSeat
-from support.simulation.actors.nemesis import Nemesis
-from support.simulation.actors.outsiders import FOREIGN_COMMIT
 from support.simulation.actors.work import Crew
 from support.simulation.actors.workloads import SEND_ATTEMPTS, Note, message_of
 from support.simulation.judge.asked import ask_of
@@ -23,6 +21,8 @@ from support.simulation.judge.broken import InvariantBroken
 from support.simulation.judge.milvus_model import TALLY, MilvusModel, names_of
 from support.simulation.judge.settling import LOOK_EVERY, ask_again, calm, settle, stop
 from support.simulation.outcome import Failure, Outcome, outcome_of
+from support.simulation.troubles.nemesis import Nemesis
+from support.simulation.troubles.outsiders import FOREIGN_COMMIT
 from support.simulation.world.scheduler import Process
 from support.simulation.world.weather import LIMITS, SKEWS_MS, STEPS_SHOWN, WEATHER, WORK_S
 from support.simulation.world.world import JudgingWitness, World

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table
 
-from support.simulation.actors import careless, nemesis, outsiders, retries, rivals, surgery
+from support.simulation.actors import retries
 from support.simulation.milvus_run import simulate_milvus
 from support.simulation.outcome import Failure, Outcome, replay
 from support.simulation.run import simulate
+from support.simulation.troubles import careless, nemesis, outsiders, rivals, surgery
 from support.simulation.world import faults, simulated_bus
 
 KINDS = {"log": simulate, "milvus": simulate_milvus}

@@ -10,13 +10,24 @@ from headgate_bus.interface import Topic
 from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.messages.operations import Create
 from support.simulation.actors.bank import BANK, Teller, found_bank
-from support.simulation.actors.careless import CHANCE as CARELESS
-from support.simulation.actors.careless import WRITERS, add_careless_table, careless_writer
 from support.simulation.actors.committers import SETTINGS, CommitterSeat
 from support.simulation.actors.maintenance import Maintenance, check_reads
-from support.simulation.actors.nemesis import Nemesis
 from support.simulation.actors.operators import clean_in_a_hurry, compactor
-from support.simulation.actors.outsiders import (
+from support.simulation.actors.producers import Job
+from support.simulation.actors.readers import reader
+from support.simulation.actors.retries import CHANCE as RETRIES
+from support.simulation.actors.retries import retry_forgotten
+from support.simulation.actors.streams import Stream
+from support.simulation.actors.work import Crew
+from support.simulation.actors.workloads import Author, Note, message_of
+from support.simulation.judge.asked import ask_of
+from support.simulation.judge.broken import InvariantBroken
+from support.simulation.judge.settling import LOOK_EVERY, ask_again, calm, settle, stop
+from support.simulation.outcome import Failure, Outcome, outcome_of
+from support.simulation.troubles.careless import CHANCE as CARELESS
+from support.simulation.troubles.careless import WRITERS, add_careless_table, careless_writer
+from support.simulation.troubles.nemesis import Nemesis
+from support.simulation.troubles.outsiders import (
     FEWEST_IDS,
     NOISE_MESSAGES,
     direct_writer,
@@ -25,21 +36,10 @@ from support.simulation.actors.outsiders import (
     noisy_writer,
     rubbish_writer,
 )
-from support.simulation.actors.producers import Job
-from support.simulation.actors.readers import reader
-from support.simulation.actors.retries import CHANCE as RETRIES
-from support.simulation.actors.retries import retry_forgotten
-from support.simulation.actors.rivals import CHANCE as RIVALS
-from support.simulation.actors.rivals import ROOTS, Rivalry
-from support.simulation.actors.streams import Stream
-from support.simulation.actors.surgery import CHANCE as SURGERY
-from support.simulation.actors.surgery import OperatorSeat, Surgeon
-from support.simulation.actors.work import Crew
-from support.simulation.actors.workloads import Author, Note, message_of
-from support.simulation.judge.asked import ask_of
-from support.simulation.judge.broken import InvariantBroken
-from support.simulation.judge.settling import LOOK_EVERY, ask_again, calm, settle, stop
-from support.simulation.outcome import Failure, Outcome, outcome_of
+from support.simulation.troubles.rivals import CHANCE as RIVALS
+from support.simulation.troubles.rivals import ROOTS, Rivalry
+from support.simulation.troubles.surgery import CHANCE as SURGERY
+from support.simulation.troubles.surgery import OperatorSeat, Surgeon
 from support.simulation.world.seats import Seat
 from support.simulation.world.weather import LIMITS, SKEWS_MS, STEPS_SHOWN, WEATHER, WORK_S
 from support.simulation.world.world import COLUMNS, PARTITION_BY, World

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from headgate_bus.errors import BusError
 from headgate_schemas.errors import HeadgateError
-from support.simulation.actors.nemesis import Nemesis
+from support.simulation.troubles.nemesis import Nemesis
 from support.simulation.world.scheduler import Process
 from support.simulation.world.world import World
 

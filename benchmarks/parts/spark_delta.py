@@ -1,6 +1,6 @@
 """Whether delta-spark runs on the Spark that is installed: it is made for one release of Spark each, and may not.
 
-`python benchmarks/_spark_delta.py FOLDER` is the trial, in a process and a JVM of its own.
+`python benchmarks/parts/spark_delta.py FOLDER` is the trial, in a process and a JVM of its own.
 """
 
 import os
@@ -27,7 +27,7 @@ def trial(folder: Path) -> str | None:
     """None if it writes, appends and reads a table here; else why not, in a line."""
     from pyspark.sql import SparkSession
 
-    from _spark_session import quiet_settings
+    from parts.spark_session import quiet_settings
 
     builder = SparkSession.builder.master("local[2]")
     for key, value in (quiet_settings(folder) | SETTINGS).items():
@@ -61,7 +61,8 @@ def why_not(folder: Path) -> str | None:
 
 
 if __name__ == "__main__":
-    from _spark_session import prepare_environment
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+    from parts.spark_session import prepare_environment
 
     prepare_environment()
     reason = trial(Path(sys.argv[1]))

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from _measuring import Measured, repeat
-from _tables import COLUMNS, PARTITION, headgate_entries, make_delta, path_of
+from parts.measuring import Measured, repeat
+from parts.tables import COLUMNS, PARTITION, headgate_entries, make_delta, path_of
 
 PATHS = {
     "headgate": "Table.open(uri).compact()",

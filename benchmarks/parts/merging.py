@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from _measuring import Measured, repeat
+from parts.measuring import Measured, repeat
 
 PATHS = {
     "headgate": "Merging(table, ArrowEngine(...), ambient).merge(MergeLimits(target), ThreadPoolExecutor(2))",

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from _commit_engines import Place
+from parts.commit_engines import Place
 
 BUCKET = "bench"
 STOP_LIMIT_S = 30.0
@@ -111,7 +111,7 @@ class Services:
         if delay_ms not in self._delayed:
             upstream = urlsplit(self._server()["endpoint"]).port
             process = subprocess.Popen(
-                [sys.executable, str(Path(__file__).with_name("_delay_proxy.py")), str(upstream), str(delay_ms)],
+                [sys.executable, str(Path(__file__).with_name("delay_proxy.py")), str(upstream), str(delay_ms)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,

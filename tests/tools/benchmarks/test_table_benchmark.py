@@ -8,7 +8,7 @@ import pytest
 
 from headgate_table.table import Table
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 FILES = 2_000
 
 
@@ -25,7 +25,7 @@ def part(name: str) -> Any:
 @pytest.fixture
 def table(tmp_path: Path, on_the_path: None) -> str:
     folder = str(tmp_path / "table")
-    part("_tables").make_headgate(folder, FILES)
+    part("parts.tables").make_headgate(folder, FILES)
     return folder
 
 
@@ -89,16 +89,16 @@ def test_every_work_says_what_each_peer_does_or_has_none_of() -> None:
 
 @pytest.fixture
 def figures(tmp_path: Path) -> Any:
-    return part("_figures").Figures(tmp_path / "figures")
+    return part("parts.figures").Figures(tmp_path / "figures")
 
 
 def targets(figures: Any) -> dict[str, tuple[str, str]]:
     """What was measured, and whether it meets the target."""
-    return {row[0]: (row[2], row[3]) for row in part("_targets").measured_targets(figures)}
+    return {row[0]: (row[2], row[3]) for row in part("parts.targets").measured_targets(figures)}
 
 
 def test_a_target_is_met_by_what_stays_within_its_limit(figures: Any) -> None:
-    figure = part("_figures").Figure
+    figure = part("parts.figures").Figure
     figures.add(figure("load", "headgate", 70_000, median=60.0))
     figures.add(figure("load", "delta-rs", 70_000, median=120.0))
     figures.add(figure("partition", "headgate", 1_000_000, median=25.1, peak_mb=49.9))
@@ -114,7 +114,7 @@ def test_a_target_whose_work_was_not_run_is_neither_met_nor_missed(figures: Any)
 
 
 def test_figures_of_earlier_pieces_of_a_run_are_kept_and_the_newest_of_each_counts(tmp_path: Path) -> None:
-    kinds, path = part("_figures"), tmp_path / "figures"
+    kinds, path = part("parts.figures"), tmp_path / "figures"
     first = kinds.Figures(path)
     first.add(kinds.Figure("load", "headgate", 1_000, 5.0))
     first.add(kinds.Figure("load", "headgate", 1_000, 4.0))

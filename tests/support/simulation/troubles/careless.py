@@ -8,8 +8,8 @@ from headgate_schemas.errors import HeadgateError
 from headgate_schemas.messages.operations import Append
 from headgate_table.store.interface import AlreadyExists, Created, CreateOutcome
 from support.simulation.actors.operations import REGIONS, added_file
-from support.simulation.actors.outsiders import receipt_counts
 from support.simulation.judge.broken import InvariantBroken
+from support.simulation.troubles.outsiders import receipt_counts
 from support.simulation.world.scheduler import Process
 from support.simulation.world.world import World
 from support.stores.memory import MemoryStore

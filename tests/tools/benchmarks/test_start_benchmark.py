@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 FILES = 20
 
 
@@ -25,7 +25,7 @@ def part(name: str) -> Any:
 def test_what_is_timed_of_ours_runs_and_takes_time(work: str, tmp_path: Path) -> None:
     commands = part("start").WORKS[work].commands(tmp_path, FILES)
     ours = {name: command for name, command in commands.items() if "headgate" in name}
-    timings = part("_processes").in_turns(ours, 1, tmp_path)
+    timings = part("parts.processes").in_turns(ours, 1, tmp_path)
     assert timings.keys() == ours.keys()
     assert [timing for timing in timings.values() if isinstance(timing, str)] == []
     assert all(timing.median_s > 0 < timing.processor_median_s for timing in timings.values())
@@ -33,7 +33,7 @@ def test_what_is_timed_of_ours_runs_and_takes_time(work: str, tmp_path: Path) ->
 
 def test_a_process_that_fails_is_answered_by_its_last_line(tmp_path: Path) -> None:
     commands = {"fails": (sys.executable, "-c", "raise SystemExit('no such luck')"), "runs": (sys.executable, "-c", "")}
-    timings = part("_processes").in_turns(commands, 2, tmp_path)
+    timings = part("parts.processes").in_turns(commands, 2, tmp_path)
     assert timings["fails"] == "no such luck"
     assert len(timings["runs"].seconds) == 2
 
@@ -50,6 +50,6 @@ def test_targets_are_judged_by_what_was_measured() -> None:
 
 
 def test_a_newcomers_example_is_the_first_one_of_the_readme_that_commits_through_a_committer() -> None:
-    example = part("_newcomer").first_example()
+    example = part("parts.newcomer").first_example()
     assert example.heading == "Propose and be told"
     assert "headgate.committing(bus)" in example.body

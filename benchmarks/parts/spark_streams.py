@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import headgate
 import headgate.spark
-from _processors import Processors
-from _spark_batch import COLUMNS, PARQUET, TASKS, TYPES, Figure
+from parts.processors import Processors
+from parts.spark_batch import COLUMNS, PARQUET, TASKS, TYPES, Figure
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

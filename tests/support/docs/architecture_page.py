@@ -3,8 +3,8 @@
 import re
 from collections.abc import Mapping
 
-from support.lives import ROOMS
 from support.docs.page_blocks import DOCS
+from support.lives import ROOMS
 
 PAGE = DOCS / "architecture.md"
 TEXT = PAGE.read_text(encoding="utf-8")

@@ -13,7 +13,7 @@ import headgate
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
 ROWS = 1_000
 
@@ -22,7 +22,7 @@ ROWS = 1_000
 def part(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """Of the benchmark; it is found where the program would find it."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
-    return importlib.import_module("_spark_batch")
+    return importlib.import_module("parts.spark_batch")
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_every_way_to_plan_finds_all_files(session: "SparkSession", part: Module
 def test_every_stream_takes_all_its_batches(
     session: "SparkSession", part: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    streams = importlib.import_module("_spark_streams")
+    streams = importlib.import_module("parts.spark_streams")
     monkeypatch.setattr(streams, "WARM_UP", 1)
     monkeypatch.setattr(streams, "TURNS", 1)
     bus = f"sqlite://{tmp_path}/bus.db"

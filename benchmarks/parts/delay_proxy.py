@@ -1,6 +1,6 @@
 """A TCP proxy that makes a server look as far away as a region is: every answer comes later by the same time.
 
-    python benchmarks/_delay_proxy.py UPSTREAM_PORT DELAY_MS
+    python benchmarks/parts/delay_proxy.py UPSTREAM_PORT DELAY_MS
 
 It runs in a process of its own, prints the port that it listens on, and ends when its standard input does.
 """

@@ -14,9 +14,9 @@ import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from _commit_engines import (
+from parts.commit_engines import (
     ANSWER_LIMIT_S,
     Commit,
     Place,

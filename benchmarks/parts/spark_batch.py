@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import headgate
 import headgate.spark
-from _processors import Processors
+from parts.processors import Processors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

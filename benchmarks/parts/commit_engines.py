@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from _tables import COLUMNS, PARTITION, added_files, iceberg_append, partition_of, path_of
+from parts.tables import COLUMNS, PARTITION, added_files, iceberg_append, partition_of, path_of
 
 HEADGATE_SQLITE, HEADGATE_KAFKA, DELTA, ICEBERG = "headgate sqlite", "headgate kafka", "delta-rs", "pyiceberg"
 ENGINES = (HEADGATE_SQLITE, HEADGATE_KAFKA, DELTA, ICEBERG)

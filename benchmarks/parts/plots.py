@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from _figures import Figure, Figures
+from parts.figures import Figure, Figures
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from _figures import Figures
+from parts.figures import Figures
 from table_works.work import DELTA, HEADGATE
 
 

@@ -8,10 +8,10 @@ from headgate_bus.interface import Message, Topic
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.messages.cloud_events import PROPOSAL, attributes
 from headgate_schemas.messages.operations import Committed, Delete, Duplicate, Receipt, Restore
-from support.simulation.actors import foreign
 from support.simulation.actors.operations import REGIONS, Operations
 from support.simulation.actors.workloads import Note, message_of
 from support.simulation.judge.asked import ask_of
+from support.simulation.troubles import foreign
 from support.simulation.world.data_files import RECORDS
 from support.simulation.world.real_time import judge_real_time
 from support.simulation.world.scheduler import Process

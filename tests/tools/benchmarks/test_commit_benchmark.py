@@ -13,7 +13,7 @@ import pytest
 from headgate_schemas.ambient import SystemAmbient
 from support.servers.scripted import Answer, scripted_server
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 DELAY_MS = 200
 AMBIENT = SystemAmbient()
 
@@ -22,7 +22,12 @@ AMBIENT = SystemAmbient()
 def far_server() -> Iterator[str]:
     """A server that answers with as many bytes as it was sent, behind the proxy."""
     with scripted_server(lambda request: Answer(200, request.body)) as endpoint:
-        program = [sys.executable, str(BENCHMARKS / "_delay_proxy.py"), str(urlsplit(endpoint).port), str(DELAY_MS)]
+        program = [
+            sys.executable,
+            str(BENCHMARKS / "parts/delay_proxy.py"),
+            str(urlsplit(endpoint).port),
+            str(DELAY_MS),
+        ]
         with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             yield f"http://127.0.0.1:{process.stdout.readline().strip()}"

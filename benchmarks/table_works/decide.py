@@ -54,8 +54,8 @@ def _headgate(task: Task) -> Measured:
 
 def _proposals(table: str, group: int, now_ms: int) -> "list[Item]":
     from headgate_bus.interface import Record
-    from headgate_committer.deciding.grouping import Asked
-    from headgate_committer.proposals.intake import Undecided
+    from headgate_committer.deciding.grouping import OpenedProposal
+    from headgate_committer.proposals.intake import QueuedProposal
     from headgate_schemas.actions.actions import AddFile
     from headgate_schemas.messages.operations import Append
     from headgate_schemas.messages.proposals import encode_proposal, new_proposal
@@ -68,7 +68,7 @@ def _proposals(table: str, group: int, now_ms: int) -> "list[Item]":
             operation, proposal_id=f"{group}-{number}", table=table, created_ms=now_ms, author="benchmark"
         )
         record = Record(0, number, now_ms, table, encode_proposal(proposal))
-        items.append(Asked(Undecided(record, proposal), operation))
+        items.append(OpenedProposal(QueuedProposal(record, proposal), operation))
     return items
 
 

@@ -80,7 +80,7 @@ class Deployment:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MessagePlace:
     """Where a message lies."""
 
     partition: int
@@ -252,7 +252,9 @@ class Bus(Protocol):
         """What that group said with its committed offset; None where nothing was."""
         ...
 
-    def append(self, topic: Topic, messages: Sequence[Message], timeout_s: float = DEFAULT_TIMEOUT_S) -> list[Place]:
+    def append(
+        self, topic: Topic, messages: Sequence[Message], timeout_s: float = DEFAULT_TIMEOUT_S
+    ) -> list[MessagePlace]:
         """Append in order, durably. `BusUnavailable`: any part of them may have been appended, or may be yet."""
         ...
 

@@ -34,7 +34,7 @@ class Proof(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownLog:
     """What a committed offset is worth on the log that is there now."""
 
     proof: Proof
@@ -81,41 +81,41 @@ def read_mark(text: str | None) -> Mark | None:
     return Mark(topic, offset, identity, epoch if type(epoch) is int else None)
 
 
-def known_again(bus: Bus, source: Source, extent: Extent, committed: int | None, mark: Mark | None) -> Known:
+def known_again(bus: Bus, source: Source, extent: Extent, committed: int | None, mark: Mark | None) -> KnownLog:
     """Whether the log is the one of which `committed` was said. Raises `BusUnavailable`."""
     first = extent.first
     if committed is None:
-        return Known(Proof.UNTOLD, first)
+        return KnownLog(Proof.UNTOLD, first)
     if mark is not None and mark.topic != source.topic:
         reason = f"offset {committed} was settled on topic {mark.topic}; it was made anew, and is {source.topic} now"
-        return Known(Proof.REPLACED, first, reason)
+        return KnownLog(Proof.REPLACED, first, reason)
     if mark is not None and mark.offset == NOTHING_KNOWN:
-        return Known(Proof.CUT, first, "the log was cut, and nothing was settled since")
+        return KnownLog(Proof.CUT, first, "the log was cut, and nothing was settled since")
     if committed > extent.next_offset:
         reason = (
             f"offset {committed} was settled, but the log ends at {extent.next_offset}: it was truncated or restored"
         )
-        return Known(Proof.CUT, first, f"{reason} from a copy")
+        return KnownLog(Proof.CUT, first, f"{reason} from a copy")
     if mark is None:
-        return Known(Proof.UNTOLD, max(committed, first))
+        return KnownLog(Proof.UNTOLD, max(committed, first))
     if mark.offset < first:
-        return Known(Proof.UNTOLD, first)
+        return KnownLog(Proof.UNTOLD, first)
     try:
         record = record_at(bus, source.partition, mark.offset)
     except OffsetGone as gone:
         if mark.offset < gone.first:
-            return Known(Proof.UNTOLD, gone.first)  # trimmed a moment ago
+            return KnownLog(Proof.UNTOLD, gone.first)  # trimmed a moment ago
         record = None
     if record is not None and _is_marked(record, mark):
-        return Known(Proof.KNOWN, min(committed, mark.offset + 1))
+        return KnownLog(Proof.KNOWN, min(committed, mark.offset + 1))
     reason = (
         f"offset {committed} was settled, the last with record {mark.identity} at offset {mark.offset}, but the log holds "
         f"{'nothing' if record is None else 'something else'} there: it was truncated or restored from a copy, and has grown since"
     )
-    return Known(Proof.CUT, first, reason)
+    return KnownLog(Proof.CUT, first, reason)
 
 
-def look_again(bus: Bus, group: str, partition: int) -> tuple[Known, Extent]:
+def look_again(bus: Bus, group: str, partition: int) -> tuple[KnownLog, Extent]:
     """What the group's committed offset is worth, for whoever is no member of it."""
     committed, mark = bus.committed(group, partition), bus.mark(group, partition)
     source, extent = bus.source(partition), bus.extent(Topic.PROPOSALS, partition)

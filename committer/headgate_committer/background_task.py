@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 
-from headgate_committer.trouble import trouble_of
+from headgate_committer.trouble import describe_error
 from headgate_schemas.logs import get_logger
 
 _log = get_logger("headgate.committer")
 
 
-class SideWork:
+class BackgroundTask:
     """Whatever a piece fails at is told in the log; the next is begun all the same."""
 
     def __init__(self, table: str, executor: Executor, failure: str) -> None:
@@ -30,4 +30,4 @@ class SideWork:
     def _tell(self, task: "Future[None]") -> None:
         error = None if task.cancelled() else task.exception()
         if error is not None:
-            _log.warning(self._failure, table=self._table, kind=type(error).__name__, reason=trouble_of(error))
+            _log.warning(self._failure, table=self._table, kind=type(error).__name__, reason=describe_error(error))

@@ -8,15 +8,15 @@ from concurrent.futures import Executor
 
 from headgate_bus.errors import BusUnavailable, Fenced, OffsetGone
 from headgate_bus.interface import Bus, Deployment, Mark, Record, Topic
-from headgate_bus.marks import Known, Proof, cut_mark, known_again
+from headgate_bus.marks import KnownLog, Proof, cut_mark, known_again
 from headgate_committer.errors import RivalDeployment
 from headgate_committer.limits import CommitterLimits
-from headgate_committer.partition.held_partition import Lane
-from headgate_committer.partition.partition_source import Feed
+from headgate_committer.partition.held_partition import HeldPartition
+from headgate_committer.partition.partition_source import PartitionSource
 from headgate_committer.rivals import rivalry
 from headgate_committer.served_addresses import ServedAddresses
-from headgate_committer.status import Standing
-from headgate_committer.tables import Tables
+from headgate_committer.status import CommitterStatus
+from headgate_committer.tables import CommitterTables
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
 from headgate_schemas.measures import SILENT, Measures
@@ -44,7 +44,7 @@ class Committer:
     def __init__(
         self,
         bus: Bus,
-        tables: Tables,
+        tables: CommitterTables,
         ambient: Ambient,
         limits: CommitterLimits | None = None,
         *,
@@ -73,7 +73,7 @@ class Committer:
         """Whether, since it holds something, it was seen that nobody contradicts it."""
         self._looks_around_at_s = ambient.monotonic_s()
         self._steps_back = 0
-        self._lanes: dict[int, Lane] = {}
+        self._lanes: dict[int, HeldPartition] = {}
         self._checked_at_s = ambient.monotonic_s()
         self._is_draining = False
         self._stands_by = False
@@ -82,7 +82,7 @@ class Committer:
         self._unread_since_s: float | None = None
         self._bus_trouble = ""
         self._round_s = self._checked_at_s
-        self._standing = Standing(identity, self._checked_at_s, vacant_since_s=self._checked_at_s)
+        self._standing = CommitterStatus(identity, self._checked_at_s, vacant_since_s=self._checked_at_s)
 
     @property
     def identity(self) -> str:
@@ -94,7 +94,7 @@ class Committer:
         return self._round_s
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> CommitterStatus:
         """Where it stood a moment ago. Threads may ask."""
         return self._standing
 
@@ -146,7 +146,7 @@ class Committer:
             self._vacant_since_s = now_s
         if now_s - self._standing.at_s < _STANDING_S:
             return
-        self._standing = Standing(
+        self._standing = CommitterStatus(
             self._identity,
             now_s,
             tuple(lane.standing() for lane in self._lanes.values()),
@@ -259,7 +259,7 @@ class Committer:
         self._ambient.sleep(_STEP_BACK_S * (0.5 + self._ambient.jitter()))
         self._seat = self._bus.seat(self._deployment.group, self._deployment.roots or ())
 
-    def _take_over(self, partition: int) -> Lane:
+    def _take_over(self, partition: int) -> HeldPartition:
         source = self._bus.source(partition)
         extent = self._bus.extent(Topic.PROPOSALS, partition)
         committed, mark = self._seat.committed(partition), self._seat.mark(partition)
@@ -267,12 +267,12 @@ class Committer:
         if known.reason:
             committed = self._set_back(partition, source.topic, known)
         # Tables know up to where they are decided, so beginning too early is harmless; what was lost, they notice.
-        feed = Feed(self._bus, source, extent, committed, known)
+        feed = PartitionSource(self._bus, source, extent, committed, known)
         self._seat.seek(partition, feed.start, _epoch_before(feed, mark))
         self._paused.discard(partition)
         self._seat.resume(partition)
         _log.info("partition_taken", partition=partition, offset=feed.start, committed=committed, source=str(source))
-        return Lane(
+        return HeldPartition(
             partition,
             feed,
             self._bus,
@@ -286,14 +286,14 @@ class Committer:
             self._served,
         )
 
-    def _set_back(self, partition: int, topic: str, known: Known) -> int:
+    def _set_back(self, partition: int, topic: str, known: KnownLog) -> int:
         """The log isn't the one of which the offset was said, and whoever began there would pass over what lies there now."""
         _log.warning("log_set_back", partition=partition, offset=known.start, reason=known.reason)
         # Who takes over before anything more is settled has to know it, too.
         self._seat.set_back(partition, known.start, cut_mark(topic) if known.proof is Proof.CUT else None)
         return known.start
 
-    def _set_flow(self, partition: int, lane: Lane) -> None:
+    def _set_flow(self, partition: int, lane: HeldPartition) -> None:
         """Take nothing more in while there is no room, or the bus doesn't take what there is to say about what came before."""
         if self._is_draining:
             return
@@ -335,6 +335,6 @@ class Committer:
             self._seat.pause(partition)  # until it is taken over
 
 
-def _epoch_before(feed: Feed, mark: Mark | None) -> int | None:
+def _epoch_before(feed: PartitionSource, mark: Mark | None) -> int | None:
     """The epoch of the record right before the one that is read first, where that is known."""
     return mark.leader_epoch if mark is not None and feed.is_known and mark.offset + 1 == feed.start else None

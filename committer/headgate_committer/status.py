@@ -33,7 +33,7 @@ class OldestProposal:
 
 
 @dataclass(frozen=True, slots=True)
-class LaneStanding:
+class PartitionStatus:
     """One partition that is held."""
 
     partition: int
@@ -57,12 +57,12 @@ class LaneStanding:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CommitterStatus:
     """All of them, and what the process is about. Seconds are of the monotonic clock."""
 
     identity: str
     at_s: float
-    lanes: tuple[LaneStanding, ...] = ()
+    lanes: tuple[PartitionStatus, ...] = ()
     vacant_since_s: float | None = None
     """Since when it has held no partition."""
     unread_since_s: float | None = None

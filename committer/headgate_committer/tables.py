@@ -35,7 +35,7 @@ class OtherAddress(NotServed):
     is_for_good = False
 
 
-class Tables(Protocol):
+class CommitterTables(Protocol):
     """What a committer needs of the world of tables."""
 
     def reader(self, uri: str) -> LogReader:

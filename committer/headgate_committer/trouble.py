@@ -5,6 +5,6 @@ import traceback
 from headgate_schemas.errors import HeadgateError
 
 
-def trouble_of(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Errors of ours explain themselves. Any other is a defect of ours, and where it arose is needed to mend it."""
     return str(error) if isinstance(error, HeadgateError) else "".join(traceback.format_exception(error)[-3:])

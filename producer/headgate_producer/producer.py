@@ -6,8 +6,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Unpack
 
 from headgate_bus.interface import Bus
-from headgate_producer.delivery.decision_lookup import PastDecisions
-from headgate_producer.delivery.delivery_threads import POLL_S, Courier
+from headgate_producer.delivery.decision_lookup import DecisionLookup
+from headgate_producer.delivery.delivery_threads import POLL_S, DeliveryThreads
 from headgate_producer.delivery.drafts import Drafter, Terms
 from headgate_producer.delivery.outbox import (
     ANSWER_WITHIN_S,
@@ -17,9 +17,9 @@ from headgate_producer.delivery.outbox import (
     Outgoing,
     unknown_outcome,
 )
-from headgate_producer.delivery.receipt_reader import Follower
+from headgate_producer.delivery.receipt_reader import ReceiptReader
 from headgate_producer.delivery.sender import Sender
-from headgate_producer.delivery.shared_outbox import Flight
+from headgate_producer.delivery.shared_outbox import SharedOutbox
 from headgate_producer.delivery.ticket import Ticket
 from headgate_producer.errors import NotSent
 from headgate_schemas import arguments
@@ -116,13 +116,13 @@ class Producer:
         assert self._bus is not None
         limits = OutboxLimits(max_in_flight=max_in_flight, answer_within_s=answer_within_s)
         self._limits = limits
-        self._flight = Flight(Outbox(limits), self._ambient)
-        self._past = PastDecisions(lambda: self.reader, self._ambient)
+        self._flight = SharedOutbox(Outbox(limits), self._ambient)
+        self._past = DecisionLookup(lambda: self.reader, self._ambient)
         self._drafter = Drafter(self._table, author or f"headgate-producer/{__version__}", self._put_claim)
-        self._follower = Follower(self._bus, self._table, self._flight, self._past, self._ambient)
+        self._follower = ReceiptReader(self._bus, self._table, self._flight, self._past, self._ambient)
         sender = Sender(self._bus, self._flight, self._follower, prepares=self._owned_bus is not None)
         self._is_closed = False
-        self._courier = Courier(sender, self._follower, self._flight, self._ambient, threads=threads)
+        self._courier = DeliveryThreads(sender, self._follower, self._flight, self._ambient, threads=threads)
 
     @property
     def table(self) -> str:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from headgate_bus.errors import BusUnavailable
 from headgate_bus.interface import Extent, Mark, Message, Record, Topic
 from headgate_bus.marks import (
-    Known,
+    KnownLog,
     Proof,
     cut_mark,
     identity_of,
@@ -81,7 +81,7 @@ def _append(bus: MemoryBus, *ids: str) -> None:
     bus.append(PROPOSALS, [Message("t", {"ce_subject": identity}, b"{}") for identity in ids])
 
 
-def _known(bus: MemoryBus, committed: int | None, mark: Mark | None) -> Known:
+def _known(bus: MemoryBus, committed: int | None, mark: Mark | None) -> KnownLog:
     return known_again(bus, bus.source(0), bus.extent(PROPOSALS, 0), committed, mark)
 
 
@@ -92,17 +92,17 @@ def _mark(bus: MemoryBus, offset: int) -> Mark:
 
 
 def test_nothing_is_known_before_anything_was_settled() -> None:
-    assert _known(_bus("a"), None, None) == Known(Proof.UNTOLD, 0)
+    assert _known(_bus("a"), None, None) == KnownLog(Proof.UNTOLD, 0)
 
 
 def test_a_log_that_grew_is_known() -> None:
     bus = _bus("a", "b", "c")
-    assert _known(bus, 2, _mark(bus, 1)) == Known(Proof.KNOWN, 2)
+    assert _known(bus, 2, _mark(bus, 1)) == KnownLog(Proof.KNOWN, 2)
 
 
 def test_what_lies_between_the_mark_and_the_offset_is_read_again() -> None:
     bus = _bus("a", "b", "c")
-    assert _known(bus, 3, _mark(bus, 1)) == Known(Proof.KNOWN, 2)
+    assert _known(bus, 3, _mark(bus, 1)) == KnownLog(Proof.KNOWN, 2)
 
 
 def test_a_log_that_ends_below_the_offset_was_cut() -> None:
@@ -153,15 +153,15 @@ def test_of_a_trimmed_mark_nothing_is_told() -> None:
     bus = _bus("a", "b", "c")
     mark = _mark(bus, 0)
     bus.cluster.truncate(PROPOSALS, 0, 2)
-    assert _known(bus, 1, mark) == Known(Proof.UNTOLD, 2)
-    assert _known(bus, 2, mark) == Known(Proof.UNTOLD, 2)
+    assert _known(bus, 1, mark) == KnownLog(Proof.UNTOLD, 2)
+    assert _known(bus, 2, mark) == KnownLog(Proof.UNTOLD, 2)
 
 
 def test_a_mark_that_is_trimmed_while_it_is_looked_for_is_no_cut() -> None:
     bus = _bus("a", "b", "c")
     mark, source = _mark(bus, 0), bus.source(0)
     bus.cluster.truncate(PROPOSALS, 0, 2)
-    assert known_again(bus, source, Extent(0, 3), 1, mark) == Known(Proof.UNTOLD, 2)
+    assert known_again(bus, source, Extent(0, 3), 1, mark) == KnownLog(Proof.UNTOLD, 2)
 
 
 def test_a_bus_that_does_not_answer_is_no_cut() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from headgate_bus.interface import Message, Record, Topic, Unread
 from headgate_committer.committer import Committer
-from headgate_committer.proposals.intake import Undecidable, take_in
+from headgate_committer.proposals.intake import UndecidableRecord, take_in
 from headgate_committer.tables import NotServed
 from headgate_schemas.messages.cloud_events import PROPOSAL, attributes
 from headgate_schemas.messages.events import ReceiptEvent
@@ -47,7 +47,7 @@ def test_what_stands_for_messages_that_can_not_be_read_is_no_proposal_whatever_i
 ) -> None:
     body = encode_proposal(Rig().proposal(Append((add_file("a"),))))
     taken = take_in(Record(0, 7, 1, TABLE, body, {}, Unread("it goes on and on", is_over_bound)))
-    assert isinstance(taken, Undecidable)
+    assert isinstance(taken, UndecidableRecord)
     assert (taken.code, taken.reason, taken.record.body) == (code, "it goes on and on", body)
 
 

@@ -12,7 +12,7 @@ from headgate_bus.interface import MAX_MESSAGE_BYTES, Message, Record, Topic
 from headgate_bus.message_bounds import check_messages
 from headgate_committer.committer import Committer
 from headgate_committer.proposals.answers import letter_message
-from headgate_committer.proposals.intake import Undecidable, take_in
+from headgate_committer.proposals.intake import UndecidableRecord, take_in
 from headgate_schemas.actions.actions import CommitInfo
 from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.messages.events import CommitEvent, ReceiptEvent
@@ -154,7 +154,7 @@ def test_files_of_any_size_are_committed_and_announced() -> None:
 )
 def test_whatever_the_bus_took_fits_into_a_dead_letter(key: str, body: bytes, headers: dict[str, str]) -> None:
     letter = take_in(Record(0, 0, 1, key, body, headers))
-    assert isinstance(letter, Undecidable)
+    assert isinstance(letter, UndecidableRecord)
     message = letter_message(letter, Source("c" * 36, "t" * 36, 0), "committer", 1)
     check_messages(Topic.DEAD_LETTERS, [message])
 

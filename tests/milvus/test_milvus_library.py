@@ -6,7 +6,7 @@ from typing import Any
 
 from headgate_schemas.milvus import ColumnGroup, ColumnGroupFile, DeltaLog, Updates
 from headgate_table.milvus import Manifest, PathPolicy, Transaction, apply_updates, decode_manifest, encode_manifest
-from headgate_table.milvus.format.paths import Base, resolved
+from headgate_table.milvus.format.paths import ManifestBase, resolved
 from support.milvus.builders import rows
 from support.milvus.golden import golden_files
 from support.milvus.random_manifests import random_manifests
@@ -128,7 +128,7 @@ def test_the_library_reads_random_manifests_of_ours(tmp_path: Path) -> None:
         [{"do": "read", "root": str(tmp_path), "base": f"t{number}"} for number in range(len(manifests))]
     )
     for number, (manifest, answer) in enumerate(zip(manifests, answers, strict=True)):
-        expected = resolved(manifest, Base(f"t{number}"), PathPolicy.BARE_DATA)
+        expected = resolved(manifest, ManifestBase(f"t{number}"), PathPolicy.BARE_DATA)
         assert answer == {"version": 1, **_values(expected)}
 
 

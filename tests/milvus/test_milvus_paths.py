@@ -6,20 +6,20 @@ from headgate_schemas.errors import InvalidInput
 from headgate_schemas.milvus import DeltaLog, Index, LobFile, Stat, Updates
 from headgate_table.milvus import Manifest, PathPolicy
 from headgate_table.milvus.format.names import base_prefix, found_manifests, manifest_key
-from headgate_table.milvus.format.paths import Base, check_path, normal, resolved, stored
+from headgate_table.milvus.format.paths import ManifestBase, check_path, normal, resolved, stored
 from support.milvus.builders import rows
 
-BASE = Base("a/t", "s3://lake")
+BASE = ManifestBase("a/t", "s3://lake")
 
 
-def _read(path: str, policy: PathPolicy, base: Base = BASE) -> tuple[str, str, str]:
+def _read(path: str, policy: PathPolicy, base: ManifestBase = BASE) -> tuple[str, str, str]:
     """As a data file, as a delta log, as a stat."""
     manifest = Manifest((rows("id", path),), (DeltaLog(path, 1),), {"k": Stat((path,))})
     found = resolved(manifest, base, policy)
     return found.column_groups[0].files[0].path, found.delta_logs[0].path, found.stats["k"].paths[0]
 
 
-def _written(path: str, policy: PathPolicy, base: Base = BASE) -> tuple[str, str, str]:
+def _written(path: str, policy: PathPolicy, base: ManifestBase = BASE) -> tuple[str, str, str]:
     updates = Updates((rows("id", path),), (), (DeltaLog(path, 1),), {"k": Stat((path,))})
     found = stored(updates, base, policy)
     return found.added_column_groups[0].files[0].path, found.added_delta_logs[0].path, found.added_stats["k"].paths[0]
@@ -67,8 +67,8 @@ def test_a_given_path_is_stored_as_builds_of_that_time_store_it(
 
 
 @pytest.mark.parametrize("policy", PathPolicy)
-@pytest.mark.parametrize("base", [BASE, Base(""), Base("t")])
-def test_a_path_below_its_own_folder_means_the_same_after_being_stored(policy: PathPolicy, base: Base) -> None:
+@pytest.mark.parametrize("base", [BASE, ManifestBase(""), ManifestBase("t")])
+def test_a_path_below_its_own_folder_means_the_same_after_being_stored(policy: PathPolicy, base: ManifestBase) -> None:
     for place, folder in enumerate(("_data/", "_delta/", "_stats/")):
         path = base.below(folder) + "x.bin"
         assert _read(_written(path, policy, base)[place], policy, base)[place] == path

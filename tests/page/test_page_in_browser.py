@@ -15,7 +15,7 @@ from headgate.process.parts import ProcessParts
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.messages.operations import Append, Delete
 from headgate_table.table import Table
-from headgate_worker.loop.schedule import Run
+from headgate_worker.loop.schedule import RunTask
 from headgate_worker.tasks import CleanTask
 from support.page.reading import DEADLINE_MS, reading
 from support.page.served import a_page
@@ -159,8 +159,8 @@ def test_dead_letters_are_shown_with_their_reason(story: Story, browser: Browser
 
 def test_what_workers_proposed_and_what_runs_in_this_process_is_shown(story: Story, browser: Browser) -> None:
     class Parts(ProcessParts):
-        def tasks(self) -> list[Run]:
-            return [Run(events(story), "clean", CleanTask(events(story)))]
+        def tasks(self) -> list[RunTask]:
+            return [RunTask(events(story), "clean", CleanTask(events(story)))]
 
         def refused(self) -> dict[str, str]:
             return {story.places[1].uri: "it is fed from another topic; `headgate table rebind` resolves it"}

@@ -1,24 +1,24 @@
 """Counts and latencies in buckets of two seconds, over the last five minutes."""
 
-from headgate.page.rates import BUCKET_MS, BUCKETS, MAX_LATENCIES, Kind, Rates
+from headgate.page.rates import BUCKET_MS, BUCKETS, MAX_LATENCIES, RateKind, Rates
 
 NOW = 1_780_000_000_000 // BUCKET_MS * BUCKET_MS
 
 
 def test_outcomes_are_counted_in_the_bucket_of_their_time() -> None:
     rates = Rates()
-    rates.count(Kind.ACCEPTED, NOW - 1, NOW)
-    rates.count(Kind.ACCEPTED, NOW, NOW)
-    rates.count(Kind.REJECTED, NOW + 1_999, NOW + 1_999)
-    rates.count(Kind.COMMIT, NOW, NOW)
-    rates.count(Kind.DUPLICATE, NOW, NOW)
+    rates.count(RateKind.ACCEPTED, NOW - 1, NOW)
+    rates.count(RateKind.ACCEPTED, NOW, NOW)
+    rates.count(RateKind.REJECTED, NOW + 1_999, NOW + 1_999)
+    rates.count(RateKind.COMMIT, NOW, NOW)
+    rates.count(RateKind.DUPLICATE, NOW, NOW)
     assert [row[:5] for row in rates.rows(NOW)] == [[NOW - BUCKET_MS, 0, 1, 0, 0], [NOW, 1, 1, 1, 1]]
 
 
 def test_what_is_ahead_of_this_clock_counts_as_now_and_what_is_over_not_at_all() -> None:
     rates = Rates()
-    rates.count(Kind.COMMIT, NOW + 3_600_000, NOW)
-    rates.count(Kind.COMMIT, NOW - BUCKETS * BUCKET_MS, NOW)
+    rates.count(RateKind.COMMIT, NOW + 3_600_000, NOW)
+    rates.count(RateKind.COMMIT, NOW - BUCKETS * BUCKET_MS, NOW)
     assert [row[:2] for row in rates.rows(NOW)] == [[NOW, 1]]
 
 
@@ -46,10 +46,10 @@ def test_the_highest_lag_of_a_bucket_counts() -> None:
 
 def test_only_what_changed_is_told_again_and_what_is_over_is_forgotten() -> None:
     rates = Rates()
-    rates.count(Kind.COMMIT, NOW, NOW)
+    rates.count(RateKind.COMMIT, NOW, NOW)
     assert len(rates.changed_rows(NOW)) == 1
     assert rates.changed_rows(NOW) == []
-    rates.count(Kind.COMMIT, NOW, NOW)
+    rates.count(RateKind.COMMIT, NOW, NOW)
     later = NOW + BUCKETS * BUCKET_MS
     assert rates.changed_rows(later) == []
     assert rates.rows(later) == []

@@ -7,7 +7,7 @@ from typing import TypeVar
 import pytest
 
 from headgate_bus.interface import Topic
-from headgate_producer.batch.bounds import Bounds, agree, bounds_key
+from headgate_producer.batch.bounds import BatchBounds, agree, bounds_key
 from headgate_producer.batch.job import BatchJob, BatchLimits
 from headgate_producer.errors import JobStopped
 from headgate_producer.producer import Producer
@@ -115,7 +115,7 @@ def test_a_topic_that_was_made_anew_stops_the_job() -> None:
 
 def test_a_table_that_was_made_anew_stops_the_job() -> None:
     world = BatchWorld({0: values(0, 6)})
-    agree(world.store, "job/clicks/0", Bounds(4, 6))
+    agree(world.store, "job/clicks/0", BatchBounds(4, 6))
     with pytest.raises(JobStopped, match="not the table that was written before"):
         world.run()
 
@@ -204,28 +204,28 @@ def test_two_runs_at_once_take_every_record_once() -> None:
 
 def test_what_begins_at_an_offset_ends_where_it_was_agreed_first() -> None:
     store = MemoryStore()
-    assert agree(store, "job/t/0", Bounds(0, 10)) == Bounds(0, 10)
-    assert agree(store, "job/t/0", Bounds(0, 15)) == Bounds(0, 10)
-    assert agree(store, "job/t/0", Bounds(10, 15)) == Bounds(10, 15)
-    assert agree(store, "job/t/0", Bounds(0, 20)) == Bounds(10, 15)
+    assert agree(store, "job/t/0", BatchBounds(0, 10)) == BatchBounds(0, 10)
+    assert agree(store, "job/t/0", BatchBounds(0, 15)) == BatchBounds(0, 10)
+    assert agree(store, "job/t/0", BatchBounds(10, 15)) == BatchBounds(10, 15)
+    assert agree(store, "job/t/0", BatchBounds(0, 20)) == BatchBounds(10, 15)
 
 
 @pytest.mark.parametrize("fault", [Fault.LOST_ANSWER, Fault.LOST_REQUEST])
 @pytest.mark.parametrize("call", ["create", "swap"])
 def test_a_lost_answer_does_not_change_what_is_agreed(call: str, fault: Fault) -> None:
     store = FaultyStore(MemoryStore(), on(call, fault))
-    assert agree(store, "job/t/0", Bounds(0, 10)) == Bounds(0, 10)
-    assert agree(store, "job/t/0", Bounds(10, 12)) == Bounds(10, 12)
-    assert agree(store, "job/t/0", Bounds(10, 15)) == Bounds(10, 12)
+    assert agree(store, "job/t/0", BatchBounds(0, 10)) == BatchBounds(0, 10)
+    assert agree(store, "job/t/0", BatchBounds(10, 12)) == BatchBounds(10, 12)
+    assert agree(store, "job/t/0", BatchBounds(10, 15)) == BatchBounds(10, 12)
 
 
 def test_a_store_that_never_answers_ends_the_agreement() -> None:
     with pytest.raises(StoreError, match="10 times in a row"):
-        agree(FaultyStore(MemoryStore(), on("create", Fault.LOST_REQUEST, times=99)), "job/t/0", Bounds(0, 1))
+        agree(FaultyStore(MemoryStore(), on("create", Fault.LOST_REQUEST, times=99)), "job/t/0", BatchBounds(0, 1))
 
 
 def test_bounds_that_can_not_be_read_stop_the_job() -> None:
     store = MemoryStore()
     store.put(bounds_key("job/t/0"), b"{}")
     with pytest.raises(JobStopped, match="can't be read"):
-        agree(store, "job/t/0", Bounds(0, 1))
+        agree(store, "job/t/0", BatchBounds(0, 1))

@@ -8,7 +8,7 @@ import pytest
 
 from headgate_producer.batch.bounds import bounds_key
 from headgate_producer.batch.job import BatchJob, BatchLimits
-from headgate_producer.batch.marks import Seen, compared, mark_of
+from headgate_producer.batch.marks import SeenRecord, compared, mark_of
 from headgate_producer.batch.origin import origin_key
 from headgate_producer.batch.record_source import Chunk, SourceRecord, TopicIdentity
 from headgate_producer.errors import JobStopped
@@ -139,26 +139,26 @@ def record(offset: int, key: bytes | None, value: bytes | None, time_ms: int = 1
 @pytest.mark.parametrize(
     ("found", "seen"),
     [
-        ([record(5, b"k", b"v")], Seen.SAME),
-        ([record(4, b"k", b"x"), record(5, b"k", b"v")], Seen.SAME),
-        ([record(5, b"k", b"w")], Seen.OTHER),
-        ([record(5, b"l", b"v")], Seen.OTHER),
-        ([record(5, b"kv", b"")], Seen.OTHER),
-        ([record(5, b"k", None)], Seen.OTHER),
-        ([record(5, None, b"v")], Seen.OTHER),
-        ([record(5, b"k", b"v", 2)], Seen.OTHER),
-        ([record(5, b"k", b"v"), record(6, b"k", b"v")], Seen.OTHER),
-        ([record(6, b"k", b"v")], Seen.OTHER),
-        ([record(4, b"k", b"v")], Seen.GONE),
-        ([], Seen.GONE),
+        ([record(5, b"k", b"v")], SeenRecord.SAME),
+        ([record(4, b"k", b"x"), record(5, b"k", b"v")], SeenRecord.SAME),
+        ([record(5, b"k", b"w")], SeenRecord.OTHER),
+        ([record(5, b"l", b"v")], SeenRecord.OTHER),
+        ([record(5, b"kv", b"")], SeenRecord.OTHER),
+        ([record(5, b"k", None)], SeenRecord.OTHER),
+        ([record(5, None, b"v")], SeenRecord.OTHER),
+        ([record(5, b"k", b"v", 2)], SeenRecord.OTHER),
+        ([record(5, b"k", b"v"), record(6, b"k", b"v")], SeenRecord.OTHER),
+        ([record(6, b"k", b"v")], SeenRecord.OTHER),
+        ([record(4, b"k", b"v")], SeenRecord.GONE),
+        ([], SeenRecord.GONE),
     ],
 )
-def test_a_mark_knows_its_record(found: list[SourceRecord], seen: Seen) -> None:
+def test_a_mark_knows_its_record(found: list[SourceRecord], seen: SeenRecord) -> None:
     assert compared(mark_of(record(5, b"k", b"v")), found) is seen
 
 
 def test_compaction_takes_no_record_without_a_key() -> None:
-    assert compared(mark_of(record(5, None, b"v")), []) is Seen.OTHER
+    assert compared(mark_of(record(5, None, b"v")), []) is SeenRecord.OTHER
 
 
 def test_latest_is_decided_by_the_first_run() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from headgate_bus.claims import open_claim
 from headgate_bus.interface import Topic
-from headgate_producer.delivery.decision_lookup import NotToldInTime, PastDecisions
+from headgate_producer.delivery.decision_lookup import DecisionLookup, NotToldInTime
 from headgate_producer.errors import NotSent
 from headgate_producer.producer import ROOM_WITHIN_S, Producer
 from headgate_schemas.actions.actions import AddFile, SkipFile
@@ -517,7 +517,7 @@ def test_a_store_that_hangs_is_not_waited_for_when_the_table_is_asked() -> None:
         answer.wait(60)
         raise StoreError("too late")
 
-    past = PastDecisions(hanging, FakeAmbient())
+    past = DecisionLookup(hanging, FakeAmbient())
     with pytest.raises(NotToldInTime, match="within"):
         past.find_within(0.01, "p", None)
     assert asked.wait(10)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from headgate_bus.interface import Record
-from headgate_committer.proposals.intake import Undecidable, Undecided, take_in
+from headgate_committer.proposals.intake import QueuedProposal, UndecidableRecord, take_in
 from headgate_schemas.messages import proposals
 from headgate_schemas.messages.dead_letters import decode_dead_letter
 from headgate_schemas.messages.events import decode_event
@@ -94,7 +94,7 @@ def test_a_claim_of_more_values_than_are_read_is_refused_before_it_is_taken_apar
 def test_a_record_longer_than_any_bus_takes_is_over_a_bound_and_its_author_is_told() -> None:
     record = Record(0, 7, 1, "t", b" " * (MAX_MESSAGE_BYTES + 1), {"ce_subject": "p"})
     aside = take_in(record)
-    assert isinstance(aside, Undecidable)
+    assert isinstance(aside, UndecidableRecord)
     assert (aside.code, aside.proposal_id) == (RejectCode.OVER_BOUND, "p")
 
 
@@ -102,4 +102,4 @@ def test_a_proposal_of_the_largest_size_is_taken() -> None:
     paths = [f"date=2024-01-01/{number:08}.parquet" for number in range(28_000)]
     body = a_proposal({"type": "delete", "paths": paths})
     assert MAX_MESSAGE_BYTES * 0.9 < len(body) <= MAX_MESSAGE_BYTES
-    assert isinstance(take_in(Record(0, 7, 1, "t", body, {})), Undecided)
+    assert isinstance(take_in(Record(0, 7, 1, "t", body, {})), QueuedProposal)

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.actions.avro_schemas import schema_text
-from headgate_schemas.actions.entry_fields import ENTRY_FIELDS, EntryField, Kind
+from headgate_schemas.actions.entry_fields import ENTRY_FIELDS, EntryField, FieldKind
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.messages.operations import Create
@@ -35,13 +35,13 @@ COLUMNS = "id BIGINT, text STRING, date DATE, region STRING, month INT"
 SCHEMA_A: tuple[EntryField, ...] = tuple(field for field in ENTRY_FIELDS if field.in_schema_a)
 SCHEMA_B: tuple[EntryField, ...] = ENTRY_FIELDS
 
-ARROW_TYPES: Mapping[Kind, pa.DataType] = {
-    Kind.STRING: pa.string(),
-    Kind.LONG: pa.int64(),
-    Kind.INT: pa.int32(),
-    Kind.BOOLEAN: pa.bool_(),
-    Kind.STRING_MAP: pa.map_(pa.string(), pa.string()),
-    Kind.STRING_LIST: pa.list_(pa.string()),
+ARROW_TYPES: Mapping[FieldKind, pa.DataType] = {
+    FieldKind.STRING: pa.string(),
+    FieldKind.LONG: pa.int64(),
+    FieldKind.INT: pa.int32(),
+    FieldKind.BOOLEAN: pa.bool_(),
+    FieldKind.STRING_MAP: pa.map_(pa.string(), pa.string()),
+    FieldKind.STRING_LIST: pa.list_(pa.string()),
 }
 
 
@@ -125,7 +125,7 @@ def arrow_entries(rows: Sequence[Mapping[str, Any]], fields: Sequence[EntryField
     arrays = []
     for field in fields:
         values = [row.get(field.column) for row in rows]
-        if field.kind is Kind.STRING_MAP:
+        if field.kind is FieldKind.STRING_MAP:
             values = [None if value is None else list(value.items()) for value in values]
         arrays.append(pa.array(values, ARROW_TYPES[field.kind]))
     return pa.Table.from_arrays(arrays, names=[field.column for field in fields])

@@ -19,7 +19,7 @@ from headgate_bus.kafka.address import parse_kafka_address
 from headgate_bus.open import open_bus
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.errors import HeadgateError, InvalidInput
-from headgate_table.store.azure.errors import Place as AzurePlace
+from headgate_table.store.azure.errors import BlobPlace as AzurePlace
 from headgate_table.store.azure.errors import failure
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table

@@ -27,7 +27,7 @@ OPEN_STORES = 64
 Commit = Callable[[Operation], Receipt]
 
 
-class Tables(Protocol):
+class WorkerTables(Protocol):
     """What a worker needs of the world of tables. Threads share it."""
 
     def serves(self, uri: str) -> bool:

@@ -34,7 +34,7 @@ class Trigger:
 
 
 @dataclass(slots=True)
-class Tally:
+class CommitCounts:
     """What commits did since the last look began."""
 
     commits: int = 0

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from headgate_bus.errors import BusError
-from headgate_bus.interface import DEFAULT_TIMEOUT_S, Extent, Mark, Message, Place, Topic
+from headgate_bus.interface import DEFAULT_TIMEOUT_S, Extent, Mark, Message, MessagePlace, Topic
 from headgate_bus.kafka.address import parse_kafka_address
 from headgate_bus.kafka.clients import quieten
 from headgate_bus.kafka.cluster import KafkaCluster
@@ -75,7 +75,9 @@ class KafkaBus:
     def mark(self, group: str, partition: int) -> Mark | None:
         return self._cluster.mark(group, partition)
 
-    def append(self, topic: Topic, messages: Sequence[Message], timeout_s: float = DEFAULT_TIMEOUT_S) -> list[Place]:
+    def append(
+        self, topic: Topic, messages: Sequence[Message], timeout_s: float = DEFAULT_TIMEOUT_S
+    ) -> list[MessagePlace]:
         self._check_open()
         check_messages(topic, messages)
         return self._appender.append(topic, messages, timeout_s)

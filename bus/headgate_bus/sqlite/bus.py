@@ -8,13 +8,13 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from headgate_bus.errors import BusError
-from headgate_bus.interface import DEFAULT_TIMEOUT_S, Extent, Mark, Message, Place, Topic
+from headgate_bus.interface import DEFAULT_TIMEOUT_S, Extent, Mark, Message, MessagePlace, Topic
 from headgate_bus.message_bounds import check_messages
 from headgate_bus.sqlite import log as sqlite_log
 from headgate_bus.sqlite import retention as sqlite_retention
 from headgate_bus.sqlite.file import MAX_FILE_BYTES, SqliteFile
 from headgate_bus.sqlite.follower import SqliteFollower
-from headgate_bus.sqlite.log import Transaction
+from headgate_bus.sqlite.log import LogTransaction
 from headgate_bus.sqlite.reader import SqliteReader
 from headgate_bus.sqlite.room import NoRoom, check_room, disk_of, filling_of, retention_within, weight
 from headgate_bus.sqlite.schema import MAX_PARTITIONS, Identity
@@ -100,7 +100,9 @@ class SqliteBus:
     def mark(self, group: str, partition: int) -> Mark | None:
         return self._look(lambda connection: mark(connection, group, partition))
 
-    def append(self, topic: Topic, messages: Sequence[Message], timeout_s: float = DEFAULT_TIMEOUT_S) -> list[Place]:
+    def append(
+        self, topic: Topic, messages: Sequence[Message], timeout_s: float = DEFAULT_TIMEOUT_S
+    ) -> list[MessagePlace]:
         deadline_s = self._ambient.monotonic_s() + timeout_s
         self._known()
         check_messages(topic, messages)
@@ -108,7 +110,7 @@ class SqliteBus:
             return []
         adding = weight(sum(len(message.body) for message in messages), len(messages))
 
-        def work(transaction: Transaction) -> list[Place]:
+        def work(transaction: LogTransaction) -> list[MessagePlace]:
             # What others append in the same transaction needs room as well.
             more, filling = adding + transaction.gathered_bytes, filling_of(transaction.connection)
             check_room(self._path, filling, more, self._max_file_bytes, disk_of(self._path))
@@ -168,7 +170,7 @@ class SqliteBus:
     def _trim(self, partition: int, before: Callable[[int], int]) -> None:
         """Let go of proposals below an offset, chosen by what all groups have settled."""
 
-        def move_first(transaction: Transaction) -> None:
+        def move_first(transaction: LogTransaction) -> None:
             log = transaction.partition(Topic.PROPOSALS, partition)
             log.first = max(log.first, before(settled_by_all(transaction.connection, partition)))
 
@@ -211,8 +213,8 @@ class SqliteBus:
             self._deadline_s(),
         )
 
-    def _begin(self, connection: sqlite3.Connection) -> Transaction:
-        return Transaction(connection, self._known().partitions, self._ambient.now_ms())
+    def _begin(self, connection: sqlite3.Connection) -> LogTransaction:
+        return LogTransaction(connection, self._known().partitions, self._ambient.now_ms())
 
     def _known(self) -> Identity:
         """What the file is; that doesn't change while it is the same file."""

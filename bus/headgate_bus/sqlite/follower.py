@@ -15,7 +15,7 @@ from headgate_bus.sqlite import log as sqlite_log
 from headgate_bus.sqlite import schema as sqlite_schema
 from headgate_bus.sqlite.file import SqliteFile
 from headgate_bus.sqlite.locks import checked_group, is_locked, locked
-from headgate_bus.sqlite.log import Transaction
+from headgate_bus.sqlite.log import LogTransaction
 from headgate_bus.sqlite.waiting import CALL_TIMEOUT_S, until_found
 from headgate_bus.sqlite.writer import GroupWriter
 from headgate_schemas.ambient import Ambient
@@ -103,7 +103,7 @@ class SqliteFollower:
                 f" below {position} was read here"
             )
 
-        def work(transaction: Transaction) -> None:
+        def work(transaction: LogTransaction) -> None:
             settled, now = _followed(transaction.connection, self._group, partition)
             if now != epoch:
                 raise self._lost(partition)
@@ -171,7 +171,7 @@ class SqliteFollower:
         self._offsets[partition] = start
         _log.info("events_held", bus=self._file.path, group=self._group, partition=partition, offset=start)
 
-    def _raise_epoch(self, transaction: Transaction, partition: int) -> tuple[int, int]:
+    def _raise_epoch(self, transaction: LogTransaction, partition: int) -> tuple[int, int]:
         sqlite_schema.make_followed(transaction.connection)
         settled, epoch = _followed(transaction.connection, self._group, partition)
         epoch = (epoch or 0) + 1

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from headgate_bus.errors import BusError, OffsetGone
-from headgate_bus.interface import Extent, Message, Place, Record, Topic
+from headgate_bus.interface import Extent, Message, MessagePlace, Record, Topic
 from headgate_bus.sqlite.schema import TABLES, offset_in, place_of
 
 READ_BYTES = 32 << 20
@@ -28,7 +28,7 @@ class _Partition:
     bytes: int
 
 
-class Transaction:
+class LogTransaction:
     """What one write transaction does to the records. Appends are gathered, and written by `flush`."""
 
     def __init__(self, connection: sqlite3.Connection, counts: Mapping[Topic, int], now_ms: int) -> None:
@@ -56,7 +56,7 @@ class Transaction:
             known = self._partitions[topic, number] = _Partition(*row)
         return known
 
-    def append(self, topic: Topic, messages: Sequence[Message]) -> list[Place]:
+    def append(self, topic: Topic, messages: Sequence[Message]) -> list[MessagePlace]:
         rows = self._rows.setdefault(topic, [])
         places = []
         for message in messages:
@@ -70,7 +70,7 @@ class Transaction:
             self.gathered_bytes += len(message.body) + RECORD_OVERHEAD_BYTES
             headers = json.dumps(dict(message.headers), separators=(",", ":")) if message.headers else "{}"
             rows.append((place_of(number, offset), partition.last_time_ms, message.key, headers, message.body))
-            places.append(Place(number, offset))
+            places.append(MessagePlace(number, offset))
         return places
 
     def flush(self) -> None:

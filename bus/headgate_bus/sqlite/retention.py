@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from headgate_bus.interface import Topic
-from headgate_bus.sqlite.log import RECORD_OVERHEAD_BYTES, Transaction
+from headgate_bus.sqlite.log import RECORD_OVERHEAD_BYTES, LogTransaction
 from headgate_bus.sqlite.schema import TABLES, offset_in, place_of
 
 CHUNK = 500
@@ -40,7 +40,7 @@ RETENTION: Mapping[Topic, Retention] = {
 }
 
 
-def let_go(transaction: Transaction, topic: Topic, retention: Retention, now_ms: int, max_records: int) -> int:
+def let_go(transaction: LogTransaction, topic: Topic, retention: Retention, now_ms: int, max_records: int) -> int:
     """Delete the oldest records that the topic need not keep, up to that many; how many there were."""
     partitions = [transaction.partition(topic, number) for number in range(transaction.partitions(topic))]
     over = sum(partition.bytes for partition in partitions) - retention.max_bytes
@@ -59,7 +59,9 @@ def let_go(transaction: Transaction, topic: Topic, retention: Retention, now_ms:
     return deleted
 
 
-def _rows(transaction: Transaction, topic: Topic, number: int, max_records: int) -> Iterator[tuple[int, int, int, int]]:
+def _rows(
+    transaction: LogTransaction, topic: Topic, number: int, max_records: int
+) -> Iterator[tuple[int, int, int, int]]:
     """Time, partition, offset and size of a partition's records, the oldest first, each read when it is asked for."""
     rows = transaction.connection.execute(
         f"SELECT place, time_ms, length(body) FROM {TABLES[topic]} WHERE place >= ? AND place < ? ORDER BY place LIMIT ?",

@@ -18,7 +18,7 @@ from headgate_bus.sqlite import log as sqlite_log
 from headgate_bus.sqlite import schema as sqlite_schema
 from headgate_bus.sqlite.file import SqliteFile
 from headgate_bus.sqlite.locks import checked_group, is_locked, locked
-from headgate_bus.sqlite.log import Transaction
+from headgate_bus.sqlite.log import LogTransaction
 from headgate_bus.sqlite.retention import RETENTION, SPARE, Retention, let_go
 from headgate_bus.sqlite.waiting import CALL_TIMEOUT_S, until_found
 from headgate_bus.sqlite.writer import GroupWriter
@@ -155,7 +155,7 @@ class SqliteSeat:
         epoch = self._epoch
         now_ms = self._ambient.now_ms()
 
-        def work(transaction: Transaction) -> None:
+        def work(transaction: LogTransaction) -> None:
             if taken(transaction.connection, self._group) != epoch:
                 raise self._fence()
             if next_offset is not None:
@@ -198,7 +198,7 @@ class SqliteSeat:
             self._offsets = sqlite_log.turned(self._offsets)
         return found
 
-    def _check_next(self, transaction: Transaction, partition: int, next_offset: int, *, goes_back: bool) -> None:
+    def _check_next(self, transaction: LogTransaction, partition: int, next_offset: int, *, goes_back: bool) -> None:
         before = committed(transaction.connection, self._group, partition, self._partitions) or 0
         end = transaction.partition(Topic.PROPOSALS, partition).next_offset
         if next_offset > end or (next_offset < before <= end and not goes_back):
@@ -225,7 +225,7 @@ class SqliteSeat:
             raise
         _log.info("seat_taken", bus=self._file.path, group=self._group, epoch=self._epoch)
 
-    def _raise_epoch(self, transaction: Transaction) -> int:
+    def _raise_epoch(self, transaction: LogTransaction) -> int:
         sqlite_schema.make_marks(transaction.connection)
         epoch = (taken(transaction.connection, self._group) or 0) + 1
         transaction.connection.execute("INSERT OR REPLACE INTO seats VALUES (?, ?)", (self._group, epoch))

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from headgate_bus.errors import BusError, BusUnavailable
 from headgate_bus.sqlite.file import SqliteFile
-from headgate_bus.sqlite.log import Transaction
+from headgate_bus.sqlite.log import LogTransaction
 from headgate_schemas.ambient import Ambient
 
 T = TypeVar("T")
@@ -15,7 +15,7 @@ T = TypeVar("T")
 GROUP_JOBS = 500
 """Jobs in one transaction; their number is bounded by the threads, this keeps a transaction short."""
 
-Work = Callable[[Transaction], T]
+Work = Callable[[LogTransaction], T]
 """Does its part of a transaction. It raises `BusError` only before it has changed anything."""
 
 
@@ -42,7 +42,7 @@ class _Job:
 class GroupWriter:
     """One thread commits for all who wait, then hands its turn to the first of those that came meanwhile."""
 
-    def __init__(self, file: SqliteFile, ambient: Ambient, begin: Callable[[Any], Transaction]) -> None:
+    def __init__(self, file: SqliteFile, ambient: Ambient, begin: Callable[[Any], LogTransaction]) -> None:
         self._file = file
         self._ambient = ambient
         self._begin = begin

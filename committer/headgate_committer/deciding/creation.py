@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from headgate_committer.proposals.answers import Answer, Settlement, set_aside
-from headgate_committer.proposals.intake import Undecidable, Undecided
+from headgate_committer.proposals.intake import QueuedProposal, UndecidableRecord
 from headgate_schemas.actions.actions import Protocol
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
@@ -32,8 +32,8 @@ class FirstVersion:
 
 def begin_table(
     uri: str,
-    batch: Sequence[Undecided],
-    open_operation: Callable[[Undecided], Operation | Undecidable],
+    batch: Sequence[QueuedProposal],
+    open_operation: Callable[[QueuedProposal], Operation | UndecidableRecord],
     source: Source,
     term: Term,
     ambient: Ambient,
@@ -49,11 +49,13 @@ def begin_table(
     answers: list[Answer] = []
     for item in batch:
         opened = open_operation(item)
-        if isinstance(opened, Undecidable):
+        if isinstance(opened, UndecidableRecord):
             answers.append(set_aside(opened))
         elif not isinstance(opened, Create | Milvus):
             reason = f"there is no table at {uri}: create it first, or check the address"
-            answers.append(set_aside(Undecidable(item.record, RejectCode.UNKNOWN_TABLE, reason, item.proposal.id, uri)))
+            answers.append(
+                set_aside(UndecidableRecord(item.record, RejectCode.UNKNOWN_TABLE, reason, item.proposal.id, uri))
+            )
         elif answers:
             break
         elif isinstance(opened, Milvus):
@@ -64,13 +66,13 @@ def begin_table(
             except InvalidInput as error:
                 # Without a table there is no version that could hold the decision; sent again, it gets the same answer.
                 return Settlement(
-                    (set_aside(Undecidable(item.record, RejectCode.INVALID, str(error), item.proposal.id, uri)),)
+                    (set_aside(UndecidableRecord(item.record, RejectCode.INVALID, str(error), item.proposal.id, uri)),)
                 )
     return Settlement(tuple(answers))
 
 
 def _first_version(
-    item: Undecided,
+    item: QueuedProposal,
     operation: Create,
     source: Source,
     term: Term,

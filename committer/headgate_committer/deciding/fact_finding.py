@@ -2,17 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 
-from headgate_committer.deciding.grouping import Asked, Facts, commits_alone, selects
+from headgate_committer.deciding.grouping import GroupFacts, OpenedProposal, commits_alone, selects
 from headgate_committer.versions.table_log import Held
 from headgate_schemas.messages.operations import Append, Delete, Operation, Overwrite, RejectCode, Rewrite
 from headgate_table.indextables.rules.decide import LiveFile, Questions, Refusal, questions
 from headgate_table.indextables.rules.evidence import EvidenceReader
 
 
-def find_facts(evidence: EvidenceReader, held: Held, asked: Sequence[Asked]) -> Facts:
+def find_facts(evidence: EvidenceReader, held: Held, asked: Sequence[OpenedProposal]) -> GroupFacts:
     """The facts for these proposals, of which one that commits alone comes first."""
     refused: dict[int, Refusal] = {}
-    wanted: list[tuple[Asked, Questions]] = []
+    wanted: list[tuple[OpenedProposal, Questions]] = []
     for item in asked:
         asked_for = questions(item.operation, held.metadata)
         if isinstance(asked_for, Refusal):
@@ -30,7 +30,7 @@ def find_facts(evidence: EvidenceReader, held: Held, asked: Sequence[Asked]) -> 
         alone = evidence.gather(
             held.log, held.memory, first.operation, questions_of_first, held.metadata, taken_ms=taken_ms
         )
-        return Facts(refused=refused, alone=alone)
+        return GroupFacts(refused=refused, alone=alone)
     paths = [path for _, questions_of in wanted for path in questions_of.paths]
     partitions: dict[str, Mapping[str, str]] = {}
     for item, _ in wanted:
@@ -44,7 +44,7 @@ def find_facts(evidence: EvidenceReader, held: Held, asked: Sequence[Asked]) -> 
             if operation.where not in by_predicate:
                 by_predicate[operation.where] = evidence.matching(held.log, questions_of.where, held.metadata)
             matched[item.undecided.offset] = by_predicate[operation.where]
-    return Facts(live, blocked, matched, refused)
+    return GroupFacts(live, blocked, matched, refused)
 
 
 def _partitions(operation: Operation) -> dict[str, Mapping[str, str]]:

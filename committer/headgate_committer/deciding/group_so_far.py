@@ -1,8 +1,8 @@
 """The proposals that a version decides, as far as it is put together: their answers, and what is the same in all formats."""
 
 from headgate_committer.proposals.answers import Answer, set_aside
-from headgate_committer.proposals.intake import Undecidable, Undecided
-from headgate_committer.proposals.triage import Known
+from headgate_committer.proposals.intake import QueuedProposal, UndecidableRecord
+from headgate_committer.proposals.triage import AlreadyDecided
 from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
 from headgate_table.coordination.commit_info import Decision
 from headgate_table.coordination.memory import TableMemory
@@ -21,11 +21,11 @@ class GroupSoFar:
         self._seqs: dict[str, list[int]] = {}
         """By app, the seqs that the group has accepted, in order."""
 
-    def answer(self, item: Known | Undecidable) -> None:
+    def answer(self, item: AlreadyDecided | UndecidableRecord) -> None:
         """Nothing is left to decide about it."""
-        self.answers.append(item.answer if isinstance(item, Known) else set_aside(item))
+        self.answers.append(item.answer if isinstance(item, AlreadyDecided) else set_aside(item))
 
-    def came_twice(self, undecided: Undecided) -> bool:
+    def came_twice(self, undecided: QueuedProposal) -> bool:
         """Whether the group has decided it before; then it has its answer."""
         proposal = undecided.proposal
         repeated = self._repeated(proposal.id, proposal.written_by)
@@ -61,7 +61,7 @@ class GroupSoFar:
             f"one app name for all runs of a job, or raise coordinator.writers.max",
         )
 
-    def decided(self, undecided: Undecided, refusal: Refusal | None) -> Decision:
+    def decided(self, undecided: QueuedProposal, refusal: Refusal | None) -> Decision:
         """It is accepted, or refused."""
         proposal = undecided.proposal
         receipt: Receipt

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from headgate_committer.deciding.group_so_far import GroupSoFar
 from headgate_committer.proposals.answers import Answer
-from headgate_committer.proposals.intake import Undecidable, Undecided
-from headgate_committer.proposals.triage import Known
+from headgate_committer.proposals.intake import QueuedProposal, UndecidableRecord
+from headgate_committer.proposals.triage import AlreadyDecided
 from headgate_schemas.actions.actions import Metadata
 from headgate_schemas.columns.column_kinds import kinds_of
 from headgate_schemas.columns.table_schema import column_kinds
@@ -33,20 +33,20 @@ from headgate_table.indextables.write.version_body import Decided
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class OpenedProposal:
     """A new proposal whose operation is at hand."""
 
-    undecided: Undecided
+    undecided: QueuedProposal
     operation: Operation
 
 
-Item = Known | Asked | Undecidable
+Item = AlreadyDecided | OpenedProposal | UndecidableRecord
 
 _ALONE = (Create, Alter, Restore, Purge, CompactState)
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class GroupFacts:
     """What was found out about the table for a group."""
 
     live: Mapping[str, LiveFile] = field(default_factory=dict)
@@ -79,15 +79,15 @@ def selects(operation: Overwrite | Delete) -> bool:
 
 
 def plan_group(
-    items: Sequence[Item], version: int, metadata: Metadata, memory: TableMemory, facts: Facts, now_ms: int
+    items: Sequence[Item], version: int, metadata: Metadata, memory: TableMemory, facts: GroupFacts, now_ms: int
 ) -> GroupPlan:
     """Decide as many of the items as go into one version, which will have this number."""
     group = _Group(version, metadata, memory, facts, now_ms)
     for item in items:
         match item:
-            case Known() | Undecidable():
+            case AlreadyDecided() | UndecidableRecord():
                 group.so_far.answer(item)
-            case Asked():
+            case OpenedProposal():
                 if not group.take(item):
                     break
     return GroupPlan(tuple(group.decided), tuple(group.so_far.answers))
@@ -96,7 +96,7 @@ def plan_group(
 class _Group:
     """The group so far, and the table as it would be with it."""
 
-    def __init__(self, version: int, metadata: Metadata, memory: TableMemory, facts: Facts, now_ms: int) -> None:
+    def __init__(self, version: int, metadata: Metadata, memory: TableMemory, facts: GroupFacts, now_ms: int) -> None:
         self.decided: list[Decided] = []
         self.so_far = GroupSoFar(version, memory)
         self._metadata = metadata
@@ -107,7 +107,7 @@ class _Group:
         self._removed: set[str] = set()
         self._is_closed = False
 
-    def take(self, asked: Asked) -> bool:
+    def take(self, asked: OpenedProposal) -> bool:
         """Decide one more; False when it has to wait for the next group."""
         if self.so_far.came_twice(asked.undecided):
             return True
@@ -124,7 +124,7 @@ class _Group:
         self._is_closed = commits_alone(asked.operation)
         return True
 
-    def _must_wait(self, asked: Asked) -> bool:
+    def _must_wait(self, asked: OpenedProposal) -> bool:
         operation = asked.operation
         if commits_alone(operation):
             return True
@@ -146,12 +146,12 @@ class _Group:
         is_inside = covering(parse_predicate(where), self._kinds)
         return any(is_inside(file.partition_values) for file in self._added.values())
 
-    def _refused(self, asked: Asked) -> Refusal | None:
+    def _refused(self, asked: OpenedProposal) -> Refusal | None:
         """Why it can't be accepted whatever the table holds."""
         refused = self._facts.refused.get(asked.undecided.offset)
         return refused or self.so_far.refusal_of(asked.undecided.proposal.written_by)
 
-    def _decide(self, asked: Asked) -> Effect | Refusal:
+    def _decide(self, asked: OpenedProposal) -> Effect | Refusal:
         offset = asked.undecided.offset
         evidence = self._facts.alone
         if evidence is None or not commits_alone(asked.operation):

@@ -8,18 +8,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from headgate_committer.deciding.group_so_far import GroupSoFar
-from headgate_committer.deciding.grouping import Asked, Item
+from headgate_committer.deciding.grouping import Item, OpenedProposal
 from headgate_committer.proposals.answers import Answer, set_aside
-from headgate_committer.proposals.intake import Undecidable
-from headgate_committer.proposals.triage import Known
+from headgate_committer.proposals.intake import UndecidableRecord
+from headgate_committer.proposals.triage import AlreadyDecided
 from headgate_schemas.messages.operations import Milvus, Operation, RejectCode, Rejected
 from headgate_schemas.milvus import Resolver
 from headgate_table.coordination.commit_info import Decision
 from headgate_table.coordination.memory import TableMemory
 from headgate_table.indextables.rules.decide import Refusal
 from headgate_table.milvus.format.manifest import Manifest
-from headgate_table.milvus.format.paths import Base
-from headgate_table.milvus.rules.decide import Seen, decide_transaction, needs_read
+from headgate_table.milvus.format.paths import ManifestBase
+from headgate_table.milvus.rules.decide import SeenManifest, decide_transaction, needs_read
 
 Fits = Callable[[Manifest], Refusal | None]
 """Why a manifest can't be written, if it can't."""
@@ -50,10 +50,10 @@ def version_needed(operation: Operation) -> int | None:
 
 def plan_manifest(
     items: Sequence[Item],
-    seen: Seen,
+    seen: SeenManifest,
     memory: TableMemory,
     reads: Mapping[int, Manifest],
-    base: Base,
+    base: ManifestBase,
     fits: Fits | None = None,
 ) -> ManifestPlan:
     """Decide as many of the items as go into the next version.
@@ -67,17 +67,17 @@ def plan_manifest(
     manifest, is_grown = seen.manifest, False
     for item in items:
         match item:
-            case Known() | Undecidable():
+            case AlreadyDecided() | UndecidableRecord():
                 so_far.answer(item)
                 continue
-            case Asked():
+            case OpenedProposal():
                 pass
         if so_far.came_twice(item.undecided):
             continue
         if is_grown and fits is not None:
             break
         # What this group has changed lies after every version that anybody can have read.
-        met = Seen(seen.version, manifest, version if is_grown else seen.same_since)
+        met = SeenManifest(seen.version, manifest, version if is_grown else seen.same_since)
         result = _decided(item, met, reads, base, so_far)
         if fits is not None and isinstance(result, Manifest):
             result = fits(replace(result, form=seen.manifest.form)) or result
@@ -88,7 +88,7 @@ def plan_manifest(
 
 
 def _decided(
-    asked: Asked, met: Seen, reads: Mapping[int, Manifest], base: Base, so_far: GroupSoFar
+    asked: OpenedProposal, met: SeenManifest, reads: Mapping[int, Manifest], base: ManifestBase, so_far: GroupSoFar
 ) -> Manifest | Refusal:
     proposal = asked.undecided.proposal
     if proposal.read_set is not None:
@@ -111,9 +111,11 @@ def without_table(uri: str, items: Sequence[Item], answers: Sequence[Answer]) ->
     """
     told: list[Answer] = []
     for item, answer in zip(items, answers, strict=False):
-        if isinstance(item, Asked) and isinstance(answer.receipt, Rejected):
+        if isinstance(item, OpenedProposal) and isinstance(answer.receipt, Rejected):
             code, reason = answer.receipt.code, answer.receipt.reason
-            told.append(set_aside(Undecidable(item.undecided.record, code, reason, item.undecided.proposal.id, uri)))
+            told.append(
+                set_aside(UndecidableRecord(item.undecided.record, code, reason, item.undecided.proposal.id, uri))
+            )
         else:
             told.append(answer)
     return tuple(told)

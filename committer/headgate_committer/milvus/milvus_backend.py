@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
-from headgate_committer.deciding.grouping import Asked, Item
+from headgate_committer.deciding.grouping import Item, OpenedProposal
 from headgate_committer.milvus.events import Came, events_of, record_event
 from headgate_committer.milvus.grouping import (
     ManifestPlan,
@@ -19,8 +19,8 @@ from headgate_committer.milvus.grouping import (
 )
 from headgate_committer.milvus.record_sweeping import RecordSweeper
 from headgate_committer.proposals.answers import Answer
-from headgate_committer.proposals.intake import Undecidable
-from headgate_committer.proposals.triage import Forgotten, Known, New
+from headgate_committer.proposals.intake import UndecidableRecord
+from headgate_committer.proposals.triage import AlreadyDecided, BeyondMemory, Fresh
 from headgate_committer.table.commit_events import receipts_of
 from headgate_committer.table.guards import check_term
 from headgate_committer.table.table_backend import DraftSummary, Earlier, OpenOperation, SettledBy
@@ -49,8 +49,8 @@ from headgate_table.milvus.committed.writer import SpokenFor, write_recorded
 from headgate_table.milvus.format.encoding import encode_manifest, what_is_lost
 from headgate_table.milvus.format.limits import MAX_VERSION
 from headgate_table.milvus.format.manifest import Manifest
-from headgate_table.milvus.format.paths import Base
-from headgate_table.milvus.rules.decide import Seen
+from headgate_table.milvus.format.paths import ManifestBase
+from headgate_table.milvus.rules.decide import SeenManifest
 from headgate_table.milvus.rules.file_changes import file_counts
 from headgate_table.store.interface import Store
 
@@ -76,7 +76,7 @@ class _Held:
     """Whether others may have written upon it before it was known to be ours: then it isn't decided upon unlooked."""
 
 
-class ManifestLog:
+class MilvusBackend:
     """A Milvus table, held in memory. Between its versions everything is read from the records."""
 
     def __init__(
@@ -93,7 +93,7 @@ class ManifestLog:
         self._ambient = ambient
         self._identity = identity
         self._limits = limits
-        self._base = Base("", store.uri)
+        self._base = ManifestBase("", store.uri)
         self._announced = announced
         self._sweeper = RecordSweeper(self.recorded, announced, background)
         self._held: _Held | None = None
@@ -212,7 +212,9 @@ class ManifestLog:
             )
         return held.may_have_successors
 
-    def opened(self, sorted_out: Sequence[Known | Forgotten | New], open_operation: OpenOperation) -> list[Item]:
+    def opened(
+        self, sorted_out: Sequence[AlreadyDecided | BeyondMemory | Fresh], open_operation: OpenOperation
+    ) -> list[Item]:
         """A transaction that overwrites begins a group, and so does one that needs another earlier version than those before
         it: one earlier manifest is in memory at most.
 
@@ -222,24 +224,24 @@ class ManifestLog:
         earlier: int | None = None
         items: list[Item] = []
         for entry in sorted_out:
-            if isinstance(entry, Known):
+            if isinstance(entry, AlreadyDecided):
                 items.append(entry)
                 continue
-            if isinstance(entry, Forgotten):
+            if isinstance(entry, BeyondMemory):
                 items.append(entry.aside)
                 continue
             opened = open_operation(entry.undecided)
-            if isinstance(opened, Undecidable):
+            if isinstance(opened, UndecidableRecord):
                 items.append(opened)
                 continue
             needed = version_needed(opened)
             needed = None if needed is None or needed >= newest else needed
             begins = overwrites(opened) or not (newest > 0 or isinstance(opened, Milvus))
             begins = begins or not (needed is None or earlier is None or needed == earlier)
-            if begins and any(isinstance(item, Asked) for item in items):
+            if begins and any(isinstance(item, OpenedProposal) for item in items):
                 break
             earlier = earlier if needed is None else needed
-            items.append(Asked(entry.undecided, opened))
+            items.append(OpenedProposal(entry.undecided, opened))
         return items
 
     def must_follow(self, items: Sequence[Item]) -> bool:
@@ -249,7 +251,7 @@ class ManifestLog:
         self, items: Sequence[Item], settled_by: SettledBy, before: Sequence[Decided] = ()
     ) -> "_ManifestDraft | tuple[Answer, ...]":
         held = self._known()
-        seen = Seen(held.version, held.manifest, held.same_since)
+        seen = SeenManifest(held.version, held.manifest, held.same_since)
         reads = self._reads(items)
         plan = plan_manifest(items, seen, held.memory, reads, self._base)
         data = self._encoded(plan.manifest)
@@ -300,7 +302,7 @@ class ManifestLog:
     def _reads(self, items: Sequence[Item]) -> dict[int, Manifest]:
         """The versions that these proposals have read and that their decisions depend on, as far as they are there."""
         held = self._known()
-        needed = (version_needed(item.operation) for item in items if isinstance(item, Asked))
+        needed = (version_needed(item.operation) for item in items if isinstance(item, OpenedProposal))
         reads: dict[int, Manifest] = {}
         for version in {version for version in needed if version is not None}:
             manifest = held.manifest if version == held.version else self._earlier(version)
@@ -375,7 +377,7 @@ class ManifestLog:
 
 @dataclass(frozen=True, slots=True)
 class _ManifestDraft:
-    log: ManifestLog
+    log: MilvusBackend
     record: VersionRecord
     plan: ManifestPlan
     data: bytes

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 
-from headgate_committer.background_task import SideWork
+from headgate_committer.background_task import BackgroundTask
 from headgate_schemas.logs import get_logger
 from headgate_schemas.messages.sources import Source
 from headgate_table.milvus.committed.log import RecordedLog
@@ -23,7 +23,7 @@ class RecordSweeper:
     def __init__(self, log: RecordedLog, announced: Callable[[], tuple[Source, int]], executor: Executor) -> None:
         self._records = log
         self._announced = announced
-        self._work = SideWork(log.uri, executor, "commit_records_not_deleted")
+        self._work = BackgroundTask(log.uri, executor, "commit_records_not_deleted")
         self._commits = 0
 
     def after_commit(self, record: VersionRecord) -> None:

@@ -15,7 +15,7 @@ from headgate_committer.proposals.answers import (
     receipt_messages,
     set_aside,
 )
-from headgate_committer.proposals.intake import Undecidable
+from headgate_committer.proposals.intake import UndecidableRecord
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
 from headgate_schemas.measures import Measures
@@ -76,7 +76,7 @@ class Announcements:
         self._add_letters(settlement.answers, now_ms)
         self._measure(settlement.answers)
 
-    def set_aside(self, letter: Undecidable) -> None:
+    def set_aside(self, letter: UndecidableRecord) -> None:
         """A record that nobody can decide."""
         answer, now_ms = set_aside(letter), self._ambient.now_ms()
         self._events += receipt_messages([answer], letter.table, self._identity, now_ms)

@@ -13,17 +13,17 @@ from headgate_committer.errors import Overtaken, TableHeld
 from headgate_committer.limits import CommitterLimits
 from headgate_committer.partition.announcements import Announcements
 from headgate_committer.partition.landmarks import Landmarks
-from headgate_committer.partition.partition_source import Feed
-from headgate_committer.partition.spilled_reader import Leftovers
+from headgate_committer.partition.partition_source import PartitionSource
+from headgate_committer.partition.spilled_reader import SpilledReader
 from headgate_committer.partition.table_queue import TableQueue
 from headgate_committer.partition.trimming import Trimmer
 from headgate_committer.proposals.answers import Settlement, set_aside
-from headgate_committer.proposals.intake import Undecidable, Undecided, take_in
+from headgate_committer.proposals.intake import QueuedProposal, UndecidableRecord, take_in
 from headgate_committer.served_addresses import ServedAddresses
-from headgate_committer.status import LaneStanding, OldestProposal, TableCounts
+from headgate_committer.status import OldestProposal, PartitionStatus, TableCounts
 from headgate_committer.table.table_committer import TableCommitter
-from headgate_committer.tables import NotServed, Tables
-from headgate_committer.trouble import trouble_of
+from headgate_committer.tables import CommitterTables, NotServed
+from headgate_committer.trouble import describe_error
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.logs import get_logger
@@ -44,15 +44,15 @@ _STATE_LOOK_S = 0.05
 _MAY_PASS = (BusUnavailable, StoreError, OutcomeUnknown, CommitConflict)
 
 
-class Lane:
+class HeldPartition:
     """Made when a partition is taken, thrown away when it is lost or its log changes its identity."""
 
     def __init__(
         self,
         partition: int,
-        feed: Feed,
+        feed: PartitionSource,
         bus: Bus,
-        tables: Tables,
+        tables: CommitterTables,
         ambient: Ambient,
         limits: CommitterLimits,
         identity: str,
@@ -77,7 +77,7 @@ class Lane:
         """Those that are not idle; who was worked on longest ago is first."""
         self._committers: OrderedDict[str, TableCommitter] = OrderedDict()
         """The tables that are open, in the same order. Each has a queue."""
-        self._leftovers = Leftovers(bus, partition, limits)
+        self._leftovers = SpilledReader(bus, partition, limits)
         self._announcements = Announcements(partition, feed.source, identity, ambient, limits, measures)
         self._landmarks = Landmarks(feed.source.topic)
         self._trimmer = Trimmer(bus, feed.source, ambient, limits, background)
@@ -105,12 +105,12 @@ class Lane:
             if queue is not None and queue.spilled_from is not None:
                 continue  # read again when the table's turn comes
             taken = take_in(record, self._limits.claims)
-            if isinstance(taken, Undecidable):
+            if isinstance(taken, UndecidableRecord):
                 self._announcements.set_aside(taken)
             else:
                 self._queue(taken, now_s)
 
-    def _queue(self, item: Undecided, now_s: float) -> None:
+    def _queue(self, item: QueuedProposal, now_s: float) -> None:
         uri = item.proposal.table
         queue = self._queues.get(uri)
         if queue is None:
@@ -161,7 +161,7 @@ class Lane:
     def _refill(self, queue: TableQueue, now_s: float) -> None:
         def take(record: Record) -> bool:
             taken = take_in(record, self._limits.claims)
-            if isinstance(taken, Undecidable):
+            if isinstance(taken, UndecidableRecord):
                 self._announcements.set_aside(taken)
                 return True
             if not queue.has_room:
@@ -242,7 +242,7 @@ class Lane:
         """Set aside what is for a table that isn't served. Where others may serve it, its authors get no receipt from here."""
         code, reason, uri = RejectCode.UNKNOWN_TABLE, str(error), queue.uri
         unknown = [
-            Undecidable(item.record, code, reason, item.proposal.id, uri, is_told=error.is_for_good)
+            UndecidableRecord(item.record, code, reason, item.proposal.id, uri, is_told=error.is_for_good)
             for item in queue.pending
         ]
         self._settled(queue, Settlement(tuple(map(set_aside, unknown))))
@@ -305,7 +305,7 @@ class Lane:
         pause_s = limits.longest_pause_ms / 1000
         if isinstance(error, _MAY_PASS):
             pause_s = min(pause_s, limits.first_pause_ms / 1000 * 2 ** min(queue.failures, 20))
-        trouble = trouble_of(error)
+        trouble = describe_error(error)
         if queue.failed(trouble, now_s, pause_s * (0.5 + self._ambient.jitter() / 2)):
             _log.warning("table_waits", table=queue.uri, offset=queue.oldest, kind=type(error).__name__, reason=trouble)
 
@@ -365,14 +365,14 @@ class Lane:
     def undecided(self) -> int:
         return sum(len(queue.pending) for queue in self._active.values())
 
-    def standing(self) -> LaneStanding:
+    def standing(self) -> PartitionStatus:
         """Where it stands now."""
         busy = [queue for queue in self._active.values() if queue.oldest is not None]
         served = [queue for queue in busy if not queue.is_refused]
         failing = [queue for queue in served if queue.failures]
         oldest = min(served, key=lambda queue: queue.oldest_ms, default=None)
         states = [state for committer in self._committers.values() if (state := committer.newest_state) is not None]
-        return LaneStanding(
+        return PartitionStatus(
             self.partition,
             self._next,
             self.feed.announced,
@@ -436,7 +436,7 @@ class Lane:
         self._leftovers.close()
 
 
-def _first(queue: TableQueue, count: int) -> Iterable[Undecided]:
+def _first(queue: TableQueue, count: int) -> Iterable[QueuedProposal]:
     for place, item in enumerate(queue.pending):
         if place == count:
             return

@@ -1,14 +1,14 @@
 """The log that a partition's tables are fed from, as it was when its holder took it."""
 
 from headgate_bus.interface import Bus, Extent, Topic
-from headgate_bus.marks import Known, Proof
+from headgate_bus.marks import KnownLog, Proof
 from headgate_schemas.messages.sources import Source
 
 
-class Feed:
+class PartitionSource:
     """Kept by the lane that reads the partition; tables are checked against it when they are loaded."""
 
-    def __init__(self, bus: Bus, source: Source, extent: Extent, committed: int | None, known: Known) -> None:
+    def __init__(self, bus: Bus, source: Source, extent: Extent, committed: int | None, known: KnownLog) -> None:
         self.bus = bus
         self.source = source
         self.extent = extent

@@ -10,7 +10,7 @@ _PATIENCE_S = 0.05
 """What is read again lies on the bus already, so it comes at once."""
 
 
-class Leftovers:
+class SpilledReader:
     """One reader for each table that is read again. Used by the lane's thread alone."""
 
     def __init__(self, bus: Bus, partition: int, limits: CommitterLimits) -> None:

@@ -1,6 +1,6 @@
 """The undecided proposals of one table, in order and bounded, and when the table may be worked on. Pure bookkeeping.
 
-Beyond the bound only the first offset that was left on the bus is kept: what follows is read again (`Lane.refill`).
+Beyond the bound only the first offset that was left on the bus is kept: what follows is read again (`HeldPartition.refill`).
 """
 
 from collections import deque
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from headgate_committer.limits import CommitterLimits
 from headgate_committer.proposals.answers import Settlement
-from headgate_committer.proposals.intake import Undecided
+from headgate_committer.proposals.intake import QueuedProposal
 
 _LINGER_SHARE = 0.5
 """How long company is waited for at most, of the time that the last version took."""
@@ -23,7 +23,7 @@ class TableQueue:
 
     uri: str
     limits: CommitterLimits
-    pending: deque[Undecided] = field(default_factory=deque)
+    pending: deque[QueuedProposal] = field(default_factory=deque)
     size: int = 0
     spilled_from: int | None = None
     """The first offset whose proposal is not held, if there is one; nothing after it is held either."""
@@ -71,7 +71,7 @@ class TableQueue:
         """Whether reading again is worth its while."""
         return len(self.pending) <= self.limits.queue_proposals // 2 and self.size <= self.limits.queue_bytes // 2
 
-    def add(self, item: Undecided, now_s: float) -> None:
+    def add(self, item: QueuedProposal, now_s: float) -> None:
         """Hold a proposal, or remember where those begin that are not held."""
         if self.spilled_from is not None:
             return  # it lies behind that offset, and is read again with it
@@ -81,7 +81,7 @@ class TableQueue:
             return
         self.hold(item, now_s)
 
-    def hold(self, item: Undecided, now_s: float) -> None:
+    def hold(self, item: QueuedProposal, now_s: float) -> None:
         if not self.pending:
             self.waiting_since_s = now_s
         self.came_s = now_s
@@ -96,10 +96,10 @@ class TableQueue:
             self.pending.clear()
             self.size = 0
 
-    def answered(self, through: int, now_s: float) -> list[Undecided]:
+    def answered(self, through: int, now_s: float) -> list[QueuedProposal]:
         """Work has ended, and proposals up to this offset have their answers. Returns them."""
         before = len(self.pending)
-        answered: list[Undecided] = []
+        answered: list[QueuedProposal] = []
         while self.pending and self.pending[0].offset <= through:
             answered.append(self.pending.popleft())
             self.size -= answered[-1].size

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from headgate_bus.interface import Message, Record
-from headgate_committer.proposals.intake import Undecidable
+from headgate_committer.proposals.intake import UndecidableRecord
 from headgate_schemas.messages.cloud_events import COMMIT, DEAD_LETTER, RECEIPT, attributes
 from headgate_schemas.messages.dead_letters import DeadLetter, encode_dead_letter
 from headgate_schemas.messages.events import CommitEvent, encode_event, receipt_event
@@ -26,7 +26,7 @@ class Answer:
     offset: int
     receipt: Receipt | None = None
     """None where nobody can be told."""
-    aside: Undecidable | None = None
+    aside: UndecidableRecord | None = None
     """Set when the record goes to the dead letters."""
 
 
@@ -38,7 +38,7 @@ class Settlement:
     commits: tuple[CommitEvent, ...] = ()
 
 
-def set_aside(letter: Undecidable) -> Answer:
+def set_aside(letter: UndecidableRecord) -> Answer:
     """The answer to a record that can't be decided here."""
     receipt = None
     if letter.proposal_id is not None and letter.is_told:
@@ -82,7 +82,7 @@ def commit_messages(commits: Iterable[CommitEvent], committer: str, now_ms: int)
     ]
 
 
-def letter_message(letter: Undecidable, source: Source, committer: str, now_ms: int) -> Message:
+def letter_message(letter: UndecidableRecord, source: Source, committer: str, now_ms: int) -> Message:
     """The dead letter of a record, with its original bytes as far as a message can hold them."""
     record: Record = letter.record
     identity = f"{source.topic}/{source.partition}/{record.offset}"

@@ -15,7 +15,7 @@ _IDENTITY: TypeAdapter[str] = TypeAdapter(Identity)
 
 
 @dataclass(frozen=True, slots=True)
-class Undecided:
+class QueuedProposal:
     """A proposal in its place on the bus."""
 
     record: Record
@@ -34,7 +34,7 @@ class Undecided:
 
 
 @dataclass(frozen=True, slots=True)
-class Undecidable:
+class UndecidableRecord:
     """A record that is set aside: nobody can decide it, now or later."""
 
     record: Record
@@ -48,7 +48,7 @@ class Undecidable:
     must not contradict each other."""
 
 
-def take_in(record: Record, claims: ClaimLimits = DEFAULT_LIMITS) -> Undecided | Undecidable:
+def take_in(record: Record, claims: ClaimLimits = DEFAULT_LIMITS) -> QueuedProposal | UndecidableRecord:
     """What a record asks for."""
     if record.unread is not None:
         code = RejectCode.OVER_BOUND if record.unread.is_over_bound else RejectCode.UNREADABLE
@@ -69,7 +69,7 @@ def take_in(record: Record, claims: ClaimLimits = DEFAULT_LIMITS) -> Undecided |
         return _aside(record, str(error))
     if record.key != proposal.table:
         # The key decides about the partition, and with it about the order in which proposals of a table are decided.
-        return Undecidable(
+        return UndecidableRecord(
             record,
             RejectCode.UNREADABLE,
             f"the message's key is {record.key[:200]!r}, but its proposal is for {proposal.table!r}: they must be equal",
@@ -77,11 +77,11 @@ def take_in(record: Record, claims: ClaimLimits = DEFAULT_LIMITS) -> Undecided |
             proposal.table,
         )
     claim = proposal.claim
-    return Undecided(record, proposal, 0 if claim is None else bytes_to_open(claim, claims))
+    return QueuedProposal(record, proposal, 0 if claim is None else bytes_to_open(claim, claims))
 
 
-def _aside(record: Record, reason: str, code: RejectCode = RejectCode.UNREADABLE) -> Undecidable:
-    return Undecidable(record, code, reason, _header_id(record), None)
+def _aside(record: Record, reason: str, code: RejectCode = RejectCode.UNREADABLE) -> UndecidableRecord:
+    return UndecidableRecord(record, code, reason, _header_id(record), None)
 
 
 def _header_id(record: Record) -> str | None:

@@ -5,48 +5,48 @@ from dataclasses import dataclass
 
 from headgate_committer.limits import CommitterLimits
 from headgate_committer.proposals.answers import Answer, set_aside
-from headgate_committer.proposals.intake import Undecidable, Undecided
+from headgate_committer.proposals.intake import QueuedProposal, UndecidableRecord
 from headgate_schemas.messages.operations import Receipt, RejectCode, Rejected
 from headgate_table.coordination.memory import TableMemory
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class AlreadyDecided:
     """Nothing is left to decide."""
 
     answer: Answer
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
+class BeyondMemory:
     """It lies below the position, and nothing says any more what became of it."""
 
-    aside: Undecidable
+    aside: UndecidableRecord
 
 
 @dataclass(frozen=True, slots=True)
-class New:
+class Fresh:
     """To be decided."""
 
-    undecided: Undecided
+    undecided: QueuedProposal
 
 
-def sort_out(
-    batch: Sequence[Undecided],
+def triage(
+    batch: Sequence[QueuedProposal],
     memory: TableMemory,
     position: int,
     told: Mapping[int, Receipt],
     limits: CommitterLimits,
     now_ms: int,
     told_before: Mapping[str, Receipt],
-) -> list[Known | Forgotten | New]:
+) -> list[AlreadyDecided | BeyondMemory | Fresh]:
     """What is left to decide of the first proposals of a table, as many as fit into one version.
 
     `position` is the offset up to which the table is decided, `told` what its versions say about offsets below it, `told_before`
     what was told of ids before the table was there, `now_ms` the
     time by which it is told whether the clock of an author can be believed.
     """
-    sorted_out: list[Known | Forgotten | New] = []
+    sorted_out: list[AlreadyDecided | BeyondMemory | Fresh] = []
     weight = 0
     for item in batch[: limits.group_proposals]:
         proposal = item.proposal
@@ -54,21 +54,23 @@ def sort_out(
         if receipt is None or receipt.proposal_id != proposal.id:  # another's: a stranger wrote of what lies on our bus
             receipt = memory.earlier(proposal.id, proposal.written_by) or told_before.get(proposal.id)
         if receipt is None and item.offset < position:
-            sorted_out.append(Forgotten(_forgotten(item)))
+            sorted_out.append(BeyondMemory(_forgotten(item)))
             continue
         if receipt is None:
             receipt = _expired(item, memory, limits, now_ms)
         if receipt is not None:
-            sorted_out.append(Known(Answer(item.offset, receipt)))
+            sorted_out.append(AlreadyDecided(Answer(item.offset, receipt)))
             continue
         weight += item.size
-        if weight > limits.group_bytes and any(isinstance(earlier, New) for earlier in sorted_out):
+        if weight > limits.group_bytes and any(isinstance(earlier, Fresh) for earlier in sorted_out):
             break
-        sorted_out.append(New(item))
+        sorted_out.append(Fresh(item))
     return sorted_out
 
 
-def misplaced(batch: Sequence[Undecided], memory: TableMemory | None, partition: int, home: int) -> tuple[Answer, ...]:
+def misplaced(
+    batch: Sequence[QueuedProposal], memory: TableMemory | None, partition: int, home: int
+) -> tuple[Answer, ...]:
     """The answers to proposals on a partition that neither is their table's home nor feeds the table.
 
     What the table remembers is told. The rest is set aside without a receipt, since the same proposal may be decided yet where
@@ -85,17 +87,17 @@ def misplaced(batch: Sequence[Undecided], memory: TableMemory | None, partition:
     return tuple(answers)
 
 
-def _misplaced(item: Undecided, partition: int, home: int) -> Undecidable:
+def _misplaced(item: QueuedProposal, partition: int, home: int) -> UndecidableRecord:
     table = item.proposal.table
     reason = (
         f"it came on partition {partition}, but proposals of {table} belong on partition {home}: its author's client chooses "
         f"partitions by another rule than this bus. Correct the client (Kafka's default partitioner is murmur2 of the key); "
         f"`headgate dead-letters replay` proposes it again, with a new id. Nothing waits for it"
     )
-    return Undecidable(item.record, RejectCode.MISPLACED, reason, item.proposal.id, table, is_told=False)
+    return UndecidableRecord(item.record, RejectCode.MISPLACED, reason, item.proposal.id, table, is_told=False)
 
 
-def _expired(item: Undecided, memory: TableMemory, limits: CommitterLimits, now_ms: int) -> Receipt | None:
+def _expired(item: QueuedProposal, memory: TableMemory, limits: CommitterLimits, now_ms: int) -> Receipt | None:
     """None where it surely was never decided."""
     proposal = item.proposal
     is_ahead = memory.is_too_far_ahead(proposal.created, now_ms)
@@ -128,10 +130,10 @@ def _expired(item: Undecided, memory: TableMemory, limits: CommitterLimits, now_
     )
 
 
-def _forgotten(item: Undecided) -> Undecidable:
+def _forgotten(item: QueuedProposal) -> UndecidableRecord:
     """Set aside, so that nothing is lost whatever it was: a message that was no decision has no trace in the table."""
     reason = (
         "it lies below the table's position, and neither its versions nor their memory say what became of it. Look for its "
         "files in the table; if they aren't there, propose them anew with a new id"
     )
-    return Undecidable(item.record, RejectCode.EXPIRED, reason, item.proposal.id, item.proposal.table)
+    return UndecidableRecord(item.record, RejectCode.EXPIRED, reason, item.proposal.id, item.proposal.table)

@@ -2,7 +2,7 @@
 
 from headgate_bus.interface import Bus
 from headgate_committer.rebind.offer import Offer, RebindReport
-from headgate_committer.table.tail import lost_tail
+from headgate_committer.table.tail import log_truncated_reason
 from headgate_schemas.ambient import Ambient
 from headgate_table.coordination.commit_info import record_of
 from headgate_table.coordination.memory import MemoryLimits
@@ -33,7 +33,9 @@ def bind_manifests(bus: Bus, store: Store, ambient: Ambient, limits: MemoryLimit
     newest = standing.record
     memory, _ = recover_memory(log, newest, limits)
     records = records_from(log, newest)
-    lost = lost_tail(store.uri, bus, offer.source, memory.position(offer.source), records, was_cut=offer.was_cut)
+    lost = log_truncated_reason(
+        store.uri, bus, offer.source, memory.position(offer.source), records, was_cut=offer.was_cut
+    )
     found = offer.to(store.uri, memory, lost=lost, broken=broken)
     if isinstance(found, RebindReport):
         return found

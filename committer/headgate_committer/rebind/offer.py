@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from headgate_bus.interface import Extent
-from headgate_committer.table.guards import refusal
+from headgate_committer.table.guards import feed_mismatch
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
 from headgate_schemas.messages.sources import Source
@@ -50,7 +50,7 @@ class Offer:
         before = memory.source
         known = memory.position(self.source)
         position_before = None if before is None else memory.position(before)
-        reason = refusal(uri, memory, self.source, self.extent, self.committed) or lost or broken
+        reason = feed_mismatch(uri, memory, self.source, self.extent, self.committed) or lost or broken
         if reason is None:
             said = (
                 f"{uri} is fed from {self.source} already"

@@ -10,7 +10,7 @@ from headgate_bus.marks import Proof, look_again
 from headgate_committer.committer import DEFAULT_GROUP
 from headgate_committer.rebind.manifests import bind_manifests
 from headgate_committer.rebind.offer import Offer, RebindReport
-from headgate_committer.table.tail import lost_tail
+from headgate_committer.table.tail import log_truncated_reason
 from headgate_committer.versions.table_log import records_from
 from headgate_schemas.ambient import Ambient
 from headgate_table.coordination.memory_text import memory_limits
@@ -81,7 +81,7 @@ def _bound(
     options = options_for(metadata.configuration)
     memory = recover(reader, log, options)
     records = records_from(reader, log.version)
-    lost = lost_tail(uri, bus, offer.source, memory.position(offer.source), records, was_cut=offer.was_cut)
+    lost = log_truncated_reason(uri, bus, offer.source, memory.position(offer.source), records, was_cut=offer.was_cut)
     found = offer.to(uri, memory, lost=lost)
     if isinstance(found, RebindReport):
         return found

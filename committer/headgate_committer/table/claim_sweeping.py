@@ -6,9 +6,9 @@ from contextlib import closing
 from headgate_bus.claims import sweep_claims
 from headgate_bus.errors import BusError, BusUnavailable
 from headgate_bus.interface import Topic
-from headgate_committer.background_task import SideWork
-from headgate_committer.partition.partition_source import Feed
-from headgate_committer.proposals.intake import Undecided, take_in
+from headgate_committer.background_task import BackgroundTask
+from headgate_committer.partition.partition_source import PartitionSource
+from headgate_committer.proposals.intake import QueuedProposal, take_in
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
 from headgate_table.coordination.memory import TableMemory
@@ -27,11 +27,11 @@ _log = get_logger("headgate.committer")
 class ClaimSweeper:
     """Sweeps the claims of one table after its first commit, and every hour in which something is committed."""
 
-    def __init__(self, store: Store, ambient: Ambient, executor: Executor, feed: Feed) -> None:
+    def __init__(self, store: Store, ambient: Ambient, executor: Executor, feed: PartitionSource) -> None:
         self._store = store
         self._ambient = ambient
         self._feed = feed
-        self._work = SideWork(store.uri, executor, "claims_not_swept")
+        self._work = BackgroundTask(store.uri, executor, "claims_not_swept")
         self._next_s = ambient.monotonic_s()
 
     def after_commit(self, memory: TableMemory) -> None:
@@ -74,6 +74,6 @@ class ClaimSweeper:
                     )
                 for record in reader.read(_SLICE_S):
                     taken = take_in(record)
-                    if isinstance(taken, Undecided) and record.key == self._store.uri and taken.proposal.claim:
+                    if isinstance(taken, QueuedProposal) and record.key == self._store.uri and taken.proposal.claim:
                         needed.add(taken.proposal.claim.key)
         return needed

@@ -18,12 +18,12 @@ def check_term(uri: str, newest: Term | None, mine: Term | None) -> None:
         )
 
 
-def way_on(uri: str) -> str:
+def rebind_hint(uri: str) -> str:
     """What an operator does about a refusal."""
     return f"Find out what became of its proposals, then run `headgate table rebind {uri} --bus …`"
 
 
-def refusal(uri: str, memory: TableMemory, source: Source, extent: Extent, committed: int | None) -> str | None:
+def feed_mismatch(uri: str, memory: TableMemory, source: Source, extent: Extent, committed: int | None) -> str | None:
     """Why proposals from `source` can't be decided for this table; None when they can, as far as its beginning tells.
 
     `committed` is the offset up to which the group has settled everything, for whatever table. Whether the log's end is the

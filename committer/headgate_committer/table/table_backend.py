@@ -9,8 +9,8 @@ from typing import Protocol
 
 from headgate_committer.deciding.grouping import Item
 from headgate_committer.proposals.answers import Answer
-from headgate_committer.proposals.intake import Undecidable, Undecided
-from headgate_committer.proposals.triage import Forgotten, Known, New
+from headgate_committer.proposals.intake import QueuedProposal, UndecidableRecord
+from headgate_committer.proposals.triage import AlreadyDecided, BeyondMemory, Fresh
 from headgate_schemas.messages.events import CommitEvent
 from headgate_schemas.messages.operations import Operation, Receipt
 from headgate_schemas.messages.sources import Source
@@ -20,7 +20,7 @@ from headgate_table.indextables.format.state_manifest import StateManifest
 from headgate_table.indextables.write.version_body import Decided
 from headgate_table.store.interface import Store
 
-OpenOperation = Callable[[Undecided], Operation | Undecidable]
+OpenOperation = Callable[[QueuedProposal], Operation | UndecidableRecord]
 """The operation of a proposal, from behind its claim if need be."""
 
 SettledBy = Callable[[Sequence[Answer]], Settled]
@@ -76,7 +76,7 @@ class Draft(Protocol):
         ...
 
 
-class CommittedLog(Protocol):
+class TableBackend(Protocol):
     """One table's log. Before `load`, and after `forget`, nothing is known of it."""
 
     @property
@@ -136,7 +136,9 @@ class CommittedLog(Protocol):
         """Make ready for a decision; whether the log has to be followed first."""
         ...
 
-    def opened(self, sorted_out: Sequence[Known | Forgotten | New], open_operation: OpenOperation) -> list[Item]:
+    def opened(
+        self, sorted_out: Sequence[AlreadyDecided | BeyondMemory | Fresh], open_operation: OpenOperation
+    ) -> list[Item]:
         """The operations of what is new, as far as one group can have use for what would be found out about them."""
         ...
 

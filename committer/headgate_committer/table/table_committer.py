@@ -1,4 +1,4 @@
-"""Settling the proposals of one table: sort out, decide, write one version, remember. The loop around a `CommittedLog`.
+"""Settling the proposals of one table: sort out, decide, write one version, remember. The loop around a `TableBackend`.
 
 One thread at a time works on a table. What becomes of a version is what the store says, never what was meant.
 """
@@ -14,15 +14,15 @@ from headgate_committer.deciding.earlier_letters import EarlierLetters, as_decid
 from headgate_committer.deciding.grouping import Item
 from headgate_committer.errors import Misplaced, TableHeld
 from headgate_committer.limits import CommitterLimits
-from headgate_committer.milvus.milvus_backend import ManifestLog
-from headgate_committer.partition.partition_source import Feed
+from headgate_committer.milvus.milvus_backend import MilvusBackend
+from headgate_committer.partition.partition_source import PartitionSource
 from headgate_committer.proposals.answers import Answer, Settlement
-from headgate_committer.proposals.intake import Undecidable, Undecided
-from headgate_committer.proposals.triage import misplaced, sort_out
+from headgate_committer.proposals.intake import QueuedProposal, UndecidableRecord
+from headgate_committer.proposals.triage import misplaced, triage
 from headgate_committer.table.claim_sweeping import ClaimSweeper
-from headgate_committer.table.guards import refusal, way_on
-from headgate_committer.table.table_backend import CommittedLog, Draft, DraftSummary
-from headgate_committer.table.tail import lost_tail
+from headgate_committer.table.guards import feed_mismatch, rebind_hint
+from headgate_committer.table.table_backend import Draft, DraftSummary, TableBackend
+from headgate_committer.table.tail import log_truncated_reason
 from headgate_committer.versions.version_log import FirstVersionDraft, VersionLog
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
@@ -59,7 +59,7 @@ class TableCommitter:
     def __init__(
         self,
         reader: LogReader,
-        feed: Feed,
+        feed: PartitionSource,
         ambient: Ambient,
         limits: CommitterLimits,
         identity: str,
@@ -70,7 +70,7 @@ class TableCommitter:
     ) -> None:
         self._check_id = check_id
         self._versions = VersionLog(reader, ambient, identity, options_for, background)
-        self._manifests = ManifestLog(
+        self._manifests = MilvusBackend(
             reader.store,
             ambient,
             identity,
@@ -78,7 +78,7 @@ class TableCommitter:
             lambda: (feed.source, feed.announced),
             background,
         )
-        self._log: CommittedLog = self._versions
+        self._log: TableBackend = self._versions
         """Of the kind that was found; where there is no table yet, the first proposal says which it will be."""
         self._letters = EarlierLetters(feed.bus, feed.source, reader.store.uri)
         self._claims = ClaimSweeper(reader.store, ambient, background, feed)
@@ -100,7 +100,7 @@ class TableCommitter:
     def uri(self) -> str:
         return self._log.store.uri
 
-    def settle(self, batch: Sequence[Undecided]) -> Settlement:
+    def settle(self, batch: Sequence[QueuedProposal]) -> Settlement:
         """Decide as many of the first proposals as go into one version, and write it.
 
         A batch that begins with the same is to be given again after an exception. `StoreError` and `OutcomeUnknown`: try
@@ -113,7 +113,7 @@ class TableCommitter:
             self._log.forget()
             return self._settlement(misplaced(batch, elsewhere.memory, self._feed.source.partition, elsewhere.home))
 
-    def _settle(self, batch: Sequence[Undecided]) -> Settlement:
+    def _settle(self, batch: Sequence[QueuedProposal]) -> Settlement:
         if self._unsure is not None:
             settlement = self._ask_again(self._unsure)
             if settlement is not None:
@@ -213,7 +213,9 @@ class TableCommitter:
         feed = self._feed
         try:
             self._check_home(self._log.memory)
-            reason = refusal(self.uri, self._log.memory, feed.source, feed.extent, feed.committed) or self._lost_tail()
+            reason = (
+                feed_mismatch(self.uri, self._log.memory, feed.source, feed.extent, feed.committed) or self._lost_tail()
+            )
             if reason is None:
                 earlier = self._log.announced_since(feed.source, feed.announced)
                 self._told = self._unanswered(earlier.told)
@@ -244,12 +246,14 @@ class TableCommitter:
         position = self._log.memory.position(feed.source)
         if position is None or (feed.is_known and position <= feed.start):
             return None
-        return lost_tail(self.uri, feed.bus, feed.source, position, self._log.records(), was_cut=feed.was_cut)
+        return log_truncated_reason(
+            self.uri, feed.bus, feed.source, position, self._log.records(), was_cut=feed.was_cut
+        )
 
     def _hold(self, reason: str) -> NoReturn:
         """Until an operator has looked. What is there by then is read anew."""
         self._log.forget()
-        raise TableHeld(f"{reason}. {way_on(self.uri)}")
+        raise TableHeld(f"{reason}. {rebind_hint(self.uri)}")
 
     def _follow(self) -> bool:
         """Take in what others wrote; what an earlier holder of the partition decided is told to its authors.
@@ -280,7 +284,7 @@ class TableCommitter:
 
     # ---- deciding
 
-    def _decide(self, batch: Sequence[Undecided]) -> Draft | tuple[Answer, ...]:
+    def _decide(self, batch: Sequence[QueuedProposal]) -> Draft | tuple[Answer, ...]:
         items, position = self._sorted(batch)
         if self._log.must_follow(items):
             if not self._follow():
@@ -289,7 +293,7 @@ class TableCommitter:
         before = as_decided(self._told_before())
         return self._log.plan(items, lambda answers: self._settled(answers, batch, position), before)
 
-    def _sorted(self, batch: Sequence[Undecided]) -> tuple[list[Item], int]:
+    def _sorted(self, batch: Sequence[QueuedProposal]) -> tuple[list[Item], int]:
         """What is known of each by now, and the offset up to which the table is decided."""
         position = self._log.memory.position(self._feed.source) or 0
         now_ms = bounded_time_ms(self._ambient.now_ms(), self._log.store.clock_ms(), 0)
@@ -299,7 +303,7 @@ class TableCommitter:
             for item in batch
             if (earlier := before.get(item.proposal.id)) is not None
         }
-        sorted_out = sort_out(batch, self._log.memory, position, self._told, self._limits, now_ms, told_before)
+        sorted_out = triage(batch, self._log.memory, position, self._told, self._limits, now_ms, told_before)
         return self._log.opened(sorted_out, self._open), position
 
     def _told_before(self) -> Mapping[str, Decision]:
@@ -309,7 +313,7 @@ class TableCommitter:
             return {}
         return self._letters.refusals()
 
-    def _open(self, undecided: Undecided) -> Operation | Undecidable:
+    def _open(self, undecided: QueuedProposal) -> Operation | UndecidableRecord:
         proposal = undecided.proposal
         if proposal.operation is not None:
             return operation_of(proposal.operation)
@@ -321,9 +325,9 @@ class TableCommitter:
         except ClaimRefused as error:
             code = RejectCode.OVER_BOUND if error.fault is ClaimFault.OVER_BOUND else RejectCode.UNREADABLE
             reason = str(error)
-        return Undecidable(undecided.record, code, reason, proposal.id, proposal.table)
+        return UndecidableRecord(undecided.record, code, reason, proposal.id, proposal.table)
 
-    def _settled(self, answers: Sequence[Answer], batch: Sequence[Undecided], position: int) -> Settled:
+    def _settled(self, answers: Sequence[Answer], batch: Sequence[QueuedProposal], position: int) -> Settled:
         """The offsets that the version settles: a table's proposals are decided in the order of the bus."""
         taken = batch[: len(answers)]
         first = min((item.offset for item in taken if item.offset >= position), default=position)
@@ -337,7 +341,7 @@ class TableCommitter:
             max(made_ms, default=None),
         )
 
-    def _without_table(self, batch: Sequence[Undecided]) -> Settlement | Draft | tuple[Answer, ...] | None:
+    def _without_table(self, batch: Sequence[QueuedProposal]) -> Settlement | Draft | tuple[Answer, ...] | None:
         """No log of versions is there, or no manifest any more; None where the log of the other kind is to be looked for."""
         self._log.forget()
         if self._log is not self._versions:
@@ -368,7 +372,7 @@ class TableCommitter:
             case _:
                 assert_never(begun)
 
-    def _first_transaction(self, batch: Sequence[Undecided]) -> Draft | tuple[Answer, ...]:
+    def _first_transaction(self, batch: Sequence[QueuedProposal]) -> Draft | tuple[Answer, ...]:
         """Upon no manifest at all; where nothing is accepted, there still is no table."""
         self._manifests.begin()
         self._log = self._manifests

@@ -11,7 +11,7 @@ from itertools import islice
 from headgate_bus.errors import OffsetGone
 from headgate_bus.interface import Bus, Record, Topic
 from headgate_bus.marks import record_at
-from headgate_committer.proposals.intake import Undecided, take_in
+from headgate_committer.proposals.intake import QueuedProposal, take_in
 from headgate_schemas.messages.sources import Source
 from headgate_table.coordination.commit_info import CommitRecord
 
@@ -48,7 +48,7 @@ def last_decided(
     return None
 
 
-def lost_tail(
+def log_truncated_reason(
     uri: str,
     bus: Bus,
     source: Source,
@@ -100,4 +100,4 @@ def lost_tail(
 def _proposal_id(record: Record) -> str | None:
     """Another release may have decided what this one can't read; its headers tell the id all the same."""
     taken = take_in(record)
-    return taken.proposal.id if isinstance(taken, Undecided) else taken.proposal_id
+    return taken.proposal.id if isinstance(taken, QueuedProposal) else taken.proposal_id

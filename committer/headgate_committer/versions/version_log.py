@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 
 from headgate_committer.deciding.creation import FirstVersion
 from headgate_committer.deciding.fact_finding import find_facts
-from headgate_committer.deciding.grouping import Asked, GroupPlan, Item, commits_alone, plan_group, selects
+from headgate_committer.deciding.grouping import GroupPlan, Item, OpenedProposal, commits_alone, plan_group, selects
 from headgate_committer.errors import TableHeld
 from headgate_committer.proposals.answers import Answer
-from headgate_committer.proposals.intake import Undecidable
-from headgate_committer.proposals.triage import Forgotten, Known, New
+from headgate_committer.proposals.intake import UndecidableRecord
+from headgate_committer.proposals.triage import AlreadyDecided, BeyondMemory, Fresh
 from headgate_committer.table.table_backend import DraftSummary, Earlier, OpenOperation, SettledBy
 from headgate_committer.versions.states import StateKeeper
 from headgate_committer.versions.table_log import Held, TableLog, commit_event, records_from
@@ -144,32 +144,34 @@ class VersionLog:
         self.states.before_commit(held)
         return self.table.is_shared_with_states()
 
-    def opened(self, sorted_out: Sequence[Known | Forgotten | New], open_operation: OpenOperation) -> list[Item]:
+    def opened(
+        self, sorted_out: Sequence[AlreadyDecided | BeyondMemory | Fresh], open_operation: OpenOperation
+    ) -> list[Item]:
         """A proposal that commits alone ends the list, or begins it; one that has read the table begins it; and only so
         many select files by a predicate, for each of which the table is searched.
         """
         items: list[Item] = []
         selections: set[str | None] = set()
         for entry in sorted_out:
-            if isinstance(entry, Known):
+            if isinstance(entry, AlreadyDecided):
                 items.append(entry)
                 continue
-            if isinstance(entry, Forgotten):
+            if isinstance(entry, BeyondMemory):
                 items.append(entry.aside)
                 continue
             opened = open_operation(entry.undecided)
-            if isinstance(opened, Undecidable):
+            if isinstance(opened, UndecidableRecord):
                 items.append(opened)
                 continue
             alone = commits_alone(opened)
             begins = alone or entry.undecided.proposal.read_set is not None
-            if begins and any(isinstance(item, Asked) for item in items):
+            if begins and any(isinstance(item, OpenedProposal) for item in items):
                 break
             if isinstance(opened, Overwrite | Delete) and selects(opened):
                 selections.add(opened.where)
                 if len(selections) > _SELECTIONS:
                     break
-            items.append(Asked(entry.undecided, opened))
+            items.append(OpenedProposal(entry.undecided, opened))
             if alone:
                 break
         return items
@@ -178,7 +180,9 @@ class VersionLog:
         """A swap or a restore has its own state follow at once, and what is found out for it must be what that state is
         based on: the newest that is there.
         """
-        if not any(isinstance(item, Asked) and isinstance(item.operation, Restore | CompactState) for item in items):
+        if not any(
+            isinstance(item, OpenedProposal) and isinstance(item.operation, Restore | CompactState) for item in items
+        ):
             return False
         self.states.settle()
         return True
@@ -189,7 +193,7 @@ class VersionLog:
         held = self._held()
         version = held.log.version + 1
         now_ms = commit_time_ms(self.store, self._ambient, held.log.time_ms or held.memory.newest_ms)
-        facts = find_facts(self.table.evidence, held, [item for item in items if isinstance(item, Asked)])
+        facts = find_facts(self.table.evidence, held, [item for item in items if isinstance(item, OpenedProposal)])
         while True:
             plan = plan_group(items, version, held.metadata, held.memory, facts, now_ms)
             if not plan.decided:

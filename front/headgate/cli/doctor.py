@@ -11,7 +11,7 @@ from headgate.cli.terminal.session import FAILED, ON_A_BUS, Session, command
 from headgate_schemas.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from headgate.doctor.findings import Finding
+    from headgate.doctor.findings import DoctorFinding
 
 
 def register(app: typer.Typer) -> None:
@@ -53,17 +53,17 @@ def doctor(
     session.output.note("Nothing is wrong.")
 
 
-def _by_settings(session: Session, uri: str | None, late_after_s: float) -> "Iterator[Finding]":
+def _by_settings(session: Session, uri: str | None, late_after_s: float) -> "Iterator[DoctorFinding]":
     """What the settings lead to; those that can't be read lead nowhere."""
     from headgate.doctor.bus_checkup import examine_bus
-    from headgate.doctor.findings import Finding, Health
+    from headgate.doctor.findings import DoctorFinding, Health
     from headgate.doctor.place_checkup import examine_place
     from headgate.doctor.settings_checkup import examine_settings
 
     try:
         settings = session.loaded
     except InvalidInput as error:
-        yield Finding("settings", Health.PROBLEM, str(error), "correct the option, variable or file that says so")
+        yield DoctorFinding("settings", Health.PROBLEM, str(error), "correct the option, variable or file that says so")
         return
     yield from examine_settings(uri, settings)
     if uri is not None:
@@ -72,7 +72,7 @@ def _by_settings(session: Session, uri: str | None, late_after_s: float) -> "Ite
         yield from examine_bus(settings.bus, settings.committer.group, session.ambient, late_after_s)
 
 
-def _lines(findings: "Iterable[Finding]") -> Iterator[dict[str, str]]:
+def _lines(findings: "Iterable[DoctorFinding]") -> Iterator[dict[str, str]]:
     """A line for each finding, and one below it for what mends it."""
     for finding in findings:
         yield {"health": finding.health.value, "check": finding.check, "found": finding.found}

@@ -34,7 +34,7 @@ def show(
     """The manifest, as JSON. With --format csv, its data files."""
     from headgate_table.errors import TableNotFound
     from headgate_table.milvus.committed.log import RecordedLog
-    from headgate_table.milvus.format.paths import Base
+    from headgate_table.milvus.format.paths import ManifestBase
     from headgate_table.milvus.format.paths import resolved as resolve
     from headgate_table.milvus.snapshot import FILE_COLUMNS, MilvusSnapshot
 
@@ -43,7 +43,7 @@ def show(
     if not number:
         raise TableNotFound(f"there are no Milvus manifests at {log.uri}: none lies in its folder _metadata")
     read = log.read(number)
-    manifest = resolve(read.manifest, Base("", log.uri)) if resolved else read.manifest
+    manifest = resolve(read.manifest, ManifestBase("", log.uri)) if resolved else read.manifest
     if session.format is Format.CSV:
         session.output.rows(MilvusSnapshot(log.uri, number, manifest).files(), FILE_COLUMNS.names)
         return

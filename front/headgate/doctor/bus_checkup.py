@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from headgate.doctor.findings import Finding, Health, clock_finding
+from headgate.doctor.findings import DoctorFinding, Health, clock_finding
 from headgate.doctor.place_checkup import disk_finding
 from headgate_bus.errors import BusError
 from headgate_bus.interface import Bus, SetUpByOthers, Topic
@@ -19,13 +19,15 @@ _READ_WITHIN_S = 10.0
 _FILE = "sqlite://"
 
 
-def examine_bus(address: str, group: str, ambient: Ambient, late_after_s: float = LATE_AFTER_S) -> Iterator[Finding]:
+def examine_bus(
+    address: str, group: str, ambient: Ambient, late_after_s: float = LATE_AFTER_S
+) -> Iterator[DoctorFinding]:
     """Whether the bus answers, and whether that group of committers keeps up with it. Nothing is made or changed."""
     try:
         with closing(open_bus(address, ambient)) as bus:
             count = bus.partitions(Topic.PROPOSALS)
             source = bus.source(0)
-            yield Finding("bus", Health.OK, f"{bus.address} answers; topic {source.topic}, {count} partitions")
+            yield DoctorFinding("bus", Health.OK, f"{bus.address} answers; topic {source.topic}, {count} partitions")
             yield _topics(bus)
             for partition in range(count):
                 yield _backlog(bus, group, partition, ambient, late_after_s)
@@ -33,18 +35,20 @@ def examine_bus(address: str, group: str, ambient: Ambient, late_after_s: float 
             if bus.address.startswith(_FILE):
                 yield disk_finding("disk of the bus", Path(bus.address.removeprefix(_FILE)).parent)
     except HeadgateError as error:
-        yield Finding("bus", Health.PROBLEM, str(error), "check the address, and that the bus runs")
+        yield DoctorFinding("bus", Health.PROBLEM, str(error), "check the address, and that the bus runs")
 
 
-def _topics(bus: Bus) -> Finding:
+def _topics(bus: Bus) -> DoctorFinding:
     counts = ", ".join(f"{topic.value}: {bus.partitions(topic)}" for topic in Topic)
     wrong = bus.faults() if isinstance(bus, SetUpByOthers) else ()
     if wrong:
-        return Finding("topics", Health.PROBLEM, " ".join(wrong), "change them as it says; Headgate changes no topic")
-    return Finding("topics", Health.OK, f"as they must be; partitions of {counts}")
+        return DoctorFinding(
+            "topics", Health.PROBLEM, " ".join(wrong), "change them as it says; Headgate changes no topic"
+        )
+    return DoctorFinding("topics", Health.OK, f"as they must be; partitions of {counts}")
 
 
-def _clock(bus: Bus, count: int, ambient: Ambient) -> Iterator[Finding]:
+def _clock(bus: Bus, count: int, ambient: Ambient) -> Iterator[DoctorFinding]:
     """Only the newest record tells, and only of a bus that is ahead: an old one may simply be old."""
     newest: list[int] = []
     for partition in range(count):
@@ -56,7 +60,7 @@ def _clock(bus: Bus, count: int, ambient: Ambient) -> Iterator[Finding]:
         yield clock_finding("clock of the bus", max(0.0, (max(newest) - ambient.now_ms()) / 1000), "the bus's")
 
 
-def _backlog(bus: Bus, group: str, partition: int, ambient: Ambient, late_after_s: float) -> Finding:
+def _backlog(bus: Bus, group: str, partition: int, ambient: Ambient, late_after_s: float) -> DoctorFinding:
     """What the group has not decided yet; the age of the oldest tells whether anybody works."""
     check = f"proposals of partition {partition}"
     known, held = look_again(bus, group, partition)
@@ -67,9 +71,9 @@ def _backlog(bus: Bus, group: str, partition: int, ambient: Ambient, late_after_
             f"see that a committer of group {group} runs: it reads the partition again from offset {start}, and its log names the"
             " tables that need `headgate table rebind`"
         )
-        return Finding(check, Health.PROBLEM, f"{known.reason}; {undecided}", mend)
+        return DoctorFinding(check, Health.PROBLEM, f"{known.reason}; {undecided}", mend)
     if start >= held.next_offset:
-        return Finding(check, Health.OK, "all decided")
+        return DoctorFinding(check, Health.OK, "all decided")
     with closing(bus.reader(Topic.PROPOSALS, {partition: start})) as reader:
         records = reader.read(_READ_WITHIN_S, 1)
     if not records:
@@ -79,7 +83,7 @@ def _backlog(bus: Bus, group: str, partition: int, ambient: Ambient, late_after_
     age_s = max(0.0, (ambient.now_ms() - records[0].time_ms) / 1000)
     found = f"{held.next_offset - start:,} not decided; the oldest, at offset {records[0].offset}, for {age_s:,.0f} s"
     if age_s <= late_after_s:
-        return Finding(check, Health.OK, found)
-    return Finding(
+        return DoctorFinding(check, Health.OK, found)
+    return DoctorFinding(
         check, Health.PROBLEM, found, f"see that a committer of group {group} runs, and what it says in its log"
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 
-from headgate.doctor.findings import Finding, Health
+from headgate.doctor.findings import DoctorFinding, Health
 from headgate.spark.java_home import java_home
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.version import __version__
@@ -31,28 +31,32 @@ EXTRAS = {
 """By extra: a module of it, its main library, and what it is for."""
 
 
-def examine_machine() -> Iterator[Finding]:
+def examine_machine() -> Iterator[DoctorFinding]:
     """The findings, in order, each as soon as it is made."""
     yield _python()
-    yield Finding("headgate", Health.OK, __version__)
+    yield DoctorFinding("headgate", Health.OK, __version__)
     yield from map(_library, LIBRARIES)
     yield from map(_extra, EXTRAS)
     if _is_present(EXTRAS["spark"][0]):
         yield _java()
 
 
-def _python() -> Finding:
+def _python() -> DoctorFinding:
     found = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info < MIN_PYTHON:
-        return Finding("python", Health.PROBLEM, found, f"install Python {'.'.join(map(str, MIN_PYTHON))} or newer")
-    return Finding("python", Health.OK, found)
+        return DoctorFinding(
+            "python", Health.PROBLEM, found, f"install Python {'.'.join(map(str, MIN_PYTHON))} or newer"
+        )
+    return DoctorFinding("python", Health.OK, found)
 
 
-def _library(name: str) -> Finding:
+def _library(name: str) -> DoctorFinding:
     try:
-        return Finding(name, Health.OK, version(name))
+        return DoctorFinding(name, Health.OK, version(name))
     except PackageNotFoundError:
-        return Finding(name, Health.PROBLEM, f"missing; it {LIBRARIES[name]}", f"pip install {_requirement(name)}")
+        return DoctorFinding(
+            name, Health.PROBLEM, f"missing; it {LIBRARIES[name]}", f"pip install {_requirement(name)}"
+        )
 
 
 def _requirement(name: str) -> str:
@@ -65,11 +69,11 @@ def _requirement(name: str) -> str:
     return f"'{found[0].split(';')[0].strip()}'" if found else name
 
 
-def _extra(name: str) -> Finding:
+def _extra(name: str) -> DoctorFinding:
     module, library, purpose = EXTRAS[name]
     if _is_present(module):
-        return Finding(f"extra {name}", Health.OK, f"{library} {_version_of(library)}, for {purpose}")
-    return Finding(
+        return DoctorFinding(f"extra {name}", Health.OK, f"{library} {_version_of(library)}, for {purpose}")
+    return DoctorFinding(
         f"extra {name}", Health.NOTE, f"not installed, needed for {purpose}", f"pip install 'headgate[{name}]'"
     )
 
@@ -88,11 +92,11 @@ def _is_present(module: str) -> bool:
         return False
 
 
-def _java() -> Finding:
+def _java() -> DoctorFinding:
     """Spark runs on one. A cluster has its own, so that none on this machine is no problem in itself."""
     try:
         home = java_home()
     except InvalidInput as error:
         found, _, mend = str(error).partition(". To mend it, ")
-        return Finding("java", Health.NOTE, found, mend)
-    return Finding("java", Health.OK, f"{home}; headgate.spark.local_environment() tells sessions of it")
+        return DoctorFinding("java", Health.NOTE, found, mend)
+    return DoctorFinding("java", Health.OK, f"{home}; headgate.spark.local_environment() tells sessions of it")

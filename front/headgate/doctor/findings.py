@@ -15,16 +15,16 @@ class Health(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DoctorFinding:
     check: str
     health: Health
     found: str
     mend: str | None = None
 
 
-def clock_finding(check: str, ahead_s: float, whose: str) -> Finding:
+def clock_finding(check: str, ahead_s: float, whose: str) -> DoctorFinding:
     """`ahead_s` is by how much the other clock is ahead of this machine's."""
     how = f"{whose} clock is {abs(ahead_s):,.0f} s {'ahead of' if ahead_s > 0 else 'behind'} this machine's"
     if abs(ahead_s) <= CLOCKS_DIFFER_S:
-        return Finding(check, Health.OK, how)
-    return Finding(check, Health.PROBLEM, how, "have both follow a time server (chrony, systemd-timesyncd)")
+        return DoctorFinding(check, Health.OK, how)
+    return DoctorFinding(check, Health.PROBLEM, how, "have both follow a time server (chrony, systemd-timesyncd)")

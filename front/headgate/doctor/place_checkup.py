@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
-from headgate.doctor.findings import Finding, Health, clock_finding
+from headgate.doctor.findings import DoctorFinding, Health, clock_finding
 from headgate.settings.loading import Settings
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError, InvalidInput
@@ -22,15 +22,15 @@ LOW_BYTES = 1 << 30
 LOW_SHARE = 0.05
 
 
-def examine_place(uri: str, settings: Settings, ambient: Ambient) -> Iterator[Finding]:
+def examine_place(uri: str, settings: Settings, ambient: Ambient) -> Iterator[DoctorFinding]:
     """The findings, each as soon as it is made. What is written for them is deleted again."""
     try:
         store = open_store(uri, settings.store, ambient)
     except (InvalidInput, StoreError) as error:
-        yield Finding("address", Health.PROBLEM, str(error), "write the address as a path, s3://… or az://…")
+        yield DoctorFinding("address", Health.PROBLEM, str(error), "write the address as a path, s3://… or az://…")
         return
     with closing(store):
-        yield Finding("address", Health.OK, store.uri)
+        yield DoctorFinding("address", Health.OK, store.uri)
         reachable = _reachable(store)
         yield reachable
         if reachable.health is Health.PROBLEM:
@@ -39,22 +39,22 @@ def examine_place(uri: str, settings: Settings, ambient: Ambient) -> Iterator[Fi
     yield from _table(uri, settings, ambient)
 
 
-def _reachable(store: Store) -> Finding:
+def _reachable(store: Store) -> DoctorFinding:
     try:
         found = store.list_folder("")
     except StoreError as error:
-        return Finding("store", Health.PROBLEM, str(error), "check the address, the credentials and the network")
+        return DoctorFinding("store", Health.PROBLEM, str(error), "check the address, the credentials and the network")
     count = len(found.objects) + len(found.folders)
-    return Finding("store", Health.OK, f"answers; {count} names at the top of the table")
+    return DoctorFinding("store", Health.OK, f"answers; {count} names at the top of the table")
 
 
-def _writable(store: Store, ambient: Ambient) -> Iterator[Finding]:
+def _writable(store: Store, ambient: Ambient) -> Iterator[DoctorFinding]:
     inside = store.local_path("_")
     folder = None if inside is None else Path(inside).parent
     if folder is not None:
         yield disk_finding("disk", folder)
         if not folder.is_dir():
-            yield Finding("permissions", Health.NOTE, "not tried, because the folder does not exist yet")
+            yield DoctorFinding("permissions", Health.NOTE, "not tried, because the folder does not exist yet")
             return
         yield _modes(folder)
     permissions, ahead_s = _tried(store, ambient)
@@ -65,7 +65,7 @@ def _writable(store: Store, ambient: Ambient) -> Iterator[Finding]:
         yield _conditional(store, ambient)
 
 
-def _tried(store: Store, ambient: Ambient) -> tuple[Finding, float | None]:
+def _tried(store: Store, ambient: Ambient) -> tuple[DoctorFinding, float | None]:
     """Whether one object can be written, read, listed and deleted; and by how much the store's clock is ahead, in seconds."""
     key = f"{PROBE_FOLDER}/{ambient.new_id()}"
     times: list[int] = []
@@ -94,69 +94,73 @@ def _tried(store: Store, ambient: Ambient) -> tuple[Finding, float | None]:
     after_ms = ambient.now_ms()
     if refused:
         mend = f"let these credentials, or this user, read, write, list and delete below {store.uri}"
-        return Finding("permissions", Health.PROBLEM, "; ".join(refused), mend), None
+        return DoctorFinding("permissions", Health.PROBLEM, "; ".join(refused), mend), None
     # Stores tell whole seconds, rounded down: within the time that it took, and that second, nothing differs.
     ahead_ms = max(0, times[0] - after_ms) + min(0, times[0] + 999 - before_ms) if times else 0
-    return Finding("permissions", Health.OK, "may read, write, list and delete"), ahead_ms / 1000 if times else None
+    return DoctorFinding(
+        "permissions", Health.OK, "may read, write, list and delete"
+    ), ahead_ms / 1000 if times else None
 
 
-def _modes(folder: Path) -> Finding:
+def _modes(folder: Path) -> DoctorFinding:
     status = folder.stat()
     shown = f"{stat.filemode(status.st_mode)}, of user {status.st_uid}"
     if status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX:
-        return Finding(
+        return DoctorFinding(
             "folder", Health.NOTE, f"{shown}: every user of this machine may delete the table", f"chmod o-w {folder}"
         )
-    return Finding("folder", Health.OK, shown)
+    return DoctorFinding("folder", Health.OK, shown)
 
 
-def disk_finding(check: str, folder: Path) -> Finding:
+def disk_finding(check: str, folder: Path) -> DoctorFinding:
     """How much room there is where this folder is, or will be."""
     there = next(parent for parent in (folder, *folder.parents) if parent.exists())
     usage = shutil.disk_usage(there)
     shown = f"{usage.free / (1 << 30):,.1f} of {usage.total / (1 << 30):,.1f} GiB free at {there}"
     mend = "free some space, or move to a larger disk"
     if usage.free < LOW_BYTES:
-        return Finding(check, Health.PROBLEM, shown, mend)
+        return DoctorFinding(check, Health.PROBLEM, shown, mend)
     if usage.free < usage.total * LOW_SHARE:
-        return Finding(check, Health.NOTE, shown, mend)
+        return DoctorFinding(check, Health.NOTE, shown, mend)
     if not os.access(there, os.W_OK | os.X_OK):
-        return Finding(check, Health.PROBLEM, f"{there} may not be written to by this user", f"chmod u+wx {there}")
-    return Finding(check, Health.OK, shown)
+        return DoctorFinding(
+            check, Health.PROBLEM, f"{there} may not be written to by this user", f"chmod u+wx {there}"
+        )
+    return DoctorFinding(check, Health.OK, shown)
 
 
-def _conditional(store: Store, ambient: Ambient) -> Finding:
+def _conditional(store: Store, ambient: Ambient) -> DoctorFinding:
     try:
         report = probe_conditional_writes(store, ambient)
     except StoreError as error:
-        return Finding(
+        return DoctorFinding(
             "conditional writes", Health.PROBLEM, str(error), "check the permissions; reading may still work"
         )
     if report.trusted:
-        return Finding("conditional writes", Health.OK, "create-if-absent and replace-if-unchanged both hold")
-    return Finding(
+        return DoctorFinding("conditional writes", Health.OK, "create-if-absent and replace-if-unchanged both hold")
+    return DoctorFinding(
         "conditional writes", Health.PROBLEM, "; ".join(report.problems), "do not write to tables on this store"
     )
 
 
-def _table(uri: str, settings: Settings, ambient: Ambient) -> Iterator[Finding]:
+def _table(uri: str, settings: Settings, ambient: Ambient) -> Iterator[DoctorFinding]:
     try:
         table = Table.open(uri, settings.store, settings=settings.table, ambient=ambient)
-        yield Finding("table", Health.OK, f"version {table.version}, {table.snapshot().num_files:,} live files")
+        yield DoctorFinding("table", Health.OK, f"version {table.version}, {table.snapshot().num_files:,} live files")
     except TableNotFound as error:
-        yield Finding("table", Health.NOTE, str(error), f"headgate table create {uri} --schema …")
+        yield DoctorFinding("table", Health.NOTE, str(error), f"headgate table create {uri} --schema …")
         return
     except HeadgateError as error:
-        yield Finding("table", Health.PROBLEM, str(error), f"headgate table verify {uri}")
+        yield DoctorFinding("table", Health.PROBLEM, str(error), f"headgate table verify {uri}")
         return
     yield _verified(table)
 
 
-def _verified(table: Table) -> Finding:
+def _verified(table: Table) -> DoctorFinding:
     try:
         report = table.verify(data_files=False)
     except HeadgateError as error:
-        return Finding("log", Health.PROBLEM, str(error), "check the permissions")
+        return DoctorFinding("log", Health.PROBLEM, str(error), "check the permissions")
     if report.ok:
-        return Finding("log", Health.OK, f"sound; {len(report.findings)} warnings and notes")
-    return Finding("log", Health.PROBLEM, f"{report.errors} errors", f"headgate table verify {table.uri}")
+        return DoctorFinding("log", Health.OK, f"sound; {len(report.findings)} warnings and notes")
+    return DoctorFinding("log", Health.PROBLEM, f"{report.errors} errors", f"headgate table verify {table.uri}")

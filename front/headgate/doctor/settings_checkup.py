@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from headgate.doctor.findings import Finding, Health
+from headgate.doctor.findings import DoctorFinding, Health
 from headgate.settings.loading import Settings
 from headgate_bus.errors import BusError
 from headgate_bus.kafka.address import SCHEME, parse_kafka_address
@@ -16,13 +16,13 @@ _AZURE_CREDENTIALS = ("azure_connection_string", "azure_account_key", "azure_sas
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 
 
-def examine_settings(uri: str | None, settings: Settings) -> Iterator[Finding]:
+def examine_settings(uri: str | None, settings: Settings) -> Iterator[DoctorFinding]:
     """What is found, or one finding that nothing is."""
     found = [*_store(settings.store), *_bus(settings.bus), *_roots(uri, settings)]
-    yield from found or [Finding("settings", Health.OK, "none contradicts another")]
+    yield from found or [DoctorFinding("settings", Health.OK, "none contradicts another")]
 
 
-def _store(store: StoreSettings) -> Iterator[Finding]:
+def _store(store: StoreSettings) -> Iterator[DoctorFinding]:
     if (store.s3_access_key is None) != (store.s3_secret_key is None):
         there, missing = ("access", "secret") if store.s3_secret_key is None else ("secret", "access")
         yield _problem(f"s3.{there}-key is set, and s3.{missing}-key is not", f"set s3.{missing}-key, or neither")
@@ -43,7 +43,7 @@ def _store(store: StoreSettings) -> Iterator[Finding]:
         yield _note("local.durable is false: a power cut may lose what was acknowledged", "leave it out")
 
 
-def _bus(address: str | None) -> Iterator[Finding]:
+def _bus(address: str | None) -> Iterator[DoctorFinding]:
     if address is None or not address.lower().startswith(SCHEME):
         return
     try:
@@ -63,7 +63,7 @@ def _bus(address: str | None) -> Iterator[Finding]:
         )
 
 
-def _roots(uri: str | None, settings: Settings) -> Iterator[Finding]:
+def _roots(uri: str | None, settings: Settings) -> Iterator[DoctorFinding]:
     committer, worker = settings.committer.roots, settings.worker.roots
     if settings.bus is not None and not committer:
         yield _note("no roots: a committer serves every table that its credentials reach", "set HEADGATE_ROOTS")
@@ -90,9 +90,9 @@ def _shown(roots: tuple[str, ...]) -> str:
     return ", ".join(roots) or "everything"
 
 
-def _problem(found: str, mend: str) -> Finding:
-    return Finding("settings", Health.PROBLEM, found, mend)
+def _problem(found: str, mend: str) -> DoctorFinding:
+    return DoctorFinding("settings", Health.PROBLEM, found, mend)
 
 
-def _note(found: str, mend: str) -> Finding:
-    return Finding("settings", Health.NOTE, found, mend)
+def _note(found: str, mend: str) -> DoctorFinding:
+    return DoctorFinding("settings", Health.NOTE, found, mend)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from headgate.health.limits import HealthLimits
-from headgate_committer.status import Standing
+from headgate_committer.status import CommitterStatus
 from headgate_worker.loop.status import WorkerStanding
 
 STANDBY_AFTER_S = 15.0
@@ -61,7 +61,7 @@ Verdict = Healthy | Unready
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Probed:
     """Something that is asked again and again whether it is there. Seconds are of the monotonic clock."""
 
     name: str
@@ -78,7 +78,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class HealthFacts:
     """What is known of one part of a process. `standing` is None before its loop has begun."""
 
     now_s: float
@@ -86,18 +86,18 @@ class Facts:
     began_s: float
     round_s: float
     """When the loop came round for the last time; when it was begun, at first."""
-    standing: Standing | WorkerStanding | None = None
-    bus: Asked | None = None
-    stores: tuple[Asked, ...] = ()
+    standing: CommitterStatus | WorkerStanding | None = None
+    bus: Probed | None = None
+    stores: tuple[Probed, ...] = ()
     has_ended: bool = False
 
 
-def is_alive(facts: Facts, limits: HealthLimits) -> bool:
+def is_alive(facts: HealthFacts, limits: HealthLimits) -> bool:
     """Whether there is hope that the process mends by itself."""
     return not facts.has_ended and facts.now_s - facts.round_s <= limits.dead_after_ms / 1000
 
 
-def judge(facts: Facts, limits: HealthLimits) -> Verdict:
+def judge(facts: HealthFacts, limits: HealthLimits) -> Verdict:
     """Whether the part serves, or why it doesn't."""
     standing = facts.standing
     reasons = list(_surroundings(facts, limits))
@@ -109,7 +109,7 @@ def judge(facts: Facts, limits: HealthLimits) -> Verdict:
             reasons.append(
                 Reason(ReasonCode.STARTING, f"it began {_for(facts.now_s - facts.began_s)} ago and is not at work yet")
             )
-        case Standing():
+        case CommitterStatus():
             reasons += _of_committer(standing, facts, limits)
             notes += _notes_of_committer(standing)
         case WorkerStanding():
@@ -121,7 +121,7 @@ def judge(facts: Facts, limits: HealthLimits) -> Verdict:
     return Unready(tuple(reasons), tuple(notes)) if reasons else Healthy(tuple(notes))
 
 
-def _surroundings(facts: Facts, limits: HealthLimits) -> Iterator[Reason]:
+def _surroundings(facts: HealthFacts, limits: HealthLimits) -> Iterator[Reason]:
     silent_s = limits.silent_after_ms / 1000
     for code, asked in (
         (ReasonCode.BUS_SILENT, facts.bus),
@@ -138,7 +138,7 @@ def _surroundings(facts: Facts, limits: HealthLimits) -> Iterator[Reason]:
         )
 
 
-def _of_committer(standing: Standing, facts: Facts, limits: HealthLimits) -> Iterator[Reason]:
+def _of_committer(standing: CommitterStatus, facts: HealthFacts, limits: HealthLimits) -> Iterator[Reason]:
     yield from _reading(standing, facts, limits)
     for lane in standing.lanes:
         unannounced_s = _since(lane.unannounced_since_s, facts)
@@ -167,7 +167,7 @@ def _of_committer(standing: Standing, facts: Facts, limits: HealthLimits) -> Ite
         yield Reason(ReasonCode.ENDING, "it was told to stop, and settles what it has taken")
 
 
-def _notes_of_committer(standing: Standing) -> Iterator[str]:
+def _notes_of_committer(standing: CommitterStatus) -> Iterator[str]:
     tables = standing.tables
     if tables.refused:
         yield f"{tables.refused} tables are held until an operator looks; the log names them (table_waits)"
@@ -177,7 +177,7 @@ def _notes_of_committer(standing: Standing) -> Iterator[str]:
         yield f"the proposals of {tables.spilled} tables don't fit into memory, and are read from the bus again"
 
 
-def _of_worker(standing: WorkerStanding, facts: Facts, limits: HealthLimits) -> Iterator[Reason]:
+def _of_worker(standing: WorkerStanding, facts: HealthFacts, limits: HealthLimits) -> Iterator[Reason]:
     yield from _reading(standing, facts, limits)
     backlog = standing.backlog
     if backlog.events and backlog.age_ms > limits.late_after_ms:
@@ -190,7 +190,7 @@ def _of_worker(standing: WorkerStanding, facts: Facts, limits: HealthLimits) -> 
         yield Reason(ReasonCode.ENDING, "it was told to stop, and waits for the tasks that are under way")
 
 
-def _reading(standing: Standing | WorkerStanding, facts: Facts, limits: HealthLimits) -> Iterator[Reason]:
+def _reading(standing: CommitterStatus | WorkerStanding, facts: HealthFacts, limits: HealthLimits) -> Iterator[Reason]:
     unread_s = _since(standing.unread_since_s, facts)
     if unread_s > limits.silent_after_ms / 1000:
         yield Reason(ReasonCode.BUS_SILENT, f"the bus can't be read for {_for(unread_s)}: {standing.bus_trouble}")
@@ -199,11 +199,11 @@ def _reading(standing: Standing | WorkerStanding, facts: Facts, limits: HealthLi
         yield Reason(ReasonCode.STARTING, f"the bus has given it no partition for {_for(vacant_s)}")
 
 
-def _is_vacant(standing: Standing | WorkerStanding | None) -> bool:
+def _is_vacant(standing: CommitterStatus | WorkerStanding | None) -> bool:
     return standing is not None and standing.vacant_since_s is not None
 
 
-def _since(since_s: float | None, facts: Facts) -> float:
+def _since(since_s: float | None, facts: HealthFacts) -> float:
     return 0.0 if since_s is None else max(0.0, facts.now_s - since_s)
 
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, assert_never
 
-from headgate.health.judgement import Facts, Healthy, ReasonCode, Unready, Verdict, is_alive, judge
+from headgate.health.judgement import HealthFacts, Healthy, ReasonCode, Unready, Verdict, is_alive, judge
 from headgate.health.limits import HealthLimits
 from headgate.health.probes import Watch
 from headgate.process.parts import ProcessParts
 from headgate_bus.interface import Bus, Topic
 from headgate_committer.committer import Committer
-from headgate_committer.status import Standing
+from headgate_committer.status import CommitterStatus
 from headgate_schemas import metrics
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.measures import SILENT, Measures
@@ -86,7 +86,7 @@ class _Part:
 class PartHealth:
     is_alive: bool
     verdict: Verdict
-    facts: Facts
+    facts: HealthFacts
 
 
 class Monitor:
@@ -161,10 +161,10 @@ class Monitor:
             finally:
                 part.has_ended = True
 
-    def _facts(self, part: _Part) -> Facts:
+    def _facts(self, part: _Part) -> HealthFacts:
         now_s = self._ambient.monotonic_s()
         loop = part.loop
-        return Facts(
+        return HealthFacts(
             now_s,
             self._ambient.now_ms(),
             part.began_s,
@@ -186,7 +186,7 @@ class Monitor:
             bus_silent_s = max(bus_silent_s, 0.0 if facts.bus is None else facts.bus.silent_s(facts.now_s))
             store_silent_s = max(store_silent_s, *(store.silent_s(facts.now_s) for store in facts.stores), 0.0)
             match facts.standing:
-                case Standing() as standing:
+                case CommitterStatus() as standing:
                     self._set_committer(standing, facts, self._parts[name].ends)
                 case WorkerStanding() as standing:
                     self._set_worker(standing)
@@ -208,7 +208,7 @@ class Monitor:
             self._measures.set(metrics.UNREADY, code in codes, name, code.value)
         self._measures.set(metrics.ROUND_AGE_SECONDS, max(0.0, health.facts.now_s - health.facts.round_s), name)
 
-    def _set_committer(self, standing: Standing, facts: Facts, ends: Mapping[int, int]) -> None:
+    def _set_committer(self, standing: CommitterStatus, facts: HealthFacts, ends: Mapping[int, int]) -> None:
         set_, lanes, tables, oldest = self._measures.set, standing.lanes, standing.tables, standing.oldest
         set_(metrics.PARTITIONS_HELD, len(lanes), "committer")
         # Read by now, but not there at the last look at the end: both are ends that were seen.

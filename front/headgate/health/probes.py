@@ -6,7 +6,7 @@ A question that is not answered is a finding, too: so nothing here waits for a d
 import threading
 from collections.abc import Callable
 
-from headgate.health.judgement import Asked
+from headgate.health.judgement import Probed
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError
 
@@ -19,11 +19,11 @@ class Watch:
         self._ask = ask
         self._ambient = ambient
         self._every_s = every_s
-        self._asked = Asked(name)
+        self._asked = Probed(name)
         self._told_to_stop = threading.Event()
 
     @property
-    def asked(self) -> Asked:
+    def asked(self) -> Probed:
         return self._asked
 
     def start(self) -> None:
@@ -35,7 +35,7 @@ class Watch:
 
     def ask_once(self) -> None:
         before, now_s = self._asked, self._ambient.monotonic_s()
-        self._asked = Asked(before.name, before.failing_since_s, now_s, before.problem)
+        self._asked = Probed(before.name, before.failing_since_s, now_s, before.problem)
         try:
             self._ask()
         except HeadgateError as error:
@@ -43,10 +43,10 @@ class Watch:
         except Exception as error:  # noqa: BLE001 - the outermost loop of this thread; what was found is told at /readyz
             problem = f"{type(error).__name__}: {error}"
         else:
-            self._asked = Asked(before.name)
+            self._asked = Probed(before.name)
             return
         failing_since_s = now_s if before.failing_since_s is None else before.failing_since_s
-        self._asked = Asked(before.name, failing_since_s, None, problem)
+        self._asked = Probed(before.name, failing_since_s, None, problem)
 
     def _run(self) -> None:
         while not self._told_to_stop.is_set():

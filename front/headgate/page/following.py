@@ -38,7 +38,7 @@ LONGEST_PAUSE_S = 5.0
 _log = get_logger("headgate.page")
 
 
-class Follower:
+class BusWatcher:
     """One thread runs it."""
 
     def __init__(

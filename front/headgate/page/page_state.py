@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, assert_never
 
 from headgate.page.proposal_preview import Glimpse
-from headgate.page.rates import BUCKET_MS, BUCKETS, Kind, Rates
+from headgate.page.rates import BUCKET_MS, BUCKETS, RateKind, Rates
 from headgate.page.table_rows import TableFacts, TableRow
 from headgate_schemas.messages.dead_letters import DeadLetter
 from headgate_schemas.messages.events import CommitEvent, ReceiptEvent
@@ -372,7 +372,7 @@ class PageState:
             self._commits.popitem(last=False)
         self._row(commit.table).committed(commit)
         self._changed_tables.add(commit.table)
-        self._rates.count(Kind.COMMIT, commit.time, now_ms)
+        self._rates.count(RateKind.COMMIT, commit.time, now_ms)
 
     def _complete(self, entry: Entry, seen: Glimpse, now_ms: int) -> None:
         """The proposal of a receipt that was read before it."""
@@ -453,4 +453,4 @@ class PageState:
         return row
 
 
-_KINDS = {"committed": Kind.ACCEPTED, "rejected": Kind.REJECTED, "duplicate": Kind.DUPLICATE}
+_KINDS = {"committed": RateKind.ACCEPTED, "rejected": RateKind.REJECTED, "duplicate": RateKind.DUPLICATE}

@@ -16,7 +16,7 @@ Row = list[int | None]
 """Start, commits, accepted, rejected, duplicates, median and 95th percentile of latencies in ms, undecided proposals."""
 
 
-class Kind(Enum):
+class RateKind(Enum):
     COMMIT = "commits"
     ACCEPTED = "accepted"
     REJECTED = "rejected"
@@ -25,7 +25,7 @@ class Kind(Enum):
 
 @dataclass(slots=True)
 class _Bucket:
-    counts: dict[Kind, int] = field(default_factory=lambda: dict.fromkeys(Kind, 0))
+    counts: dict[RateKind, int] = field(default_factory=lambda: dict.fromkeys(RateKind, 0))
     latencies: list[int] = field(default_factory=list)
     """Ascending."""
     undecided: int | None = None
@@ -38,7 +38,7 @@ class Rates:
         self._buckets: OrderedDict[int, _Bucket] = OrderedDict()
         self._changed: set[int] = set()
 
-    def count(self, kind: Kind, at_ms: int, now_ms: int) -> None:
+    def count(self, kind: RateKind, at_ms: int, now_ms: int) -> None:
         bucket = self._bucket(at_ms, now_ms)
         if bucket is not None:
             bucket.counts[kind] += 1
@@ -84,7 +84,7 @@ def _first(now_ms: int) -> int:
 
 
 def _row(start: int, bucket: _Bucket) -> Row:
-    counts = [bucket.counts[kind] for kind in Kind]
+    counts = [bucket.counts[kind] for kind in RateKind]
     return [start, *counts, _at(bucket.latencies, 0.5), _at(bucket.latencies, 0.95), bucket.undecided]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from headgate.health.operator_endpoint import Telling
-from headgate.page.following import Follower
+from headgate.page.following import BusWatcher
 from headgate.page.page_state import PageState
 from headgate.page.routes import page_app
 from headgate.page.shared_model import PULSE_S, Board
@@ -65,7 +65,7 @@ def serving_page(
         "headgate-page-pulse": lambda: _pulse(board, None if telling is None else telling.monitor.process, told),
     }
     if bus_address is not None:
-        follower = Follower(board, bus_address, settings.committer.group, serves, ambient, told.wait)
+        follower = BusWatcher(board, bus_address, settings.committer.group, serves, ambient, told.wait)
         work["headgate-page-bus"] = follower.run
     threads = [threading.Thread(target=run, name=name, daemon=True) for name, run in work.items()]
     try:

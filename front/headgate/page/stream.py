@@ -15,7 +15,7 @@ MAX_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class StreamMessage:
     number: int
     body: str
 
@@ -25,7 +25,7 @@ class Stream:
         """`run` tells messages of this process from those of the one before, whose numbers mean nothing any more."""
         self._run = run
         self._lock = threading.Lock()
-        self._messages: deque[Message] = deque()
+        self._messages: deque[StreamMessage] = deque()
         self._bytes = 0
         self._newest = 0
         self._waiting: set[Waiter] = set()
@@ -41,7 +41,7 @@ class Stream:
     def push(self, body: str) -> None:
         with self._lock:
             self._newest += 1
-            self._messages.append(Message(self._newest, body))
+            self._messages.append(StreamMessage(self._newest, body))
             self._bytes += len(body)
             while self._bytes > MAX_BYTES or len(self._messages) > MAX_MESSAGES:
                 self._bytes -= len(self._messages.popleft().body)
@@ -56,7 +56,7 @@ class Stream:
             return None
         return int(number)
 
-    def after(self, number: int) -> list[Message] | None:
+    def after(self, number: int) -> list[StreamMessage] | None:
         """What came after that message; None where some of it is no longer kept."""
         with self._lock:
             if number > self._newest:

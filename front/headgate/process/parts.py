@@ -1,7 +1,7 @@
 """The committer and the worker of this process, for those who look at them while they work, such as the live page."""
 
 from headgate_committer.committer import Committer
-from headgate_worker.loop.schedule import Run
+from headgate_worker.loop.schedule import RunTask
 from headgate_worker.loop.worker import Worker
 
 
@@ -22,6 +22,6 @@ class ProcessParts:
         """By table, why the committer leaves it alone until an operator has looked."""
         return {} if self._committer is None else self._committer.refused
 
-    def tasks(self) -> list[Run]:
+    def tasks(self) -> list[RunTask]:
         """What the worker is doing to tables."""
         return [] if self._worker is None else self._worker.tasks

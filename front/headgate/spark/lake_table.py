@@ -21,7 +21,7 @@ from headgate.statements.statements import (
     DescribeState,
     DropPartitions,
     MergeSplits,
-    Purge,
+    PurgeStatement,
     Statement,
     TablePath,
     TruncateTimeTravel,
@@ -138,7 +138,7 @@ class HeadgateTable:
         hours = None if retentionHours is None or not isfinite(retentionHours) else int(retentionHours)
         if hours != retentionHours:
             raise InvalidInput(f"files are kept for whole hours, not for {retentionHours}")
-        return self._run(Purge(TablePath(self._uri), older_than_hours=hours, dry_run=dryRun))
+        return self._run(PurgeStatement(TablePath(self._uri), older_than_hours=hours, dry_run=dryRun))
 
     @checked(condition=arguments.text)
     def delete(self, condition: str | None = None) -> "DataFrame":

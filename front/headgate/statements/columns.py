@@ -14,7 +14,7 @@ from headgate.statements.statements import (
     DropPartitions,
     InvalidateCache,
     MergeSplits,
-    Purge,
+    PurgeStatement,
     RepairLog,
     Statement,
     TruncateTimeTravel,
@@ -155,7 +155,7 @@ OUTPUT_COLUMNS: dict[type[Statement], tuple[Column, ...]] = {
     Compact: _CHECKPOINT,
     DescribeState: _STATE,
     DescribeLog: _LOG,
-    Purge: (Column("table_path", _S), Column("metrics", PURGE_METRICS)),
+    PurgeStatement: (Column("table_path", _S), Column("metrics", PURGE_METRICS)),
     TruncateTimeTravel: (
         Column("table_path", _S),
         Column("status", _S),

@@ -21,7 +21,7 @@ from headgate.statements.statements import (
     DropPartitions,
     InvalidateCache,
     MergeSplits,
-    Purge,
+    PurgeStatement,
     RepairLog,
     Statement,
     TableName,
@@ -115,8 +115,8 @@ class Executor:
                 return self._row(DescribeState, self._state_row(_path(target)))
             case DescribeLog(target, include_all):
                 return describe_log(self._open(_path(target)), include_all=include_all)
-            case Purge():
-                return self._row(Purge, self._purge_row(statement))
+            case PurgeStatement():
+                return self._row(PurgeStatement, self._purge_row(statement))
             case TruncateTimeTravel():
                 return self._row(TruncateTimeTravel, self._truncate_row(statement))
             case DropPartitions():
@@ -195,7 +195,7 @@ class Executor:
             }
         return {name: description[name] for name in names}
 
-    def purge(self, statement: Purge) -> tuple[str, "PurgeReport"]:
+    def purge(self, statement: PurgeStatement) -> tuple[str, "PurgeReport"]:
         """The table's address, and what was deleted, or in a dry run would be. Raises what goes wrong."""
         table = self._open(_path(statement.target))
         protected = self._protected(table)
@@ -216,7 +216,7 @@ class Executor:
         table = self._open(_path(statement.target))
         return table.truncate_history(dry_run=statement.dry_run, protected=self._protected(table))
 
-    def _purge_row(self, statement: Purge) -> Row:
+    def _purge_row(self, statement: PurgeStatement) -> Row:
         return purge_row(*self.purge(statement))
 
     def _truncate_row(self, statement: TruncateTimeTravel) -> Row:

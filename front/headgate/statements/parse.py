@@ -23,7 +23,7 @@ from headgate.statements.statements import (
     DropPartitions,
     InvalidateCache,
     MergeSplits,
-    Purge,
+    PurgeStatement,
     RepairLog,
     Statement,
     StatementError,
@@ -114,7 +114,7 @@ class _Builder:
             case "describe_log":
                 return DescribeLog(self._required_target(tree), include_all="include_all" in clauses)
             case "purge":
-                return Purge(
+                return PurgeStatement(
                     self._required_target(tree),
                     older_than_hours=self._hours(clauses.get("older_than")),
                     log_retention_hours=self._hours(clauses.get("log_retention")),

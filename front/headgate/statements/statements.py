@@ -54,7 +54,7 @@ class DescribeLog:
 
 
 @dataclass(frozen=True, slots=True)
-class Purge:
+class PurgeStatement:
     target: Target
     older_than_hours: int | None = None
     log_retention_hours: int | None = None
@@ -112,7 +112,7 @@ Statement = (
     | Compact
     | DescribeState
     | DescribeLog
-    | Purge
+    | PurgeStatement
     | TruncateTimeTravel
     | DropPartitions
     | MergeSplits

@@ -17,7 +17,7 @@ _MAX_BYTES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class BatchBounds:
     """Offsets from `start` up to, not including, `end`."""
 
     start: int
@@ -38,7 +38,7 @@ def bounds_key(app: str) -> str:
     return job_key(app)
 
 
-def agree(store: Store, app: str, wanted: Bounds) -> Bounds:
+def agree(store: Store, app: str, wanted: BatchBounds) -> BatchBounds:
     """The bounds of the batch at `wanted.start`, or of a later batch where another run is further by now.
 
     Starts only ever grow, so that a start that was passed can't be agreed on anew.
@@ -58,7 +58,7 @@ def agree(store: Store, app: str, wanted: Bounds) -> Bounds:
     return _parsed(agreed, store, key)
 
 
-def agreed_last(store: Store, app: str) -> Bounds | None:
+def agreed_last(store: Store, app: str) -> BatchBounds | None:
     """The bounds that were agreed on last."""
     key = bounds_key(app)
     try:
@@ -67,7 +67,7 @@ def agreed_last(store: Store, app: str) -> Bounds | None:
         return None
 
 
-def _written(bounds: Bounds) -> bytes:
+def _written(bounds: BatchBounds) -> bytes:
     body: dict[str, object] = {"format": 1, "start": bounds.start, "end": bounds.end}
     for name, mark in (("last", bounds.last), ("before", bounds.before)):
         if mark is not None:
@@ -75,11 +75,11 @@ def _written(bounds: Bounds) -> bytes:
     return json.dumps(body).encode()
 
 
-def _parsed(data: bytes, store: Store, key: str) -> Bounds:
+def _parsed(data: bytes, store: Store, key: str) -> BatchBounds:
     try:
         body = json.loads(data)
         last, before = (RecordMark.from_json(body[name]) if body.get(name) else None for name in ("last", "before"))
-        return Bounds(int(body["start"]), int(body["end"]), last, before)
+        return BatchBounds(int(body["start"]), int(body["end"]), last, before)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise JobStopped(
             f"{store.uri}/{key}, where this job keeps the bounds of its batch, can't be read ({error}). Restore it, or make sure "

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, assert_never
 
 from headgate_bus.errors import BatchUnread
 from headgate_bus.interface import Extent
-from headgate_producer.batch.bounds import Bounds, agree, agreed_last, bounds_key
+from headgate_producer.batch.bounds import BatchBounds, agree, agreed_last, bounds_key
 from headgate_producer.batch.files import write_files
-from headgate_producer.batch.marks import RecordMark, Seen, compared, last_mark
+from headgate_producer.batch.marks import RecordMark, SeenRecord, compared, last_mark
 from headgate_producer.batch.origin import Start as Start
 from headgate_producer.batch.origin import check_topic, remember
 from headgate_producer.batch.reading import BatchLimits as BatchLimits
@@ -55,7 +55,7 @@ class BatchReport:
 @dataclass(frozen=True, slots=True)
 class _Proposed:
     partition: int
-    bounds: Bounds
+    bounds: BatchBounds
     records: int
     files: tuple[AddFile, ...]
     ticket: Ticket
@@ -180,9 +180,9 @@ class BatchJob:
     def _check_mark(self, partition: int, mark: RecordMark, records: Sequence[SourceRecord]) -> None:
         seen = compared(mark, records)
         match seen:
-            case Seen.SAME | Seen.GONE:
+            case SeenRecord.SAME | SeenRecord.GONE:
                 return
-            case Seen.OTHER:
+            case SeenRecord.OTHER:
                 raise JobStopped(
                     f"job {self._name} has seen a record at offset {mark.offset} of partition {partition} of topic "
                     f"{self._source.topic}, and that record is not there any more, though the topic reaches further: it lost its end and has grown again, "
@@ -200,7 +200,7 @@ class BatchJob:
             return None
         # Read before this look, so they are of the topic that it finds.
         check_topic(self._name, self._source.topic, self._identity, self._source.identity())
-        bounds = agree(self._producer.store, self._app(partition), Bounds(start, reached, last_mark(records)))
+        bounds = agree(self._producer.store, self._app(partition), BatchBounds(start, reached, last_mark(records)))
         if bounds.start != start:
             self._resume_behind(partition, start, bounds)
             return None
@@ -213,7 +213,7 @@ class BatchJob:
         ticket = self._producer.append(files, writer=Writer(self._app(partition), bounds.end))
         return _Proposed(partition, bounds, len(records), tuple(files), ticket)
 
-    def _resume_behind(self, partition: int, start: int, bounds: Bounds) -> None:
+    def _resume_behind(self, partition: int, start: int, bounds: BatchBounds) -> None:
         """Another run of this job is further: go on where the table says."""
         position = self._committed().get(partition, -1)
         if position < bounds.start:
@@ -225,7 +225,7 @@ class BatchJob:
             )
         self._positions[partition] = self._reached[partition] = position
 
-    def _write(self, partition: int, bounds: Bounds, records: Sequence[SourceRecord]) -> Sequence[AddFile]:
+    def _write(self, partition: int, bounds: BatchBounds, records: Sequence[SourceRecord]) -> Sequence[AddFile]:
         if not records:
             return ()  # compacted away since the bounds were agreed on
         unique = self._producer.ambient.new_id()

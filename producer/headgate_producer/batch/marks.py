@@ -28,7 +28,7 @@ class RecordMark:
         return cls(int(body["offset"]), str(body["digest"]), bool(body["has_key"]))
 
 
-class Seen(Enum):
+class SeenRecord(Enum):
     """What is there where the marked record was."""
 
     SAME = "same"
@@ -49,11 +49,11 @@ def last_mark(records: Sequence[SourceRecord]) -> RecordMark | None:
     return mark_of(records[-1]) if records else None
 
 
-def compared(mark: RecordMark, records: Sequence[SourceRecord]) -> Seen:
+def compared(mark: RecordMark, records: Sequence[SourceRecord]) -> SeenRecord:
     """`records` are all that are there now up to where the mark was made: behind the marked record there was none."""
     if any(record.offset > mark.offset for record in records):
-        return Seen.OTHER
+        return SeenRecord.OTHER
     for record in records:
         if record.offset == mark.offset:
-            return Seen.SAME if mark_of(record) == mark else Seen.OTHER
-    return Seen.GONE if mark.has_key else Seen.OTHER
+            return SeenRecord.SAME if mark_of(record) == mark else SeenRecord.OTHER
+    return SeenRecord.GONE if mark.has_key else SeenRecord.OTHER

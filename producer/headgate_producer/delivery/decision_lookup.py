@@ -19,7 +19,7 @@ class NotToldInTime(HeadgateError):
     """The table's store takes too long."""
 
 
-class PastDecisions:
+class DecisionLookup:
     """Reads the log of one table; threads may share it."""
 
     def __init__(self, open_reader: "Callable[[], LogReader]", ambient: Ambient) -> None:

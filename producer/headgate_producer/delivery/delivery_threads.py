@@ -4,9 +4,9 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from headgate_producer.delivery.receipt_reader import Follower
+from headgate_producer.delivery.receipt_reader import ReceiptReader
 from headgate_producer.delivery.sender import Sender
-from headgate_producer.delivery.shared_outbox import Flight
+from headgate_producer.delivery.shared_outbox import SharedOutbox
 from headgate_schemas.ambient import Ambient
 
 POLL_S: Final = 0.25
@@ -15,10 +15,12 @@ JOIN_S: Final = 5.0
 """How long a closing producer waits for each of its threads; one that hangs in a call ends with it, or the process."""
 
 
-class Courier:
+class DeliveryThreads:
     """Without threads nothing moves but in `pump`, so that a simulation decides what happens when."""
 
-    def __init__(self, sender: Sender, follower: Follower, flight: Flight, ambient: Ambient, *, threads: bool) -> None:
+    def __init__(
+        self, sender: Sender, follower: ReceiptReader, flight: SharedOutbox, ambient: Ambient, *, threads: bool
+    ) -> None:
         self._sender = sender
         self._follower = follower
         self._flight = flight

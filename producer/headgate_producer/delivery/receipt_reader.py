@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from headgate_bus.errors import BusError, OffsetGone
 from headgate_bus.interface import Bus, Reader, Record, Topic
-from headgate_producer.delivery.decision_lookup import PastDecisions
+from headgate_producer.delivery.decision_lookup import DecisionLookup
 from headgate_producer.delivery.outbox import Outgoing
-from headgate_producer.delivery.shared_outbox import Flight
+from headgate_producer.delivery.shared_outbox import SharedOutbox
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.logs import get_logger
@@ -29,10 +29,10 @@ _PAUSE_S = 0.2
 _log = get_logger("headgate.producer")
 
 
-class Follower:
+class ReceiptReader:
     """`mark` may be called by any thread, `follow_once` by one only, and only after `mark`."""
 
-    def __init__(self, bus: Bus, table: str, flight: Flight, past: PastDecisions, ambient: Ambient) -> None:
+    def __init__(self, bus: Bus, table: str, flight: SharedOutbox, past: DecisionLookup, ambient: Ambient) -> None:
         self._bus = bus
         self._table = table
         self._flight = flight

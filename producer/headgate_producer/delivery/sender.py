@@ -2,8 +2,8 @@
 
 from headgate_bus.errors import BusError, BusUnavailable
 from headgate_bus.interface import Bus, Topic
-from headgate_producer.delivery.receipt_reader import Follower
-from headgate_producer.delivery.shared_outbox import Flight
+from headgate_producer.delivery.receipt_reader import ReceiptReader
+from headgate_producer.delivery.shared_outbox import SharedOutbox
 from headgate_schemas.logs import get_logger
 
 SEND_TIMEOUT_S = 10.0
@@ -15,7 +15,7 @@ _log = get_logger("headgate.producer")
 class Sender:
     """One thread uses it at a time."""
 
-    def __init__(self, bus: Bus, flight: Flight, follower: Follower, *, prepares: bool) -> None:
+    def __init__(self, bus: Bus, flight: SharedOutbox, follower: ReceiptReader, *, prepares: bool) -> None:
         self._bus = bus
         self._flight = flight
         self._follower = follower

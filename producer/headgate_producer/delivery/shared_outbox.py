@@ -9,7 +9,7 @@ from headgate_schemas.ambient import Ambient
 from headgate_schemas.messages.operations import Receipt
 
 
-class Flight:
+class SharedOutbox:
     """Every method holds the lock for a moment and does no I/O. Waits end by their time."""
 
     def __init__(self, outbox: Outbox, ambient: Ambient) -> None:

@@ -13,14 +13,14 @@ MAX_OPEN_SEQS = 10_000
 """Seqs without a known outcome that are remembered; beyond that writers that are new here are refused."""
 
 
-class Written(Protocol):
+class WithWriter(Protocol):
     """A proposal that has a writer."""
 
     @property
     def proposal_id(self) -> str: ...
 
 
-W = TypeVar("W", bound=Written)
+W = TypeVar("W", bound=WithWriter)
 
 
 class WriterTurns(Generic[W]):

@@ -13,7 +13,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark_headgate.executor.parquet_parts import PartsPlan, WrittenFile, write_parts
 from pyspark_headgate.options import SourceOptions
 from pyspark_headgate.read.table_version import Pinned
-from pyspark_headgate.write.change import Change
+from pyspark_headgate.write.change import WriteChange
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -45,7 +45,7 @@ def batch_writer(given: SourceOptions, seen: Pinned | None, schema: "StructType"
 class BatchWriter(DataSourceArrowWriter):
     """Made once on the driver; each attempt of a task has a copy."""
 
-    def __init__(self, given: SourceOptions, plan: PartsPlan, change: Change) -> None:
+    def __init__(self, given: SourceOptions, plan: PartsPlan, change: WriteChange) -> None:
         self._given = given
         self._plan = plan
         self._change = change

@@ -14,7 +14,7 @@ class Replaces(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class WriteChange:
     """Beside adding the files."""
 
     replaces: Replaces = Replaces.NOTHING

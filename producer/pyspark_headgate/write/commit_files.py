@@ -30,7 +30,7 @@ from headgate_table.parquet.bounds import column_bounds
 from headgate_table.parquet.file_schema import told_columns
 from headgate_table.parquet.footer import MAX_FOOTER_BYTES, read_footer
 from pyspark_headgate.executor.parquet_parts import WrittenFile
-from pyspark_headgate.write.change import Change, Replaces
+from pyspark_headgate.write.change import Replaces, WriteChange
 from pyspark_headgate.write.replaced_partitions import where_of
 from pyspark_headgate.write.schema_fit import fit_new_table, fit_rows
 from pyspark_headgate.write.table_target import TableTarget
@@ -48,7 +48,7 @@ def data_files(written: Sequence[WrittenFile], partition_columns: Sequence[str])
 
 def put_into_table(
     target: TableTarget,
-    change: Change,
+    change: WriteChange,
     files: Sequence[AddFile],
     proposal_id: str,
     writer: Writer | None = None,
@@ -103,7 +103,7 @@ def _data_file(file: WrittenFile, partition_columns: Sequence[str]) -> DataFile:
     )
 
 
-def _operation(target: TableTarget, change: Change, files: Sequence[AddFile]) -> Operation | None:
+def _operation(target: TableTarget, change: WriteChange, files: Sequence[AddFile]) -> Operation | None:
     columns = told_columns(files)
     match change.replaces:
         case Replaces.NOTHING:
@@ -121,7 +121,7 @@ def _operation(target: TableTarget, change: Change, files: Sequence[AddFile]) ->
             assert_never(change.replaces)
 
 
-def _make_table(target: TableTarget, change: Change) -> None:
+def _make_table(target: TableTarget, change: WriteChange) -> None:
     """A repetition meets the table that is there, so it needs no id by which it is known again."""
     fit = fit_new_table(change.rows, change.partition_columns)
     create = Create(fit.schema_string, change.partition_columns)
@@ -134,7 +134,7 @@ def _make_table(target: TableTarget, change: Change) -> None:
         raise TableExists(f"somebody else has just made a table at {target.address}: nothing was written to it")
 
 
-def _widen_table(target: TableTarget, change: Change) -> None:
+def _widen_table(target: TableTarget, change: WriteChange) -> None:
     """Until the rows fit. Raises `InvalidInput` where they can't.
 
     A repetition meets the columns that are there, so it needs no id by which it is known again.

@@ -22,7 +22,7 @@ CLOSE_WITHIN_S = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ProducerPlace:
     """Where proposals go, and which table they are for."""
 
     bus: str
@@ -30,7 +30,7 @@ class Place:
     storage: StoreSettings
 
 
-def open_producer(place: Place, ambient: Ambient) -> Producer:
+def open_producer(place: ProducerPlace, ambient: Ambient) -> Producer:
     """Raises what opening a bus raises."""
     return Producer(
         place.bus,
@@ -42,7 +42,7 @@ def open_producer(place: Place, ambient: Ambient) -> Producer:
     )
 
 
-OpenProducer = Callable[[Place, Ambient], Producer]
+OpenProducer = Callable[[ProducerPlace, Ambient], Producer]
 
 
 class Lent:
@@ -75,13 +75,13 @@ class KeptProducers:
     def __init__(self, opens: OpenProducer = open_producer) -> None:
         self._opens = opens
         self._lock = threading.Lock()
-        self._kept: dict[Place, tuple[Producer, float]] = {}
+        self._kept: dict[ProducerPlace, tuple[Producer, float]] = {}
         """With the moment of last use, in that order."""
 
     @contextmanager
     def lent(self, bus: str, table: str, storage: StoreSettings, ambient: Ambient) -> Iterator[Lent]:
         """One that is at hand, else a new one. It is kept afterwards, unless the block fails."""
-        place = Place(bus, table, storage)
+        place = ProducerPlace(bus, table, storage)
         with self._lock:
             producer, used_s = self._kept.pop(place, (None, 0.0))
         lent = Lent(lambda: self._opens(place, ambient), producer)
@@ -102,7 +102,7 @@ class KeptProducers:
         for producer, _ in kept:
             producer.close(CLOSE_WITHIN_S)
 
-    def _keep(self, place: Place, producer: Producer, now_s: float) -> None:
+    def _keep(self, place: ProducerPlace, producer: Producer, now_s: float) -> None:
         with self._lock:
             surplus = [self._kept.pop(place)] if place in self._kept else []  # of another thread
             self._kept[place] = (producer, now_s)

@@ -15,7 +15,7 @@ from headgate_table.parquet.bounds import STATISTICS_NOTE, WITHOUT_NAN
 from pyspark_headgate.executor.parquet_parts import PartsPlan
 from pyspark_headgate.options import DEFAULT_TARGET_FILE_BYTES, SourceOptions
 from pyspark_headgate.read.table_version import Pinned
-from pyspark_headgate.write.change import Change, Replaces
+from pyspark_headgate.write.change import Replaces, WriteChange
 from pyspark_headgate.write.schema_fit import RowsFit, fit_new_table, fit_rows
 from pyspark_headgate.write.table_target import TableTarget
 
@@ -26,7 +26,7 @@ _ESCAPES = {code: escaped for code in range(128) if (escaped := escape_partition
 @dataclass(frozen=True, slots=True)
 class WritePlan:
     parts: PartsPlan
-    change: Change
+    change: WriteChange
     schema_string: str
     """Of the table, once the rows are in it."""
 
@@ -62,7 +62,7 @@ def plan_write(
     return WritePlan(_parts(target, given, fit, columns, job), change, fit.schema_string)
 
 
-def _replacing(given: SourceOptions, *, overwrite: bool) -> Change:
+def _replacing(given: SourceOptions, *, overwrite: bool) -> WriteChange:
     dynamic = given.partition_overwrite_mode == "dynamic"
     if given.replace_where is not None:
         if not overwrite:
@@ -73,10 +73,10 @@ def _replacing(given: SourceOptions, *, overwrite: bool) -> Change:
             raise InvalidInput(
                 "replaceWhere and a dynamic partitionOverwriteMode both say what is overwritten: give one of them"
             )
-        return Change(Replaces.MATCHING, given.replace_where)
+        return WriteChange(Replaces.MATCHING, given.replace_where)
     if not overwrite:
-        return Change(Replaces.NOTHING)
-    return Change(Replaces.PARTITIONS if dynamic else Replaces.EVERYTHING)
+        return WriteChange(Replaces.NOTHING)
+    return WriteChange(Replaces.PARTITIONS if dynamic else Replaces.EVERYTHING)
 
 
 def _agreed(target: TableTarget, given: SourceOptions, look: Pinned) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from pyspark_headgate.executor.parquet_parts import PartsPlan, WrittenFile
 from pyspark_headgate.options import SourceOptions
 from pyspark_headgate.read.table_version import Pinned
 from pyspark_headgate.write.batch_sink import written_by_task
-from pyspark_headgate.write.change import Change
+from pyspark_headgate.write.change import WriteChange
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -33,7 +33,7 @@ class BatchWritten(WriterCommitMessage):
 
     query: str
     job: str
-    change: Change
+    change: WriteChange
     files: tuple[WrittenFile, ...]
 
 
@@ -79,7 +79,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         self._rows = rows
         self._overwrite = overwrite
         self._plan: PartsPlan | None = None
-        self._change: Change | None = None
+        self._change: WriteChange | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         if self._plan is None:

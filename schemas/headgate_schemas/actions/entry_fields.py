@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Kind(Enum):
+class FieldKind(Enum):
     STRING = "string"
     LONG = "long"
     INT = "int"
@@ -23,13 +23,20 @@ class EntryField:
     """The format's own name, also the key in an add action."""
     column: str
     """Our name: the column of every Arrow table of entries, the attribute of `AddFile`."""
-    kind: Kind
+    kind: FieldKind
     field_id: int
     optional: bool
     in_schema_a: bool = True
 
 
-_S, _L, _I, _B, _M, _A = Kind.STRING, Kind.LONG, Kind.INT, Kind.BOOLEAN, Kind.STRING_MAP, Kind.STRING_LIST
+_S, _L, _I, _B, _M, _A = (
+    FieldKind.STRING,
+    FieldKind.LONG,
+    FieldKind.INT,
+    FieldKind.BOOLEAN,
+    FieldKind.STRING_MAP,
+    FieldKind.STRING_LIST,
+)
 
 ENTRY_FIELDS: tuple[EntryField, ...] = (
     EntryField("path", "path", _S, 100, False),

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate_schemas.actions.entry_fields import EntryField, Kind
+from headgate_schemas.actions.entry_fields import EntryField, FieldKind
 from headgate_table.avro.container import block_bytes, header_bytes
 from headgate_table.avro.seal import seal_keys, sealed
 
@@ -167,32 +167,32 @@ def _optional(field: EntryField, column: pa.Array) -> Iterator[pa.Array]:
         yield _one_chunk(pc.if_else(valid, joined, absent))
 
 
-def _filled(kind: Kind, column: pa.Array) -> pa.Array:
+def _filled(kind: FieldKind, column: pa.Array) -> pa.Array:
     match kind:
-        case Kind.STRING:
+        case FieldKind.STRING:
             return column.fill_null("")
-        case Kind.LONG | Kind.INT:
+        case FieldKind.LONG | FieldKind.INT:
             return column.fill_null(0)
-        case Kind.BOOLEAN:
+        case FieldKind.BOOLEAN:
             return column.fill_null(False)
-        case Kind.STRING_MAP | Kind.STRING_LIST:
+        case FieldKind.STRING_MAP | FieldKind.STRING_LIST:
             return column  # lists keep their offsets; what lies under a null is dropped by the caller
 
 
-def _values(kind: Kind, column: pa.Array) -> Iterator[pa.Array]:
+def _values(kind: FieldKind, column: pa.Array) -> Iterator[pa.Array]:
     match kind:
-        case Kind.STRING:
+        case FieldKind.STRING:
             yield from _strings(column)
-        case Kind.LONG | Kind.INT:
+        case FieldKind.LONG | FieldKind.INT:
             yield _longs(column.to_numpy(zero_copy_only=False))
-        case Kind.BOOLEAN:
+        case FieldKind.BOOLEAN:
             yield pc.if_else(column, pa.scalar(b"\x01", pa.binary()), pa.scalar(b"\x00", pa.binary()))
-        case Kind.STRING_MAP:
+        case FieldKind.STRING_MAP:
             # flatten() and not .keys: it honours the slice and skips what lies under nulls.
             yield from _collection(
                 column, [column.cast(_PAIRS).flatten().field(0), column.cast(_PAIRS).flatten().field(1)]
             )
-        case Kind.STRING_LIST:
+        case FieldKind.STRING_LIST:
             yield from _collection(column, [column.flatten()])
 
 

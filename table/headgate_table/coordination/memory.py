@@ -13,7 +13,7 @@ from headgate_schemas.actions.actions import Action, AddFile, Metadata, RemoveFi
 from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
 from headgate_schemas.messages.sources import Source
 from headgate_table.coordination.commit_info import MAX_AHEAD_MS, CommitRecord, Settled, Term, commit_record
-from headgate_table.coordination.remembered_ids import NO_REASON, Clocks, IdsOfVersion, Refused, RememberedIds
+from headgate_table.coordination.remembered_ids import NO_REASON, Clocks, IdsOfVersion, RememberedIds, RememberedRefusal
 from headgate_table.coordination.writers_ids import WritersIds
 
 HASH_BYTES = 12
@@ -294,7 +294,7 @@ class TableMemory:
         for decision in record.decisions:
             if not decision.accepted and self.writers_ids.version_of(hashed(decision.id)) is None:
                 code, reason = decision.code or RejectCode.INVALID, decision.reason or NO_REASON
-                self.ids.refuse(hashed(decision.id), Refused(version, decided_ms, code, reason))
+                self.ids.refuse(hashed(decision.id), RememberedRefusal(version, decided_ms, code, reason))
         accepted = tuple(hashed(each.id) for each in record.decisions if each.accepted and each.writer is None)
         if settled is None:
             made_ms = None

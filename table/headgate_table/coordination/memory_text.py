@@ -22,7 +22,7 @@ from headgate_table.coordination.memory import (
     PurgedPaths,
     TableMemory,
 )
-from headgate_table.coordination.remembered_ids import NO_REASON, IdsOfVersion, Refused, RememberedIds
+from headgate_table.coordination.remembered_ids import NO_REASON, IdsOfVersion, RememberedIds, RememberedRefusal
 from headgate_table.settings.options import TableOptions
 
 FORMAT = 1
@@ -210,10 +210,10 @@ def _ids(body: dict[str, Any]) -> RememberedIds:
     made = {_int(version): _int(made_ms) for version, made_ms in body.get("made", ())}
     for version, decided_ms, code, blob in body.get("refused", ()):
         for identity in _hashes(blob):
-            ids.refuse(identity, Refused(_int(version), _int(decided_ms), _code(code), ""))
+            ids.refuse(identity, RememberedRefusal(_int(version), _int(decided_ms), _code(code), ""))
     for version, decided_ms, is_direct, accepted, rejected in body["ids"]:
         for identity, code, reason in rejected:
-            refused = Refused(_int(version), _int(decided_ms), _code(code), _str(reason) or NO_REASON)
+            refused = RememberedRefusal(_int(version), _int(decided_ms), _code(code), _str(reason) or NO_REASON)
             ids.refuse(_one(identity), refused)
         made_ms = made.get(version)
         ids.accept(IdsOfVersion(_int(version), _int(decided_ms), _hashes(accepted), bool(_int(is_direct)), made_ms))

@@ -45,7 +45,7 @@ class IdsOfVersion:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RememberedRefusal:
     """The refusal of one id."""
 
     version: int
@@ -83,7 +83,7 @@ class RememberedIds:
     """The newest version of which an id was forgotten."""
     accepted: OrderedDict[int, IdsOfVersion] = field(default_factory=OrderedDict)
     """By version, in their order."""
-    refused: OrderedDict[bytes, Refused] = field(default_factory=OrderedDict)
+    refused: OrderedDict[bytes, RememberedRefusal] = field(default_factory=OrderedDict)
     """Oldest first."""
     _count: int = 0
     _version_of: dict[bytes, int] = field(default_factory=dict)
@@ -118,7 +118,7 @@ class RememberedIds:
         self._count += len(new)
         self._version_of.update(dict.fromkeys(new, ids.version))
 
-    def refuse(self, identity: bytes, refused: Refused) -> None:
+    def refuse(self, identity: bytes, refused: RememberedRefusal) -> None:
         """An empty reason is one that was forgotten."""
         if self._is_decided(identity):
             return
@@ -151,7 +151,7 @@ class RememberedIds:
             heapq.heappush(self._by_time, entry)
         self._forget_refused(clocks)
 
-    def runs_of_refused(self) -> Iterator[tuple[tuple[int, int], list[tuple[bytes, Refused]]]]:
+    def runs_of_refused(self) -> Iterator[tuple[tuple[int, int], list[tuple[bytes, RememberedRefusal]]]]:
         """Refusals by version and time, oldest first."""
         items = groupby(self.refused.items(), key=lambda item: (item[1].version, item[1].decided_ms))
         return ((key, list(run)) for key, run in items)

@@ -19,7 +19,7 @@ from headgate_table.milvus.format.names import (
     found_manifests,
     manifest_key,
 )
-from headgate_table.milvus.format.paths import Base
+from headgate_table.milvus.format.paths import ManifestBase
 from headgate_table.milvus.rules.resolvers import VersionedManifest
 from headgate_table.store.conditions import require_conditions
 from headgate_table.store.interface import AlreadyExists, Created, Store, Unknown
@@ -33,12 +33,12 @@ _log = get_logger("headgate.milvus")
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ManifestWritten:
     """The manifest of that number is ours."""
 
 
 @dataclass(frozen=True, slots=True)
-class NumberTaken:
+class ManifestNumberTaken:
     """The manifest of that number is another writer's."""
 
 
@@ -49,7 +49,7 @@ class ManifestLog:
         self._store = store
         self._prefix = base_prefix(base_path)
         self._ambient = ambient
-        self.base = Base(self._prefix.rstrip("/"), store.uri)
+        self.base = ManifestBase(self._prefix.rstrip("/"), store.uri)
 
     @property
     def uri(self) -> str:
@@ -106,7 +106,7 @@ class ManifestLog:
             raise VersionNotRetained(f"{self.uri} has no version {version}: {there}") from None
         return VersionedManifest(version, decode_manifest(data, f"{self._store.uri}/{key}"))
 
-    def write(self, version: int, body: bytes, *, may_be_there: bool = False) -> Written | NumberTaken:
+    def write(self, version: int, body: bytes, *, may_be_there: bool = False) -> ManifestWritten | ManifestNumberTaken:
         """Create the version, and find out what became of it. Raises `OutcomeUnknown` when nobody can tell, and `StoreError`
         when nothing was written. `may_be_there`: an earlier call with these arguments ended without saying.
 
@@ -130,7 +130,7 @@ class ManifestLog:
                     case AlreadyExists():
                         # Stores never repeat a conditional write by themselves: the first such answer is plain.
                         if not may_be_there or self._bytes_at(key) != body:
-                            return NumberTaken()
+                            return ManifestNumberTaken()
                         return self._counted(version)
                     case Unknown(reason):
                         may_be_there = True
@@ -138,14 +138,14 @@ class ManifestLog:
                         if found == body:
                             return self._counted(version)
                         if found is not None:
-                            return NumberTaken()
+                            return ManifestNumberTaken()
         except StoreError as error:
             if may_be_there:
                 raise self._unknown(version, str(error)) from error
             raise
         raise self._unknown(version, reason)
 
-    def _counted(self, version: int) -> Written:
+    def _counted(self, version: int) -> ManifestWritten:
         """Ours is there; does it count? It does where its predecessor stands, or nothing newer does.
 
         Otherwise versions were deleted while we paused, and we may have filled a number that was in use once, below the
@@ -155,7 +155,7 @@ class ManifestLog:
             latest = self.found().latest
             if latest != version:
                 raise self._unknown(version, f"versions before {latest} were deleted meanwhile")
-        return Written()
+        return ManifestWritten()
 
     def _is_there(self, version: int) -> bool:
         return self._store.head(manifest_key(self._prefix, version)) is not None

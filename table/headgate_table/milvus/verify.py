@@ -10,7 +10,7 @@ from headgate_table.milvus.committed.records import ManifestId, VersionRecord
 from headgate_table.milvus.format.encoding import what_is_lost
 from headgate_table.milvus.format.manifest import Manifest
 from headgate_table.milvus.format.names import METADATA_FOLDER, manifest_key
-from headgate_table.milvus.format.paths import Base, resolved
+from headgate_table.milvus.format.paths import ManifestBase, resolved
 from headgate_table.milvus.rules.file_changes import dropped
 from headgate_table.store.paths import is_key
 
@@ -79,7 +79,7 @@ def _check_newest(findings: Findings, log: RecordedLog, version: int, manifest: 
 
 def _check_files(findings: Findings, log: RecordedLog, manifest: Manifest) -> None:
     """Those inside of the table; what lies elsewhere is not ours to reach."""
-    there = resolved(manifest, Base("", log.uri))
+    there = resolved(manifest, ManifestBase("", log.uri))
     paths = [file.path for group in there.column_groups for file in group.files]
     paths += [delta.path for delta in there.delta_logs]
     paths += [path for stat in there.stats.values() for path in stat.paths]

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from headgate_bus.errors import BusError
-from headgate_bus.interface import MAX_MESSAGE_BYTES, Bus, Extent, Message, Place, Topic
+from headgate_bus.interface import MAX_MESSAGE_BYTES, Bus, Extent, Message, MessagePlace, Topic
 from support.bus.records import all_of, bodies, key_in, message, messages
 from support.bus.rigs import AMBIENT, PARTITIONS, Rig
 
@@ -40,7 +40,7 @@ def test_offsets_of_a_partition_only_grow(bus: Bus) -> None:
 def test_the_places_of_an_append_are_where_the_records_lie(bus: Bus) -> None:
     keys = [key_in(bus, number) for number in (0, 1, 0, 1, 1)]
     places = bus.append(PROPOSALS, [message(str(index), key) for index, key in enumerate(keys)])
-    found = {Place(record.partition, record.offset): record.body for record in all_of(bus, PROPOSALS, 5)}
+    found = {MessagePlace(record.partition, record.offset): record.body for record in all_of(bus, PROPOSALS, 5)}
     assert found == {place: str(index).encode() for index, place in enumerate(places)}
 
 

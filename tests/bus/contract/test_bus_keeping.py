@@ -3,7 +3,7 @@
 import pytest
 
 from headgate_bus.errors import BusError
-from headgate_bus.interface import Bus, Extent, Place, Topic
+from headgate_bus.interface import Bus, Extent, MessagePlace, Topic
 from support.bus.records import all_of, bodies, key_in, message, messages, read_until, seat_at, settle
 from support.bus.rigs import Rig
 
@@ -45,7 +45,7 @@ def test_trimming_back_does_nothing(bus: Bus) -> None:
 def test_trimming_everything_keeps_the_next_offset(bus: Bus) -> None:
     settle(bus, 3)
     bus.trim(0, 3)
-    assert bus.append(PROPOSALS, messages("next", key=key_in(bus, 0))) == [Place(0, 3)]
+    assert bus.append(PROPOSALS, messages("next", key=key_in(bus, 0))) == [MessagePlace(0, 3)]
 
 
 def test_a_bus_that_was_never_prepared_refuses_and_says_so(rig: Rig) -> None:

@@ -7,7 +7,7 @@ from kafka import TopicPartition
 
 from headgate_bus.kafka.address import parse_kafka_address
 from headgate_bus.kafka.deadline_calls import KafkaCalls
-from headgate_bus.kafka.group.assignment_listener import Change, Comings
+from headgate_bus.kafka.group.assignment_listener import AssignmentChange, Comings
 from headgate_bus.kafka.group.membership import KafkaMembership
 from headgate_bus.kafka.group.positions import KafkaPlaces
 from support.kafka.fixtures import new_bus_address
@@ -58,8 +58,8 @@ def told(*numbers: int) -> list[TopicPartition]:
     return [TopicPartition("events", number) for number in numbers]
 
 
-def change(given: set[int], lost: set[int], *, is_new: bool = True) -> Change:
-    return Change(frozenset(given), frozenset(lost), is_new)
+def change(given: set[int], lost: set[int], *, is_new: bool = True) -> AssignmentChange:
+    return AssignmentChange(frozenset(given), frozenset(lost), is_new)
 
 
 def test_what_comes_and_goes_is_told_once() -> None:

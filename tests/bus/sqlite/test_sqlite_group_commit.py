@@ -10,7 +10,7 @@ import pytest
 from headgate_bus.errors import BusError, BusUnavailable
 from headgate_bus.sqlite import writer as sqlite_writer
 from headgate_bus.sqlite.file import SqliteFile
-from headgate_bus.sqlite.log import Transaction
+from headgate_bus.sqlite.log import LogTransaction
 from headgate_bus.sqlite.writer import GroupWriter, Work, _Job
 from headgate_schemas.ambient import SystemAmbient
 from support.bus.rigs import PATIENCE_S
@@ -54,7 +54,7 @@ class Bench:
 
     def __init__(self) -> None:
         self.gate = Gate()
-        begin = cast(Callable[[object], Transaction], lambda connection: Nothing())
+        begin = cast(Callable[[object], LogTransaction], lambda connection: Nothing())
         self.writer = GroupWriter(cast(SqliteFile, self.gate), AMBIENT, begin)
         self.threads = ThreadPoolExecutor(20)
         self.queued = 0
@@ -64,7 +64,7 @@ class Bench:
     def do(self, result: object, *, timeout_s: float = PATIENCE_S) -> "Future[object]":
         """One more thread that writes; it is in the queue, or at the gate, when this returns."""
 
-        def work(transaction: Transaction) -> object:
+        def work(transaction: LogTransaction) -> object:
             if isinstance(result, BaseException):
                 raise result
             self.done.append(result)

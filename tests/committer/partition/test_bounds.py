@@ -8,7 +8,7 @@ from headgate_bus.claims import put_claim
 from headgate_bus.errors import BusUnavailable
 from headgate_bus.interface import Message, Topic
 from headgate_committer.committer import Committer
-from headgate_committer.partition.held_partition import Lane
+from headgate_committer.partition.held_partition import HeldPartition
 from headgate_committer.tables import NotServed
 from headgate_schemas.messages.operations import Append, Committed, RejectCode
 from headgate_schemas.messages.proposals import encode_claimed
@@ -24,7 +24,7 @@ OTHER = "memory://other"
 TABLES = tuple(f"memory://table-{number}" for number in range(8))
 
 
-def _lane(committer: Committer) -> Lane:
+def _lane(committer: Committer) -> HeldPartition:
     (lane,) = committer._lanes.values()
     return lane
 

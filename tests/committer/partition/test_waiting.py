@@ -9,7 +9,7 @@ from headgate_bus.interface import Mark, Message, Record, Topic
 from headgate_committer.committer import Committer
 from headgate_committer.limits import CommitterLimits
 from headgate_committer.partition.table_queue import TableQueue
-from headgate_committer.proposals.intake import Undecided
+from headgate_committer.proposals.intake import QueuedProposal
 from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.messages.operations import Append, Committed, Create
 from support.committing.rig import NO_LINGER, TABLE, AtOnce, Rig, Stores
@@ -159,7 +159,7 @@ def test_many_large_dead_letters_are_published_a_few_at_a_time() -> None:
     assert max(published) <= 8 << 20
 
 
-def _queue_of_100_ms(items: list[Undecided], *, later: list[Undecided]) -> TableQueue:
+def _queue_of_100_ms(items: list[QueuedProposal], *, later: list[QueuedProposal]) -> TableQueue:
     """These were answered by a version that took 0.1 s; those came meanwhile, and wait."""
     queue = TableQueue("t", CommitterLimits())
     for item in items:
@@ -171,9 +171,9 @@ def _queue_of_100_ms(items: list[Undecided], *, later: list[Undecided]) -> Table
     return queue
 
 
-def _items(count: int) -> list[Undecided]:
+def _items(count: int) -> list[QueuedProposal]:
     rig = Rig()
-    return [Undecided(_record(number), rig.proposal(Append((add_file(f"f{number}"),)))) for number in range(count)]
+    return [QueuedProposal(_record(number), rig.proposal(Append((add_file(f"f{number}"),)))) for number in range(count)]
 
 
 def test_who_was_answered_together_is_waited_for_a_little() -> None:
@@ -222,7 +222,7 @@ def test_the_wait_begins_when_the_answers_are_out() -> None:
 
 def test_a_single_writer_waits_for_nobody() -> None:
     queue = TableQueue("t", CommitterLimits(linger_ms=25))
-    item = Undecided(_record(0), Rig().proposal(Append((add_file("a"),))))
+    item = QueuedProposal(_record(0), Rig().proposal(Append((add_file("a"),))))
     queue.hold(item, 5.0)
     assert queue.is_ready(5.0, at_once=False)
 

@@ -7,8 +7,8 @@ import pytest
 from headgate_bus.interface import Extent, Message, Topic
 from headgate_committer.committer import DEFAULT_GROUP
 from headgate_committer.rebind.rebind import rebind
-from headgate_committer.table.guards import refusal
-from headgate_committer.table.tail import lost_tail
+from headgate_committer.table.guards import feed_mismatch
+from headgate_committer.table.tail import log_truncated_reason
 from headgate_schemas.messages.operations import Append, Committed, Duplicate, Writer
 from headgate_schemas.messages.proposals import Proposal, new_proposal
 from headgate_schemas.messages.sources import Source
@@ -41,7 +41,7 @@ def _memory(source: Source | None = HERE, position: int | None = 50) -> TableMem
     ],
 )
 def test_a_table_is_fed_from_where_it_stands(memory: TableMemory, extent: Extent, committed: int | None) -> None:
-    assert refusal("t", memory, HERE, extent, committed) is None
+    assert feed_mismatch("t", memory, HERE, extent, committed) is None
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_table_is_fed_from_where_it_stands(memory: TableMemory, extent: Extent
 def test_a_log_that_can_not_be_the_one_is_refused(
     memory: TableMemory, extent: Extent, committed: int | None, said: str
 ) -> None:
-    reason = refusal("t", memory, HERE, extent, committed)
+    reason = feed_mismatch("t", memory, HERE, extent, committed)
     assert reason is not None
     assert said in reason
 
@@ -186,7 +186,7 @@ def _tail(record: Message | None = None, *, first: int = 0, end: int = 0) -> str
         decisions=(Decision("p1", accepted=True, offset=1), Decision("p0", accepted=False, offset=0)),
     )
     foreign = CommitRecord(settled=Settled(HERE, 0, 9, 0), decisions=(Decision("p7", accepted=True, offset=1),))
-    return lost_tail(TABLE, bus, source, 2, [None, foreign, decided])
+    return log_truncated_reason(TABLE, bus, source, 2, [None, foreign, decided])
 
 
 def _proposal(identity: str, table: str = TABLE) -> Proposal:
@@ -229,7 +229,7 @@ def test_a_table_that_was_bound_anew_compares_nothing_from_before() -> None:
     source = bus.source(0)
     before = CommitRecord(settled=Settled(source, 0, 1, 0), decisions=(Decision("p0", accepted=True, offset=0),))
     bound = CommitRecord(settled=Settled(source, 0, 0, 0), rebound=True)
-    assert lost_tail(TABLE, bus, source, 0, [bound, before]) is None
+    assert log_truncated_reason(TABLE, bus, source, 0, [bound, before]) is None
 
 
 def test_a_file_that_was_restored_from_a_copy_is_refused_until_the_table_is_rebound() -> None:

@@ -9,7 +9,7 @@ from headgate_bus.interface import Topic
 from headgate_committer.committer import Committer
 from headgate_committer.errors import Overtaken
 from headgate_committer.limits import CommitterLimits
-from headgate_committer.partition.held_partition import Lane
+from headgate_committer.partition.held_partition import HeldPartition
 from headgate_schemas.messages.events import CommitEvent, ReceiptEvent
 from headgate_schemas.messages.operations import (
     Append,
@@ -216,7 +216,7 @@ def test_a_late_version_may_land_at_any_moment_and_is_decided_once(late: Operati
     assert landings > 3, "the late version should often have been first"
 
 
-def _working_at(step: int, lane: Lane) -> Plan:
+def _working_at(step: int, lane: HeldPartition) -> Plan:
     return lambda taken: lane.work() if taken.number == step else None
 
 

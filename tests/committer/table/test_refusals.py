@@ -5,7 +5,7 @@ import pytest
 from headgate_bus.claims import FOLDER, ClaimLimits
 from headgate_bus.interface import Record
 from headgate_committer.limits import CommitterLimits
-from headgate_committer.proposals.intake import Undecided, take_in
+from headgate_committer.proposals.intake import QueuedProposal, take_in
 from headgate_schemas.messages.operations import Append, Committed, Duplicate, Overwrite, RejectCode, Rejected, Writer
 from headgate_schemas.messages.proposals import encode_proposal
 from support.committing.claimed import claimed
@@ -164,8 +164,8 @@ def test_a_claim_within_the_bound_weighs_what_lies_behind_it() -> None:
     assert proposal.claim is not None
     record = Record(0, 0, 1, TABLE, encode_proposal(proposal))
     within, beyond = (take_in(record, ClaimLimits(max_bytes=proposal.claim.bytes - less)) for less in (0, 1))
-    assert isinstance(within, Undecided)
-    assert isinstance(beyond, Undecided)
+    assert isinstance(within, QueuedProposal)
+    assert isinstance(beyond, QueuedProposal)
     assert (within.size, beyond.size) == (len(record.body) + proposal.claim.bytes, len(record.body))
 
 

@@ -7,7 +7,7 @@ import typer
 from typer.testing import CliRunner
 
 from headgate.cli.main import app
-from headgate.cli.propose.options import TAKES, Kind
+from headgate.cli.propose.options import TAKES, ChangeKind
 
 
 def _pages(path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -47,7 +47,7 @@ def test_everything_that_a_command_takes_is_explained(path: tuple[str, ...]) -> 
     assert [each.name for each in command.params if not getattr(each, "help", None)] == []
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_the_help_of_propose_tells_what_each_operation_takes(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", ChangeKind)
+def test_the_help_of_propose_tells_what_each_operation_takes(kind: ChangeKind) -> None:
     lines = [line.split() for line in _listed(_shown("propose") + "\n\n", "\n  What each operation takes")]
     assert [kind.value, *TAKES[kind]] in lines

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headgate.doctor.bus_checkup import examine_bus
-from headgate.doctor.findings import Finding, Health
+from headgate.doctor.findings import DoctorFinding, Health
 from headgate_bus.interface import Message, Topic
 from headgate_bus.marks import mark_of, record_at
 from headgate_bus.open import open_bus
@@ -45,7 +45,7 @@ def settle(address: str, upto: int) -> None:
     bus.close()
 
 
-def backlog(address: str, late_after_s: float) -> Finding:
+def backlog(address: str, late_after_s: float) -> DoctorFinding:
     [found] = [one for one in examine_bus(address, GROUP, AMBIENT, late_after_s) if one.check.startswith("proposals")]
     return found
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from headgate.doctor import bus_checkup, place_checkup
-from headgate.doctor.findings import Finding, Health
+from headgate.doctor.findings import DoctorFinding, Health
 from headgate.doctor.settings_checkup import examine_settings
 from headgate.settings.loading import Settings, load_settings
 from headgate_bus.interface import Message, Topic
@@ -54,7 +54,7 @@ def of_settings(given: Settings, uri: str | None = None) -> list[tuple[Health, s
     return [(one.health, one.found) for one in found]
 
 
-def of_place(store: Store, monkeypatch: pytest.MonkeyPatch) -> dict[str, Finding]:
+def of_place(store: Store, monkeypatch: pytest.MonkeyPatch) -> dict[str, DoctorFinding]:
     monkeypatch.setattr(place_checkup, "open_store", lambda *_: store)
     found = place_checkup.examine_place("/nowhere", settings(), FakeAmbient())
     return {one.check: one for one in found}
@@ -175,7 +175,7 @@ class Changed(MemoryBus):
         return ["topic headgate.proposals isn't set up as it must be: retention.ms is 1, but must be -1"]
 
 
-def of_bus(bus: MemoryBus, ambient: FakeAmbient, monkeypatch: pytest.MonkeyPatch) -> dict[str, Finding]:
+def of_bus(bus: MemoryBus, ambient: FakeAmbient, monkeypatch: pytest.MonkeyPatch) -> dict[str, DoctorFinding]:
     monkeypatch.setattr(bus_checkup, "open_bus", lambda *_: bus)
     return {one.check: one for one in bus_checkup.examine_bus("kafka://a", "group", ambient)}
 

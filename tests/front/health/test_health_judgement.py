@@ -4,30 +4,30 @@ from dataclasses import replace
 
 import pytest
 
-from headgate.health.judgement import Asked, Facts, Healthy, ReasonCode, Unready, is_alive, judge
+from headgate.health.judgement import HealthFacts, Healthy, Probed, ReasonCode, Unready, is_alive, judge
 from headgate.health.limits import WORKER_LIMITS, HealthLimits
-from headgate_committer.status import LaneStanding, OldestProposal, Standing, TableCounts
+from headgate_committer.status import CommitterStatus, OldestProposal, PartitionStatus, TableCounts
 from headgate_schemas.metrics import REASON
 from headgate_worker.loop.commit_feed import Backlog
 from headgate_worker.loop.status import WorkerStanding
 
 NOW_S, NOW_MS = 1_000.0, 1_780_000_000_000
 LIMITS = HealthLimits()
-BUS, STORE = Asked("the bus kafka://b"), Asked("the store of s3://lake")
+BUS, STORE = Probed("the bus kafka://b"), Probed("the store of s3://lake")
 
 
-def lane(**more: object) -> LaneStanding:
-    held = LaneStanding(0, 20, 20, 0, TableCounts(open=3), None, None, "", None, 0, 0.0)
+def lane(**more: object) -> PartitionStatus:
+    held = PartitionStatus(0, 20, 20, 0, TableCounts(open=3), None, None, "", None, 0, 0.0)
     return replace(held, **more)  # type: ignore[arg-type]  # the names are the test's
 
 
-def facts(standing: Standing | WorkerStanding | None, **more: object) -> Facts:
-    found = Facts(NOW_S, NOW_MS, NOW_S - 60, NOW_S - 0.1, standing, BUS, (STORE,))
+def facts(standing: CommitterStatus | WorkerStanding | None, **more: object) -> HealthFacts:
+    found = HealthFacts(NOW_S, NOW_MS, NOW_S - 60, NOW_S - 0.1, standing, BUS, (STORE,))
     return replace(found, **more)  # type: ignore[arg-type]  # the names are the test's
 
 
-def serving(*lanes: LaneStanding, **more: object) -> Standing:
-    held = Standing("one", NOW_S, lanes or (lane(),))
+def serving(*lanes: PartitionStatus, **more: object) -> CommitterStatus:
+    held = CommitterStatus("one", NOW_S, lanes or (lane(),))
     return replace(held, **more)  # type: ignore[arg-type]  # the names are the test's
 
 
@@ -35,12 +35,12 @@ def oldest(age_s: float, trouble: str = "") -> OldestProposal:
     return OldestProposal("s3://lake/events", 17, NOW_MS - int(age_s * 1000), trouble)
 
 
-def codes(found: Facts, limits: HealthLimits = LIMITS) -> list[ReasonCode]:
+def codes(found: HealthFacts, limits: HealthLimits = LIMITS) -> list[ReasonCode]:
     verdict = judge(found, limits)
     return [reason.code for reason in verdict.reasons] if isinstance(verdict, Unready) else []
 
 
-def said(found: Facts, limits: HealthLimits = LIMITS) -> str:
+def said(found: HealthFacts, limits: HealthLimits = LIMITS) -> str:
     verdict = judge(found, limits)
     assert isinstance(verdict, Unready)
     [reason] = verdict.reasons
@@ -57,11 +57,11 @@ def test_before_its_loop_has_begun_a_part_is_not_ready_but_alive() -> None:
 
 
 def test_a_committer_that_was_just_seated_is_starting() -> None:
-    assert codes(facts(Standing("one", NOW_S, vacant_since_s=NOW_S - 2))) == [ReasonCode.STARTING]
+    assert codes(facts(CommitterStatus("one", NOW_S, vacant_since_s=NOW_S - 2))) == [ReasonCode.STARTING]
 
 
 def test_a_committer_that_was_given_no_partition_for_long_stands_by_and_is_ready() -> None:
-    verdict = judge(facts(Standing("one", NOW_S, vacant_since_s=NOW_S - 16)), LIMITS)
+    verdict = judge(facts(CommitterStatus("one", NOW_S, vacant_since_s=NOW_S - 16)), LIMITS)
     assert verdict == Healthy(("stands by: others of its group hold all partitions",))
 
 
@@ -79,7 +79,7 @@ def test_a_store_that_hangs_makes_it_unready_before_its_request_times_out() -> N
 
 
 def test_time_in_silence_counts_from_the_first_question_that_failed() -> None:
-    asked = Asked("it", failing_since_s=NOW_S - 9, unanswered_since_s=NOW_S - 1, problem="no")
+    asked = Probed("it", failing_since_s=NOW_S - 9, unanswered_since_s=NOW_S - 1, problem="no")
     assert asked.silent_s(NOW_S) == 9
 
 
@@ -164,7 +164,7 @@ def test_a_worker_that_waits_for_the_committer_is_ready() -> None:
 
 @pytest.mark.parametrize("standing", [serving(), WorkerStanding("w", held=1)])
 def test_health_without_facts_about_bus_and_stores_is_judged_by_the_rest(
-    standing: Standing | WorkerStanding,
+    standing: CommitterStatus | WorkerStanding,
 ) -> None:
     assert judge(facts(standing, bus=None, stores=()), LIMITS) == Healthy()
 

@@ -9,7 +9,7 @@ import pytest
 import headgate
 from headgate.statements.arrow_columns import result_schema
 from headgate.statements.columns import OUTPUT_COLUMNS
-from headgate.statements.statements import DescribeLog, Purge, StatementError
+from headgate.statements.statements import DescribeLog, PurgeStatement, StatementError
 from headgate_table.errors import OutcomeUnknown
 from headgate_table.table import Table
 from support.writers.scala_json import ScalaJsonTable
@@ -282,7 +282,7 @@ def test_results_have_exactly_the_documented_columns(sales: Path) -> None:
     assert log.column_names == [column.name for column in OUTPUT_COLUMNS[DescribeLog]]
     purge = headgate.sql(f"PURGE INDEXTABLE '{sales}' DRY RUN")
     assert pa.types.is_struct(purge.schema.field("metrics").type)
-    assert purge.schema == result_schema(Purge)
+    assert purge.schema == result_schema(PurgeStatement)
 
 
 # --- through the command ------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from typing import get_args
 
-from headgate.statements import DescribeLog, DescribeState, MergeSplits, Purge, Statement
+from headgate.statements import DescribeLog, DescribeState, MergeSplits, PurgeStatement, Statement
 from headgate.statements.columns import MERGE_METRICS, OUTPUT_COLUMNS, PURGE_METRICS, ScalarType
 
 LOG_COLUMNS = [
@@ -92,7 +92,7 @@ def test_the_state_is_described_by_ten_columns() -> None:
 
 
 def test_purging_answers_a_struct_of_metrics() -> None:
-    assert dict(OUTPUT_COLUMNS[Purge])["metrics"] is PURGE_METRICS
+    assert dict(OUTPUT_COLUMNS[PurgeStatement])["metrics"] is PURGE_METRICS
     assert [column.name for column in PURGE_METRICS.fields] == [
         "status",
         "orphaned_files_found",

@@ -10,7 +10,7 @@ from headgate.statements import (
     DropPartitions,
     InvalidateCache,
     MergeSplits,
-    Purge,
+    PurgeStatement,
     RepairLog,
     TableName,
     TablePath,
@@ -49,15 +49,15 @@ def test_checkpoint_takes_every_engine_word_and_every_kind_of_target(
         ("DESCRIBE INDEXTABLES STATE 's3://lake/events'", DescribeState(PATH)),
         ("DESCRIBE TANTIVY4SPARK TRANSACTION LOG db.events", DescribeLog(NAME)),
         ("DESCRIBE HEADGATE TRANSACTION LOG db.events INCLUDE ALL", DescribeLog(NAME, include_all=True)),
-        ("PURGE INDEXTABLE db.events", Purge(NAME)),
-        ("PURGE HEADGATE db.events", Purge(NAME)),
-        ("PURGE INDEXTABLE db.events OLDER THAN 7 DAYS", Purge(NAME, older_than_hours=168)),
-        ("PURGE INDEXTABLE db.events OLDER THAN 36 HOURS", Purge(NAME, older_than_hours=36)),
-        ("PURGE INDEXTABLE db.events TRANSACTION LOG RETENTION 30 DAYS", Purge(NAME, log_retention_hours=720)),
-        ("PURGE INDEXTABLE db.events DRY RUN", Purge(NAME, dry_run=True)),
+        ("PURGE INDEXTABLE db.events", PurgeStatement(NAME)),
+        ("PURGE HEADGATE db.events", PurgeStatement(NAME)),
+        ("PURGE INDEXTABLE db.events OLDER THAN 7 DAYS", PurgeStatement(NAME, older_than_hours=168)),
+        ("PURGE INDEXTABLE db.events OLDER THAN 36 HOURS", PurgeStatement(NAME, older_than_hours=36)),
+        ("PURGE INDEXTABLE db.events TRANSACTION LOG RETENTION 30 DAYS", PurgeStatement(NAME, log_retention_hours=720)),
+        ("PURGE INDEXTABLE db.events DRY RUN", PurgeStatement(NAME, dry_run=True)),
         (
             "PURGE INDEXTABLE 's3://lake/events' OLDER THAN 7 DAYS TRANSACTION LOG RETENTION 48 HOURS DRY RUN",
-            Purge(PATH, older_than_hours=168, log_retention_hours=48, dry_run=True),
+            PurgeStatement(PATH, older_than_hours=168, log_retention_hours=48, dry_run=True),
         ),
         ("TRUNCATE INDEXTABLES TIME TRAVEL db.events", TruncateTimeTravel(NAME)),
         ("TRUNCATE INDEXTABLES TIME TRAVEL 's3://lake/events' DRY RUN", TruncateTimeTravel(PATH, dry_run=True)),
@@ -145,7 +145,7 @@ def test_a_table_name_may_be_quoted_with_backquotes(written: str, parts: tuple[s
 
 @pytest.mark.parametrize("word", ["cache", "state", "log", "checkpoint", "indextables", "dry", "where", "max", "merge"])
 def test_a_table_may_be_called_like_a_keyword_where_no_keyword_could_stand(word: str) -> None:
-    assert parse_statement(f"PURGE INDEXTABLE {word} DRY RUN") == Purge(TableName((word,)), dry_run=True)
+    assert parse_statement(f"PURGE INDEXTABLE {word} DRY RUN") == PurgeStatement(TableName((word,)), dry_run=True)
 
 
 @pytest.mark.parametrize(

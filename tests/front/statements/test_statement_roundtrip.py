@@ -11,7 +11,7 @@ from headgate.statements import (
     DropPartitions,
     InvalidateCache,
     MergeSplits,
-    Purge,
+    PurgeStatement,
     RepairLog,
     Statement,
     TableName,
@@ -48,7 +48,7 @@ STATEMENTS: st.SearchStrategy[Statement] = st.one_of(
     st.builds(Compact, TARGETS),
     st.builds(DescribeState, TARGETS),
     st.builds(DescribeLog, TARGETS, st.booleans()),
-    st.builds(Purge, TARGETS, HOURS, HOURS, st.booleans()),
+    st.builds(PurgeStatement, TARGETS, HOURS, HOURS, st.booleans()),
     st.builds(TruncateTimeTravel, TARGETS, st.booleans()),
     st.builds(DropPartitions, TARGETS, PREDICATES),
     st.builds(
@@ -123,7 +123,7 @@ class Speller:
             case DescribeLog(target, include_all):
                 start = self.words(f"DESCRIBE {self.engine()} TRANSACTION LOG")
                 return [*start, *self.target(target), *self.optional(include_all, "INCLUDE ALL")]
-            case Purge(target, older_than, log_retention, dry_run):
+            case PurgeStatement(target, older_than, log_retention, dry_run):
                 pieces = [*self.words(f"PURGE {self.one_of('INDEXTABLE', 'HEADGATE')}"), *self.target(target)]
                 if older_than is not None:
                     pieces += [*self.words("OLDER THAN"), *self.span(older_than)]

@@ -7,7 +7,7 @@ import pytest
 from headgate_producer.producer import Producer
 from headgate_schemas.ambient import Ambient
 from headgate_table.store.settings import StoreSettings
-from pyspark_headgate.write.kept_producers import IDLE_LIMIT_S, MAX_KEPT, KeptProducers, Place
+from pyspark_headgate.write.kept_producers import IDLE_LIMIT_S, MAX_KEPT, KeptProducers, ProducerPlace
 from support.ambient import FakeAmbient
 from support.bus.memory import MemoryBus
 
@@ -20,7 +20,7 @@ class Opened:
         self.producers: list[Producer] = []
         self.kept = KeptProducers(self._open)
 
-    def _open(self, place: Place, ambient: Ambient) -> Producer:
+    def _open(self, place: ProducerPlace, ambient: Ambient) -> Producer:
         producer = Producer(MemoryBus(self.ambient), place.table, ambient=ambient, threads=False)
         self.producers.append(producer)
         return producer

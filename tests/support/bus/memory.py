@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from headgate_bus.errors import BusError, BusUnavailable, Fenced, OffsetGone
-from headgate_bus.interface import DEFAULT_TIMEOUT_S, Deployment, Extent, Mark, Message, Place, Record, Topic
+from headgate_bus.interface import DEFAULT_TIMEOUT_S, Deployment, Extent, Mark, Message, MessagePlace, Record, Topic
 from headgate_bus.message_bounds import check_messages
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.messages.sources import Source
@@ -32,7 +32,7 @@ class _Partition:
     epochs: list[tuple[int, int]] = field(default_factory=list)
     """Where each leader has led from, as (epoch, offset); empty on a bus without leaders."""
 
-    def append(self, number: int, message: Message, now_ms: int) -> Place:
+    def append(self, number: int, message: Message, now_ms: int) -> MessagePlace:
         self.last_time_ms = max(self.last_time_ms, now_ms)
         record = Record(
             number,
@@ -45,7 +45,7 @@ class _Partition:
         )
         self.records.append(record)
         self.next_offset += 1
-        return Place(number, record.offset)
+        return MessagePlace(number, record.offset)
 
     def index(self, offset: int) -> int:
         return bisect.bisect_left(self.records, offset, key=lambda record: record.offset)
@@ -207,7 +207,7 @@ class MemoryCluster:
         offset, mark = (None, None) if known is None else known.marks.get(partition, (None, None))
         return mark if offset is not None and offset == self.committed(group, partition) else None
 
-    def append(self, topic: Topic, messages: Sequence[Message]) -> list[Place]:
+    def append(self, topic: Topic, messages: Sequence[Message]) -> list[MessagePlace]:
         logs = self.topic(topic)
         now_ms = self.ambient.now_ms()
         places = []
@@ -216,7 +216,7 @@ class MemoryCluster:
             places.append(logs[number].append(number, message, now_ms))
         return places
 
-    def mark(self, topic: Topic, places: Sequence[Place]) -> None:
+    def mark(self, topic: Topic, places: Sequence[MessagePlace]) -> None:
         """The end of a transaction takes an offset of its own in each partition."""
         if self.gaps:
             for number in {place.partition for place in places}:
@@ -327,7 +327,9 @@ class MemoryBus:
             self.cluster.partition(Topic.PROPOSALS, partition)
             return self.cluster.mark_of(group, partition)
 
-    def append(self, topic: Topic, messages: Sequence[Message], timeout_s: float = DEFAULT_TIMEOUT_S) -> list[Place]:
+    def append(
+        self, topic: Topic, messages: Sequence[Message], timeout_s: float = DEFAULT_TIMEOUT_S
+    ) -> list[MessagePlace]:
         check_messages(topic, messages)
         with self._using():
             return self.cluster.append(topic, messages)

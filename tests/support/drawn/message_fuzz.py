@@ -17,7 +17,7 @@ from headgate_bus.interface import Record, Topic
 from headgate_bus.kafka.records.records import as_records
 from headgate_bus.message_bounds import check_messages
 from headgate_committer.proposals.answers import letter_message, receipt_messages, set_aside
-from headgate_committer.proposals.intake import Undecidable, Undecided, take_in
+from headgate_committer.proposals.intake import QueuedProposal, UndecidableRecord, take_in
 from headgate_schemas.messages.dead_letters import decode_dead_letter, encode_dead_letter
 from headgate_schemas.messages.events import ReceiptEvent, decode_event, encode_event
 from headgate_schemas.messages.message_shape import MAX_PROBLEM_CHARS, UnreadableMessage
@@ -245,18 +245,18 @@ def _read_proposal(data: bytes, headers: list[tuple[bytes, bytes | None]], key: 
     )
     [record] = as_records({_Partition(0): [raw]})
     match take_in(record):
-        case Undecided(proposal=proposal):
+        case QueuedProposal(proposal=proposal):
             if proposal.operation is not None:
                 body_of(operation_of(proposal.operation))
             if decode_proposal(encode_proposal(proposal)) != proposal:
                 raise AssertionError("written and read again, it is another proposal")
             return "proposal"
-        case Undecidable() as aside:
+        case UndecidableRecord() as aside:
             _check_told(aside, record)
             return f"set aside: {aside.code.value}"
 
 
-def _check_told(aside: Undecidable, record: Record) -> None:
+def _check_told(aside: UndecidableRecord, record: Record) -> None:
     """What follows from a refusal: a receipt, if there is an id, and a dead letter. Both must fit, and be readable."""
     _check_said(aside.reason)
     letter = letter_message(aside, Source("cluster", "topic", 0), "committer", 2)

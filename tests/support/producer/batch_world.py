@@ -11,7 +11,7 @@ from headgate_bus.interface import (
     Follower,
     Mark,
     Message,
-    Place,
+    MessagePlace,
     Reader,
     Record,
     Seat,
@@ -67,7 +67,9 @@ class FusedBus:
     def mark(self, group: str, partition: int) -> Mark | None:
         return self._inner.mark(group, partition)
 
-    def append(self, topic: Topic, messages: Sequence[Message], timeout_s: float = DEFAULT_TIMEOUT_S) -> list[Place]:
+    def append(
+        self, topic: Topic, messages: Sequence[Message], timeout_s: float = DEFAULT_TIMEOUT_S
+    ) -> list[MessagePlace]:
         return self._fuse.run("bus append", lambda: self._inner.append(topic, messages, timeout_s))
 
     def reader(self, topic: Topic, offsets: Mapping[int, int]) -> Reader:

@@ -11,7 +11,7 @@ from headgate_bus.interface import (
     Follower,
     Mark,
     Message,
-    Place,
+    MessagePlace,
     Reader,
     Record,
     Seat,
@@ -94,7 +94,9 @@ class FailingBus:
     def mark(self, group: str, partition: int) -> Mark | None:
         return self.inner.mark(group, partition)
 
-    def append(self, topic: Topic, messages: Sequence[Message], timeout_s: float = DEFAULT_TIMEOUT_S) -> list[Place]:
+    def append(
+        self, topic: Topic, messages: Sequence[Message], timeout_s: float = DEFAULT_TIMEOUT_S
+    ) -> list[MessagePlace]:
         if topic is Topic.PROPOSALS:
             self.attempts.append(list(messages))
             self.run("append", lambda: self.inner.append(topic, messages, timeout_s))

@@ -17,7 +17,7 @@ from headgate_table.table import Table
 from pyspark_headgate.executor.parquet_parts import write_parts
 from pyspark_headgate.options import SourceOptions
 from pyspark_headgate.write.commit_files import data_files, put_into_table
-from pyspark_headgate.write.kept_producers import KeptProducers, Place
+from pyspark_headgate.write.kept_producers import KeptProducers, ProducerPlace
 from pyspark_headgate.write.plan import plan_write
 from pyspark_headgate.write.stream_sink import writer_name
 from pyspark_headgate.write.table_target import TableTarget
@@ -71,8 +71,8 @@ class SinkWorld:
         found: list[int] = Table.open(self.uri).snapshot().scan(["id"]).read_all().column("id").to_pylist()
         return sorted(found)
 
-    def _opener(self, fuse: Fuse) -> Callable[[Place, Ambient], Producer]:
-        def opened(place: Place, ambient: Ambient) -> Producer:
+    def _opener(self, fuse: Fuse) -> Callable[[ProducerPlace, Ambient], Producer]:
+        def opened(place: ProducerPlace, ambient: Ambient) -> Producer:
             bus = FusedBus(self.wrap(self.bus.again(wait=self._wait)), fuse)
             return Producer(bus, place.table, ambient=ambient, threads=False)
 

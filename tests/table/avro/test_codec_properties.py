@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate_schemas.actions.avro_schemas import schema_text
-from headgate_schemas.actions.entry_fields import ENTRY_FIELDS, EntryField, Kind
+from headgate_schemas.actions.entry_fields import ENTRY_FIELDS, EntryField, FieldKind
 from headgate_table.avro.container import block_bytes, parse_container, varint
 from headgate_table.avro.encode import encode_manifest, encode_records
 from headgate_table.indextables.format.entries import decode_entries
@@ -22,21 +22,21 @@ from support.writers.avro_schemas import NAMESPACE
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 LONGS = st.one_of(st.integers(-(2**63), 2**63 - 1), st.integers(-300, 300), st.sampled_from([2**63 - 1, -(2**63), 0]))
-VALUES: dict[Kind, st.SearchStrategy[Any]] = {
-    Kind.STRING: TEXTS,
-    Kind.LONG: LONGS,
-    Kind.INT: st.one_of(st.integers(-(2**31), 2**31 - 1), st.integers(-3, 3)),
-    Kind.BOOLEAN: st.booleans(),
-    Kind.STRING_MAP: st.dictionaries(TEXTS, TEXTS, max_size=4),
-    Kind.STRING_LIST: st.lists(TEXTS, max_size=4),
+VALUES: dict[FieldKind, st.SearchStrategy[Any]] = {
+    FieldKind.STRING: TEXTS,
+    FieldKind.LONG: LONGS,
+    FieldKind.INT: st.one_of(st.integers(-(2**31), 2**31 - 1), st.integers(-3, 3)),
+    FieldKind.BOOLEAN: st.booleans(),
+    FieldKind.STRING_MAP: st.dictionaries(TEXTS, TEXTS, max_size=4),
+    FieldKind.STRING_LIST: st.lists(TEXTS, max_size=4),
 }
-AVRO_TYPES: dict[Kind, Any] = {
-    Kind.STRING: "string",
-    Kind.LONG: "long",
-    Kind.INT: "int",
-    Kind.BOOLEAN: "boolean",
-    Kind.STRING_MAP: {"type": "map", "values": "string"},
-    Kind.STRING_LIST: {"type": "array", "items": "string"},
+AVRO_TYPES: dict[FieldKind, Any] = {
+    FieldKind.STRING: "string",
+    FieldKind.LONG: "long",
+    FieldKind.INT: "int",
+    FieldKind.BOOLEAN: "boolean",
+    FieldKind.STRING_MAP: {"type": "map", "values": "string"},
+    FieldKind.STRING_LIST: {"type": "array", "items": "string"},
 }
 REQUIRED = ("path", "size", "modificationTime")
 
@@ -84,8 +84,8 @@ def foreign_files(draw: st.DrawFn) -> tuple[dict[str, Any], list[dict[str, Any]]
     values: dict[str, st.SearchStrategy[Any]] = {}
     for field in chosen:
         kind = AVRO_TYPES[field.kind]
-        if field.kind is Kind.LONG and draw(st.integers(0, 4)) == 0:
-            kind, strategy = "int", VALUES[Kind.INT]
+        if field.kind is FieldKind.LONG and draw(st.integers(0, 4)) == 0:
+            kind, strategy = "int", VALUES[FieldKind.INT]
         else:
             strategy = VALUES[field.kind]
         nullable = field.optional and draw(st.booleans())
@@ -141,7 +141,7 @@ def test_whatever_a_writer_puts_around_the_known_fields_they_are_read(
     found = [
         {
             field.column: dict(row[field.column])
-            if field.kind is Kind.STRING_MAP and row[field.column] is not None
+            if field.kind is FieldKind.STRING_MAP and row[field.column] is not None
             else row[field.column]
             for field in ENTRY_FIELDS
         }

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 import zstandard
 
-from headgate_schemas.actions.entry_fields import ENTRY_FIELDS, Kind
+from headgate_schemas.actions.entry_fields import ENTRY_FIELDS, FieldKind
 from headgate_table.avro import container as container_module
 from headgate_table.avro import decode
 from headgate_table.avro.container import _USUAL_BYTES, parse_container
@@ -221,7 +221,7 @@ def flip_rows(data: bytes) -> list[dict[str, Any]]:
         found.append(
             {
                 field.name: dict(row[field.column])
-                if field.kind is Kind.STRING_MAP and row[field.column] is not None
+                if field.kind is FieldKind.STRING_MAP and row[field.column] is not None
                 else row[field.column]
                 for field in ENTRY_FIELDS
             }

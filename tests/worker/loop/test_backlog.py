@@ -6,7 +6,7 @@ import pytest
 
 from headgate_bus.interface import Topic
 from headgate_worker.limits import WorkerLimits
-from headgate_worker.loop.commit_feed import Backlog, Following
+from headgate_worker.loop.commit_feed import Backlog, CommitFeed
 from support.ambient import FakeAmbient
 from support.bus.memory import MemoryBus
 from support.working import NotingRole, a_worker, announce, quick_terms, rounds
@@ -77,7 +77,7 @@ def test_events_of_other_workers_partitions_do_not_count(bus: MemoryBus, ambient
 
 def test_a_partition_that_comes_back_begins_where_it_was_settled(bus: MemoryBus, ambient: FakeAmbient) -> None:
     """Break: remember after `Fenced` what was read until then. It isn't read again by the time it is to be settled."""
-    following = Following(bus, "workers", ambient, WorkerLimits(hold_ms=100_000, poll_records=1))
+    following = CommitFeed(bus, "workers", ambient, WorkerLimits(hold_ms=100_000, poll_records=1))
     table = TABLES[0]
     for _ in range(2):
         announce(bus, table)
@@ -98,7 +98,7 @@ def test_a_partition_that_comes_back_begins_where_it_was_settled(bus: MemoryBus,
     assert next_event.offset == 1
 
 
-def read_something(following: Following) -> bool:
+def read_something(following: CommitFeed) -> bool:
     return any(following.poll(0.0).commits for _ in range(3))
 
 

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from headgate_schemas.actions.actions import AddFile
 from headgate_worker.limits import RoleTerms, ScheduleLimits
-from headgate_worker.loop.schedule import Decision, Look, Run, Schedule
+from headgate_worker.loop.schedule import Decision, PlanTable, RunTask, Schedule
 from headgate_worker.tasks import CleanTask, CompactTask, MergeTask
 from headgate_worker.triggers import Trigger
 
@@ -42,7 +42,7 @@ def looks(schedule: Schedule, now_ms: int) -> list[str]:
     seen = []
     while decisions := schedule.decide(now_ms):
         for decision in decisions:
-            assert isinstance(decision, Look)
+            assert isinstance(decision, PlanTable)
             seen.append(decision.table)
             schedule.planned(decision.table, decision.role, (), now_ms)
     return seen
@@ -71,7 +71,7 @@ def grouped(schedule: Schedule, *, removed_files: int = 0) -> Sequence[Decision]
 
 def test_a_group_that_removed_files_may_hold_the_operation_that_is_waited_for() -> None:
     """Break: a group counts only where it is named."""
-    assert grouped(a_schedule(), removed_files=1) == [Look("t", "compact")]
+    assert grouped(a_schedule(), removed_files=1) == [PlanTable("t", "compact")]
 
 
 def test_a_group_without_removed_files_holds_no_merge() -> None:
@@ -80,7 +80,7 @@ def test_a_group_without_removed_files_holds_no_merge() -> None:
 
 def test_a_group_may_hold_operations_that_do_not_show_by_what_they_remove() -> None:
     terms = {"compact": replace(TERMS["compact"], at_once_after=frozenset({"Rewrite", "Skip"}))}
-    assert grouped(Schedule(["compact"], LIMITS, terms)) == [Look("t", "compact")]
+    assert grouped(Schedule(["compact"], LIMITS, terms)) == [PlanTable("t", "compact")]
 
 
 def test_a_group_is_any_other_version_to_a_role_that_waits_for_none() -> None:
@@ -91,25 +91,25 @@ def test_a_group_is_any_other_version_to_a_role_that_waits_for_none() -> None:
 def test_a_table_is_looked_at_after_enough_commits() -> None:
     schedule = a_schedule()
     commit(schedule, "t", times=3)
-    assert schedule.decide(0) == [Look("t", "compact")]
+    assert schedule.decide(0) == [PlanTable("t", "compact")]
 
 
 def test_some_operations_are_worth_a_look_at_once() -> None:
     schedule = a_schedule()
     commit(schedule, "t", operation="Rewrite")
-    assert schedule.decide(0) == [Look("t", "compact")]
+    assert schedule.decide(0) == [PlanTable("t", "compact")]
 
 
 def test_each_role_looks_by_its_own_terms() -> None:
     schedule = a_schedule("compact", "clean")
     commit(schedule, "t")
-    assert schedule.decide(0) == [Look("t", "clean")]
+    assert schedule.decide(0) == [PlanTable("t", "clean")]
 
 
 def test_a_role_without_terms_has_the_usual_ones() -> None:
     schedule = a_schedule("merge")
     commit(schedule, "t")
-    assert schedule.decide(0) == [Look("t", "merge")]
+    assert schedule.decide(0) == [PlanTable("t", "merge")]
 
 
 def test_a_look_may_wait_for_what_comes_behind_the_commit() -> None:
@@ -117,7 +117,7 @@ def test_a_look_may_wait_for_what_comes_behind_the_commit() -> None:
     commit(schedule, "t", now_ms=100)
     commit(schedule, "t", now_ms=105)
     assert schedule.decide(109) == []
-    assert schedule.decide(110) == [Look("t", "compact")]
+    assert schedule.decide(110) == [PlanTable("t", "compact")]
 
 
 def test_the_sweep_looks_at_known_tables_without_an_event() -> None:
@@ -139,7 +139,7 @@ def test_between_two_looks_lies_the_cooldown() -> None:
     looks(schedule, 0)
     commit(schedule, "t", times=3, now_ms=1)
     assert schedule.decide(59_999) == []
-    assert schedule.decide(60_000) == [Look("t", "compact")]
+    assert schedule.decide(60_000) == [PlanTable("t", "compact")]
 
 
 def test_commits_while_a_look_is_under_way_count_for_the_next() -> None:
@@ -148,7 +148,7 @@ def test_commits_while_a_look_is_under_way_count_for_the_next() -> None:
     schedule.decide(0)
     commit(schedule, "t", times=3)
     schedule.planned("t", "compact", (), 0)
-    assert schedule.decide(60_000) == [Look("t", "compact")]
+    assert schedule.decide(60_000) == [PlanTable("t", "compact")]
 
 
 def test_it_is_told_when_the_next_table_is_due() -> None:
@@ -169,10 +169,10 @@ def test_what_was_planned_is_run_one_task_after_the_other() -> None:
     schedule.sweep(["t"], 0)
     schedule.decide(0)
     schedule.planned("t", "compact", tasks, 0)
-    assert schedule.decide(0) == [Run("t", "compact", tasks[0])]
+    assert schedule.decide(0) == [RunTask("t", "compact", tasks[0])]
     assert schedule.decide(0) == []
     schedule.finished("t", "compact", 0)
-    assert schedule.decide(0) == [Run("t", "compact", tasks[1])]
+    assert schedule.decide(0) == [RunTask("t", "compact", tasks[1])]
 
 
 def test_more_tasks_than_are_kept_are_planned_again() -> None:
@@ -182,7 +182,7 @@ def test_more_tasks_than_are_kept_are_planned_again() -> None:
     schedule.planned("t", "compact", [CleanTask("t"), CleanTask("t")], 0)
     schedule.decide(0)
     schedule.finished("t", "compact", 0)
-    assert schedule.decide(60_000) == [Look("t", "compact")]
+    assert schedule.decide(60_000) == [PlanTable("t", "compact")]
 
 
 def test_a_role_that_knows_of_more_to_do_looks_again_at_once() -> None:
@@ -192,7 +192,7 @@ def test_a_role_that_knows_of_more_to_do_looks_again_at_once() -> None:
     schedule.planned("t", "compact", [CleanTask("t")], 0)
     schedule.decide(0)
     schedule.finished("t", "compact", 5, more=True)
-    assert schedule.decide(5) == [Look("t", "compact")]
+    assert schedule.decide(5) == [PlanTable("t", "compact")]
 
 
 # Failures
@@ -204,7 +204,7 @@ def test_after_a_failure_the_table_is_left_alone_for_a_while() -> None:
     schedule.decide(0)
     schedule.failed("t", "compact", 0)
     assert schedule.decide(9_999) == []
-    assert schedule.decide(10_000) == [Look("t", "compact")]
+    assert schedule.decide(10_000) == [PlanTable("t", "compact")]
 
 
 def test_the_pause_after_failures_doubles_up_to_its_bound() -> None:
@@ -212,7 +212,7 @@ def test_the_pause_after_failures_doubles_up_to_its_bound() -> None:
     schedule.sweep(["t"], 0)
     now_ms, pauses = 0, []
     for _ in range(6):
-        assert schedule.decide(now_ms) == [Look("t", "compact")]
+        assert schedule.decide(now_ms) == [PlanTable("t", "compact")]
         schedule.failed("t", "compact", now_ms)
         ready_ms = schedule.ready_at_ms()
         assert ready_ms is not None
@@ -239,7 +239,7 @@ def test_a_failing_role_keeps_no_other_from_the_table() -> None:
     schedule.decide(0)
     schedule.failed("t", "compact", 0)
     schedule.planned("t", "clean", [CleanTask("t")], 0)
-    assert schedule.decide(0) == [Run("t", "clean", CleanTask("t"))]
+    assert schedule.decide(0) == [RunTask("t", "clean", CleanTask("t"))]
 
 
 def test_a_failure_forgets_what_was_planned() -> None:
@@ -249,7 +249,7 @@ def test_a_failure_forgets_what_was_planned() -> None:
     schedule.planned("t", "compact", [CleanTask("t"), CleanTask("t")], 0)
     schedule.decide(0)
     schedule.failed("t", "compact", 0)
-    assert schedule.decide(10_000) == [Look("t", "compact")]
+    assert schedule.decide(10_000) == [PlanTable("t", "compact")]
 
 
 # Losses
@@ -257,9 +257,9 @@ def test_a_failure_forgets_what_was_planned() -> None:
 
 def looked(schedule: Schedule, now_ms: int, *tasks: CleanTask) -> None:
     """A look that plans these; the first of them is begun."""
-    assert schedule.decide(now_ms) == [Look("t", "compact")]
+    assert schedule.decide(now_ms) == [PlanTable("t", "compact")]
     schedule.planned("t", "compact", tasks, now_ms)
-    assert schedule.decide(now_ms) == [Run("t", "compact", tasks[0])]
+    assert schedule.decide(now_ms) == [RunTask("t", "compact", tasks[0])]
 
 
 def pause_after(schedule: Schedule, now_ms: int) -> int:
@@ -273,7 +273,7 @@ def test_what_was_lost_to_others_is_planned_again_at_once() -> None:
     schedule.sweep(["t"], 0)
     looked(schedule, 0, CleanTask("t"))
     schedule.lost("t", "compact", 5)
-    assert schedule.decide(5) == [Look("t", "compact")]
+    assert schedule.decide(5) == [PlanTable("t", "compact")]
 
 
 def test_the_pause_after_losses_in_a_row_doubles_up_to_its_bound() -> None:
@@ -380,7 +380,7 @@ def test_what_ends_at_a_forgotten_table_makes_room_for_others() -> None:
     schedule.decide(0)
     schedule.forget(["a"])
     schedule.planned("a", "compact", [CleanTask("a")], 0)
-    assert schedule.decide(0) == [Look("b", "compact")]
+    assert schedule.decide(0) == [PlanTable("b", "compact")]
 
 
 def test_a_table_that_comes_back_waits_for_what_is_still_under_way() -> None:
@@ -391,7 +391,7 @@ def test_a_table_that_comes_back_waits_for_what_is_still_under_way() -> None:
     schedule.sweep(["t"], 0)
     assert schedule.decide(0) == []
     schedule.failed("t", "compact", 0)
-    assert schedule.decide(10_000) == [Look("t", "compact")]
+    assert schedule.decide(10_000) == [PlanTable("t", "compact")]
 
 
 # Yielding
@@ -403,7 +403,7 @@ def test_nothing_is_begun_while_the_committer_is_behind() -> None:
     schedule.saw_lag(6)
     assert schedule.decide(0) == []
     schedule.saw_lag(5)
-    assert schedule.decide(0) == [Look("t", "compact")]
+    assert schedule.decide(0) == [PlanTable("t", "compact")]
 
 
 # Whatever happens
@@ -465,7 +465,7 @@ class AnyHistory(RuleBasedStateMachine):
             key = (decision.table, decision.role)
             assert key not in {(item.decision.table, item.decision.role) for item in self.under_way}
             assert decision.table in self.schedule.tables
-            if isinstance(decision, Look):
+            if isinstance(decision, PlanTable):
                 assert self.now_ms >= self.cool_until.get(key, 0)
             self.under_way.append(_Under(decision, self.now_ms))
 
@@ -479,13 +479,13 @@ class AnyHistory(RuleBasedStateMachine):
             case "fails", _:
                 self.schedule.failed(table, role, self.now_ms)
                 cooled_ms = self.now_ms + LIMITS.first_backoff_ms
-            case _, Look():
+            case _, PlanTable():
                 sizes = data.draw(st.lists(st.integers(0, 1_500), max_size=3))
                 self.schedule.planned(table, role, [merge_of(size, table) for size in sizes], self.now_ms)
-            case "loses", Run():
+            case "loses", RunTask():
                 self.schedule.lost(table, role, self.now_ms)
                 cooled_ms = self.now_ms
-            case _, Run():
+            case _, RunTask():
                 self.schedule.finished(table, role, self.now_ms)
         if table in self.schedule.tables:
             self.cool_until[table, role] = cooled_ms
@@ -497,7 +497,7 @@ class AnyHistory(RuleBasedStateMachine):
     def what_runs_is_bounded(self) -> None:
         assert len(self.under_way) <= LIMITS.parallel_tasks
         assert set(self.schedule.running) == {(item.decision.table, item.decision.role) for item in self.under_way}
-        weights = [item.decision.task.weight_bytes for item in self.under_way if isinstance(item.decision, Run)]
+        weights = [item.decision.task.weight_bytes for item in self.under_way if isinstance(item.decision, RunTask)]
         heavy = [weight for weight in weights if weight]
         assert sum(weights) <= LIMITS.task_bytes or len(heavy) == 1
 
@@ -515,7 +515,7 @@ class AnyHistory(RuleBasedStateMachine):
         self.schedule.sweep((), self.now_ms)
         for _ in range(200):
             for decision in self.schedule.decide(self.now_ms):
-                if isinstance(decision, Run):
+                if isinstance(decision, RunTask):
                     self.schedule.finished(decision.table, decision.role, self.now_ms)
                 else:
                     wanted.discard((decision.table, decision.role))
@@ -568,7 +568,7 @@ def an_eager_schedule(trigger: Trigger | None, *, began_ms: int = 0) -> Schedule
     """One table that was looked at, with this to wait for."""
     schedule = Schedule(("merge",), LIMITS, EAGER)
     schedule.saw_commit("t", "Append", began_ms)
-    assert schedule.decide(began_ms) == [Look("t", "merge")]
+    assert schedule.decide(began_ms) == [PlanTable("t", "merge")]
     schedule.planned("t", "merge", (), began_ms, trigger)
     return schedule
 
@@ -584,7 +584,7 @@ def test_files_enough_make_a_look_urgent() -> None:
     schedule.saw_commit("t", "Append", 20 * SECOND, added_files=4)
     assert schedule.decide(20 * SECOND) == []
     schedule.saw_commit("t", "Append", 20 * SECOND, added_files=6)
-    assert schedule.decide(20 * SECOND) == [Look("t", "merge")]
+    assert schedule.decide(20 * SECOND) == [PlanTable("t", "merge")]
 
 
 def test_writes_enough_make_a_look_urgent() -> None:
@@ -593,7 +593,7 @@ def test_writes_enough_make_a_look_urgent() -> None:
         schedule.saw_commit("t", operation, 20 * SECOND)
     assert schedule.decide(20 * SECOND) == []
     schedule.saw_commit("t", "Delete", 20 * SECOND)
-    assert schedule.decide(20 * SECOND) == [Look("t", "merge")]
+    assert schedule.decide(20 * SECOND) == [PlanTable("t", "merge")]
 
 
 def test_a_merge_makes_a_look_urgent_where_it_is_waited_for() -> None:
@@ -601,7 +601,7 @@ def test_a_merge_makes_a_look_urgent_where_it_is_waited_for() -> None:
     schedule.saw_commit("t", "Append", 20 * SECOND)
     assert schedule.decide(20 * SECOND) == []
     schedule.saw_commit("t", "Rewrite", 20 * SECOND)
-    assert schedule.decide(20 * SECOND) == [Look("t", "merge")]
+    assert schedule.decide(20 * SECOND) == [PlanTable("t", "merge")]
 
 
 def test_a_group_that_removed_files_may_hold_a_merge() -> None:
@@ -609,7 +609,7 @@ def test_a_group_that_removed_files_may_hold_a_merge() -> None:
     schedule.saw_commit("t", "Group", 20 * SECOND, added_files=5)
     assert schedule.decide(20 * SECOND) == []
     schedule.saw_commit("t", "Group", 20 * SECOND, added_files=5, removed_files=1)
-    assert schedule.decide(20 * SECOND) == [Look("t", "merge")]
+    assert schedule.decide(20 * SECOND) == [PlanTable("t", "merge")]
 
 
 def test_what_a_merge_has_written_is_no_reason_for_the_next() -> None:
@@ -621,7 +621,7 @@ def test_what_a_merge_has_written_is_no_reason_for_the_next() -> None:
 def test_new_settings_are_looked_at_soon() -> None:
     schedule = an_eager_schedule(None)
     schedule.saw_commit("t", "Alter", 20 * SECOND)
-    assert schedule.decide(20 * SECOND) == [Look("t", "merge")]
+    assert schedule.decide(20 * SECOND) == [PlanTable("t", "merge")]
 
 
 def test_urgent_looks_keep_a_pause_between_them() -> None:
@@ -644,7 +644,7 @@ def test_a_pause_after_losses_is_not_cut_short() -> None:
     schedule = an_eager_schedule(Trigger(added_files=1))
     schedule.saw_commit("t", "Append", 20 * SECOND, added_files=1)
     for _ in range(2):
-        assert schedule.decide(20 * SECOND) == [Look("t", "merge")]
+        assert schedule.decide(20 * SECOND) == [PlanTable("t", "merge")]
         schedule.planned("t", "merge", [merge_of(1)], 20 * SECOND, Trigger(added_files=1))
         schedule.decide(20 * SECOND)
         schedule.lost("t", "merge", 20 * SECOND)
@@ -655,7 +655,7 @@ def test_a_pause_after_losses_is_not_cut_short() -> None:
 def test_files_that_come_while_a_look_is_under_way_count_for_the_next() -> None:
     schedule = an_eager_schedule(Trigger(added_files=1))
     schedule.saw_commit("t", "Append", 20 * SECOND, added_files=1)
-    assert schedule.decide(20 * SECOND) == [Look("t", "merge")]
+    assert schedule.decide(20 * SECOND) == [PlanTable("t", "merge")]
     schedule.saw_commit("t", "Append", 21 * SECOND, added_files=3)
     schedule.planned("t", "merge", (), 22 * SECOND, Trigger(added_files=3))
     assert schedule.ready_at_ms() == 27 * SECOND
@@ -666,7 +666,7 @@ def test_files_that_come_while_a_task_runs_count_for_the_look_after_it() -> None
     schedule.saw_commit("t", "Append", 20 * SECOND, added_files=1)
     schedule.decide(20 * SECOND)
     schedule.planned("t", "merge", [merge_of(1)], 20 * SECOND, Trigger(added_files=3))
-    assert schedule.decide(20 * SECOND) == [Run("t", "merge", merge_of(1))]
+    assert schedule.decide(20 * SECOND) == [RunTask("t", "merge", merge_of(1))]
     schedule.saw_commit("t", "Append", 21 * SECOND, added_files=3)
     schedule.finished("t", "merge", 30 * SECOND)
     assert schedule.ready_at_ms() == 35 * SECOND

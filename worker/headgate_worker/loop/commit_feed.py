@@ -24,7 +24,7 @@ _log = get_logger("headgate.worker")
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenCommits:
     """What a look at the events brought."""
 
     commits: Sequence[CommitEvent] = ()
@@ -47,7 +47,7 @@ class Backlog:
     stands still."""
 
 
-class Following:
+class CommitFeed:
     """One thread uses it."""
 
     def __init__(self, bus: Bus, group: str, ambient: Ambient, limits: WorkerLimits) -> None:
@@ -71,7 +71,7 @@ class Following:
         """The partitions whose tables are this worker's, as of the last look."""
         return self._held
 
-    def poll(self, timeout_s: float) -> Seen:
+    def poll(self, timeout_s: float) -> SeenCommits:
         """What comes next, waiting up to `timeout_s` for it. A bus that doesn't answer brings nothing, after a pause; nor does
         a group that has let this member go, which the next poll joins anew."""
         try:
@@ -81,7 +81,7 @@ class Following:
                 self.unread_since_s = self._ambient.monotonic_s()
             self.trouble = str(error)
             self._trouble("reading events", error)
-            return Seen()
+            return SeenCommits()
         self._is_failing = False
         self.unread_since_s, self.trouble = None, ""
         held = self._follower.held()
@@ -93,7 +93,7 @@ class Following:
         for record in records:
             self._read_until_ms[record.partition] = record.time_ms
         missed = bool(self._follower.missed())
-        return Seen([event for record in records if (event := _commit(record)) is not None], missed, changed)
+        return SeenCommits([event for record in records if (event := _commit(record)) is not None], missed, changed)
 
     def owns(self, table: str) -> bool:
         """Whether the table's events come here, and so its maintenance is this worker's."""

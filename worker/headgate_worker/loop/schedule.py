@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 from headgate_worker.limits import RoleTerms, ScheduleLimits
 from headgate_worker.tasks import Task
-from headgate_worker.triggers import SETTINGS_OPERATION, Tally, Trigger, may_be_among
+from headgate_worker.triggers import SETTINGS_OPERATION, CommitCounts, Trigger, may_be_among
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class PlanTable:
     """Have the role plan for the table."""
 
     table: str
@@ -23,7 +23,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunTask:
     """Have the role do what it has planned."""
 
     table: str
@@ -31,7 +31,7 @@ class Run:
     task: Task
 
 
-Decision = Look | Run
+Decision = PlanTable | RunTask
 
 _Key = tuple[str, str]
 
@@ -42,7 +42,7 @@ _SPARE_ENTRIES = 100
 @dataclass(slots=True)
 class _Desk:
     terms: RoleTerms
-    tally: Tally = field(default_factory=Tally)
+    tally: CommitCounts = field(default_factory=CommitCounts)
     trigger: Trigger | None = None
     """What the role has said would make the next look urgent."""
     is_due: bool = False
@@ -218,11 +218,11 @@ class Schedule:
             desk.turn = 0
             self._running[table, role] = weight
             if desk.tasks:
-                decisions.append(Run(table, role, desk.tasks.popleft()))
+                decisions.append(RunTask(table, role, desk.tasks.popleft()))
             else:
-                desk.is_due, desk.is_urgent, desk.tally = False, False, Tally()
+                desk.is_due, desk.is_urgent, desk.tally = False, False, CommitCounts()
                 desk.has_lost = False
-                decisions.append(Look(table, role))
+                decisions.append(PlanTable(table, role))
         return decisions
 
     # ---- within

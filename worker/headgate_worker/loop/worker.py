@@ -18,11 +18,11 @@ from headgate_schemas.measures import SILENT, Measures
 from headgate_schemas.metrics import ROLE, WORK_BYTES, WORK_SECONDS
 from headgate_table.errors import TableNotFound
 from headgate_worker.limits import WorkerLimits
-from headgate_worker.loop.commit_feed import Backlog, Following
-from headgate_worker.loop.schedule import Decision, Look, Run, Schedule
+from headgate_worker.loop.commit_feed import Backlog, CommitFeed
+from headgate_worker.loop.schedule import Decision, PlanTable, RunTask, Schedule
 from headgate_worker.loop.status import WorkerStanding
 from headgate_worker.roles.interface import Abandoned, Outlook, Report, Role
-from headgate_worker.tables import Tables
+from headgate_worker.tables import WorkerTables
 
 DEFAULT_GROUP = "headgate-worker"
 COMMITTER_GROUP = "headgate-committer"
@@ -40,7 +40,7 @@ class Worker:
     def __init__(
         self,
         bus: Bus,
-        tables: Tables,
+        tables: WorkerTables,
         ambient: Ambient,
         limits: WorkerLimits | None = None,
         *,
@@ -64,7 +64,7 @@ class Worker:
         self._committer_group = committer_group
         self._watched = tuple(uri for uri in dict.fromkeys(watched) if tables.serves(uri))
         self._schedule = Schedule(self._roles.keys(), self._limits.schedule, self._limits.terms)
-        self._following = Following(bus, group, ambient, self._limits)
+        self._following = CommitFeed(bus, group, ambient, self._limits)
         self._under_way: list[tuple[Decision, Future[Outlook | Report]]] = []
         self._sweep_at_s = ambient.monotonic_s()
         self._lag_at_s = ambient.monotonic_s()
@@ -100,9 +100,9 @@ class Worker:
         return self._standing
 
     @property
-    def tasks(self) -> list[Run]:
+    def tasks(self) -> list[RunTask]:
         """What it is doing to tables; looks, which only read, are left out. Threads may ask."""
-        return [decision for decision, _ in tuple(self._under_way) if isinstance(decision, Run)]
+        return [decision for decision, _ in tuple(self._under_way) if isinstance(decision, RunTask)]
 
     def step(self, timeout_s: float = _IDLE_S) -> bool:
         """Take what came, collect what has ended, begin what is due; whether anything was done."""
@@ -244,9 +244,9 @@ class Worker:
     def _begin(self, decision: Decision) -> None:
         role = self._roles[decision.role]
         match decision:
-            case Look(table):
+            case PlanTable(table):
                 work = self._executor.submit(self._measured, decision, lambda: self._look(role, table))
-            case Run(table, task=task):
+            case RunTask(table, task=task):
                 _log.info("task_started", role=decision.role, table=table, bytes=task.weight_bytes)
                 work = self._executor.submit(self._measured, decision, lambda: role.run(task))
             case _:
@@ -262,7 +262,7 @@ class Worker:
             result = work()
             is_in_vain = isinstance(result, Outlook) and not result.tasks
             outcome = "nothing" if is_in_vain else "done"
-            if isinstance(decision, Run):
+            if isinstance(decision, RunTask):
                 self._measures.count(WORK_BYTES, role, by=decision.task.weight_bytes)
             return result
         except TableNotFound:
@@ -272,7 +272,7 @@ class Worker:
             outcome = "abandoned"
             raise
         finally:
-            kind = "task" if isinstance(decision, Run) else "look"
+            kind = "task" if isinstance(decision, RunTask) else "look"
             self._measures.observe(WORK_SECONDS, self._ambient.monotonic_s() - began_s, role, kind, outcome)
 
     def _look(self, role: Role, uri: str) -> Outlook | Report:

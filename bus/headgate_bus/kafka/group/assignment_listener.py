@@ -10,7 +10,7 @@ from headgate_bus.kafka.group.positions import KafkaPlaces
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class AssignmentChange:
     """What has come and gone since the last look."""
 
     given: frozenset[int]
@@ -36,10 +36,10 @@ class Comings(ConsumerRebalanceListener):  # type: ignore[misc]  # the client ha
         """Whether the next look tells of anything."""
         return self._is_new
 
-    def take(self) -> Change:
+    def take(self) -> AssignmentChange:
         """At once and whole: what is told while the caller still acts on this comes with the next look."""
         with self._lock:
-            change = Change(frozenset(self._given), frozenset(self._lost), self._is_new)
+            change = AssignmentChange(frozenset(self._given), frozenset(self._lost), self._is_new)
             self._lost.clear()
             self._is_new = False
         return change

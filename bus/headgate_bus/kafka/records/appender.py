@@ -7,7 +7,7 @@ from typing import Any
 from kafka.errors import KafkaError
 
 from headgate_bus.errors import BusError, BusUnavailable
-from headgate_bus.interface import Message, Place, Topic
+from headgate_bus.interface import Message, MessagePlace, Topic
 from headgate_bus.kafka.address import KafkaAddress
 from headgate_bus.kafka.clients import close_producer, new_appender
 from headgate_bus.kafka.cluster import KafkaCluster
@@ -29,7 +29,7 @@ class KafkaAppender:
         self._producer: Any = None
         self._closed: bool = False
 
-    def append(self, topic: Topic, messages: Sequence[Message], timeout_s: float) -> list[Place]:
+    def append(self, topic: Topic, messages: Sequence[Message], timeout_s: float) -> list[MessagePlace]:
         """In order, each after the one before. The messages' sizes have been checked."""
         if not messages:
             return []
@@ -45,11 +45,11 @@ class KafkaAppender:
             self._explain_missing(topic, error)
             raise translated(error, doing, self._address) from error
         outcomes = [self._outcome(future, deadline - self._ambient.monotonic_s()) for future in sent]
-        places = [outcome for outcome in outcomes if isinstance(outcome, Place)]
+        places = [outcome for outcome in outcomes if isinstance(outcome, MessagePlace)]
         if len(places) == len(outcomes):
             return places
         self._forget()
-        errors = [outcome for outcome in outcomes if not isinstance(outcome, Place)]
+        errors = [outcome for outcome in outcomes if not isinstance(outcome, MessagePlace)]
         if not places and all(isinstance(error, REFUSED) for error in errors):
             raise translated(errors[0], doing, self._address) from errors[0]
         raise BusUnavailable(
@@ -67,14 +67,14 @@ class KafkaAppender:
         name = self._address.topic(topic)
         return [producer.send(name, **as_sent(message)) for message in messages]
 
-    def _outcome(self, future: Any, timeout_s: float) -> Place | KafkaError:
+    def _outcome(self, future: Any, timeout_s: float) -> MessagePlace | KafkaError:
         try:
             metadata = future.get(timeout=max(timeout_s, 0.0))
         except KafkaError as error:
             return error
         if metadata.offset < 0:
             return KafkaError("the record was there already, at an offset that the broker doesn't tell")
-        return Place(metadata.partition, metadata.offset)
+        return MessagePlace(metadata.partition, metadata.offset)
 
     def _explain_missing(self, topic: Topic, error: KafkaError) -> None:
         """The client waits in vain for a topic that isn't there, and calls it a time-out; the cluster knows better."""

@@ -19,7 +19,7 @@ IN_FLIGHT = 8
 
 
 @dataclass
-class Tally:
+class DemoTally:
     """What the writers were told so far. Threads share it."""
 
     receipts: dict[str, Receipt] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Writers:
     def __init__(
         self, bus: str, table: str, ambient: "Ambient", count: int, files_each: int, make: Callable[[int], "AddFile"]
     ) -> None:
-        self.tally = Tally()
+        self.tally = DemoTally()
         self._bus = bus
         self._table = table
         self._ambient = ambient

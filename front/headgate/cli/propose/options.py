@@ -7,7 +7,7 @@ from enum import StrEnum
 from headgate.cli.terminal.given import wrong
 
 
-class Kind(StrEnum):
+class ChangeKind(StrEnum):
     """What can be proposed by hand; manifests are swapped by `table compact`."""
 
     CREATE = "create"
@@ -33,17 +33,17 @@ class IsolationName(StrEnum):
     SERIALIZABLE = "serializable"
 
 
-TAKES: dict[Kind, tuple[str, ...]] = {
-    Kind.CREATE: ("--schema", "--partition-by", "--config", "--name", "--description"),
-    Kind.APPEND: ("--file",),
-    Kind.OVERWRITE: ("--file", "--where"),
-    Kind.DELETE: ("--path", "--where"),
-    Kind.REWRITE: ("--path", "--file"),
-    Kind.RESTORE: ("--version",),
-    Kind.SKIP: ("--path", "--reason"),
-    Kind.ALTER: ("--schema", "--config", "--unset", "--name", "--description"),
-    Kind.PURGE: ("--path",),
-    Kind.MILVUS: ("--file", "--delta-log", "--stat", "--updates", "--resolver", "--read-version"),
+TAKES: dict[ChangeKind, tuple[str, ...]] = {
+    ChangeKind.CREATE: ("--schema", "--partition-by", "--config", "--name", "--description"),
+    ChangeKind.APPEND: ("--file",),
+    ChangeKind.OVERWRITE: ("--file", "--where"),
+    ChangeKind.DELETE: ("--path", "--where"),
+    ChangeKind.REWRITE: ("--path", "--file"),
+    ChangeKind.RESTORE: ("--version",),
+    ChangeKind.SKIP: ("--path", "--reason"),
+    ChangeKind.ALTER: ("--schema", "--config", "--unset", "--name", "--description"),
+    ChangeKind.PURGE: ("--path",),
+    ChangeKind.MILVUS: ("--file", "--delta-log", "--stat", "--updates", "--resolver", "--read-version"),
 }
 """The options that say what is to be done; others of them would be ignored, so they are errors."""
 
@@ -56,7 +56,7 @@ def options_by_operation() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedChange:
     """What the options say."""
 
     files: tuple[str, ...]
@@ -99,21 +99,21 @@ class Asked:
         return [option for option, value in values.items() if value not in (None, ())]
 
 
-def check_options(kind: Kind, asked: Asked) -> None:
+def check_options(kind: ChangeKind, asked: AskedChange) -> None:
     """Wrong usage is said before anything is opened."""
     for option in asked.given():
         if option not in TAKES[kind]:
             raise wrong(f"{kind.value} takes no {option}, only {', '.join(TAKES[kind])}", option)
-    needed: dict[Kind, Sequence[tuple[object, str]]] = {
-        Kind.CREATE: [(asked.schema, "--schema")],
-        Kind.APPEND: [(asked.files, "--file")],
-        Kind.DELETE: [(asked.paths or asked.where, "--path or --where")],
-        Kind.REWRITE: [(asked.paths, "--path")],
-        Kind.RESTORE: [(asked.version is not None, "--version")],
-        Kind.SKIP: [(asked.paths, "--path"), (asked.reason, "--reason")],
-        Kind.ALTER: [(asked.given(), "one of " + ", ".join(TAKES[Kind.ALTER]))],
-        Kind.PURGE: [(asked.paths, "--path")],
-        Kind.MILVUS: [
+    needed: dict[ChangeKind, Sequence[tuple[object, str]]] = {
+        ChangeKind.CREATE: [(asked.schema, "--schema")],
+        ChangeKind.APPEND: [(asked.files, "--file")],
+        ChangeKind.DELETE: [(asked.paths or asked.where, "--path or --where")],
+        ChangeKind.REWRITE: [(asked.paths, "--path")],
+        ChangeKind.RESTORE: [(asked.version is not None, "--version")],
+        ChangeKind.SKIP: [(asked.paths, "--path"), (asked.reason, "--reason")],
+        ChangeKind.ALTER: [(asked.given(), "one of " + ", ".join(TAKES[ChangeKind.ALTER]))],
+        ChangeKind.PURGE: [(asked.paths, "--path")],
+        ChangeKind.MILVUS: [
             (
                 asked.files or asked.delta_logs or asked.stats or asked.updates,
                 "--file, --delta-log, --stat or --updates",
@@ -126,5 +126,5 @@ def check_options(kind: Kind, asked: Asked) -> None:
             raise wrong(f"{kind.value} needs {option}", option.split(" ")[0].rstrip(","))
     if asked.updates is not None and (asked.files or asked.delta_logs or asked.stats):
         raise wrong("milvus takes either --updates or the options for its parts", "--updates")
-    if kind is Kind.DELETE and asked.paths and asked.where is not None:
+    if kind is ChangeKind.DELETE and asked.paths and asked.where is not None:
         raise wrong("delete takes either --path or --where", "--where")

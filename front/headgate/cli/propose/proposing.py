@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, assert_never
 import typer
 
 from headgate.cli.propose.options import (
-    Asked,
+    AskedChange,
+    ChangeKind,
     IsolationName,
-    Kind,
     ResolverName,
     check_options,
     options_by_operation,
@@ -48,7 +48,7 @@ def register(app: typer.Typer) -> None:
 def propose(
     session: Session,
     uri: Uri,
-    kind: Annotated[Kind, typer.Argument(metavar="OPERATION", help="One of " + ", ".join(Kind) + ".")],
+    kind: Annotated[ChangeKind, typer.Argument(metavar="OPERATION", help="One of " + ", ".join(ChangeKind) + ".")],
     file: Annotated[
         list[str] | None,
         typer.Option(
@@ -148,7 +148,7 @@ def propose(
         raise wrong(f"{proposal_id!r} is no id: it has 1 to 200 visible ASCII characters and no spaces", "--id")
     if created is not None and proposal_id is None:
         raise wrong("--created is the time of the first attempt with an id: give --id as well", "--created")
-    asked = Asked(
+    asked = AskedChange(
         tuple(file or ()),
         tuple(path or ()),
         where,
@@ -190,11 +190,11 @@ def _writer(text: str) -> Writer:
     return Writer(found[1], int(found[2]))
 
 
-def _operation(session: Session, uri: str, kind: Kind, asked: Asked, based_on: int | None) -> Operation:
+def _operation(session: Session, uri: str, kind: ChangeKind, asked: AskedChange, based_on: int | None) -> Operation:
     from headgate_table.parquet.file_schema import told_columns
 
     match kind:
-        case Kind.CREATE:
+        case ChangeKind.CREATE:
             return Create(
                 _schema_string(asked.schema) or "",
                 tuple(names(asked.partition_by, "--partition-by") or ()),
@@ -202,36 +202,36 @@ def _operation(session: Session, uri: str, kind: Kind, asked: Asked, based_on: i
                 asked.name,
                 asked.description,
             )
-        case Kind.APPEND:
+        case ChangeKind.APPEND:
             files = _files(session, uri, asked.files)
             return Append(files, told_columns(files))
-        case Kind.OVERWRITE:
+        case ChangeKind.OVERWRITE:
             files = _files(session, uri, asked.files)
             return Overwrite(files, asked.where, told_columns(files))
-        case Kind.DELETE:
+        case ChangeKind.DELETE:
             return Delete(asked.paths, asked.where)
-        case Kind.REWRITE:
+        case ChangeKind.REWRITE:
             files = _files(session, uri, asked.files)
             return Rewrite(asked.paths, files, told_columns(files))
-        case Kind.RESTORE:
+        case ChangeKind.RESTORE:
             return Restore(asked.version or 0)
-        case Kind.SKIP:
+        case ChangeKind.SKIP:
             return _skip(session, asked)
-        case Kind.ALTER:
+        case ChangeKind.ALTER:
             seen = session.open(uri).version if based_on is None else based_on
             unset: dict[str, str | None] = dict.fromkeys(asked.unset)
             return Alter(
                 seen, unset | _configuration(asked), asked.description, asked.name, _schema_string(asked.schema)
             )
-        case Kind.PURGE:
+        case ChangeKind.PURGE:
             return Purge(asked.paths)
-        case Kind.MILVUS:
+        case ChangeKind.MILVUS:
             return _transaction(session, uri, asked)
         case _:
             assert_never(kind)
 
 
-def _transaction(session: Session, uri: str, asked: Asked) -> Milvus:
+def _transaction(session: Session, uri: str, asked: AskedChange) -> Milvus:
     from headgate.cli.propose.milvus_updates import appended, delta_log, document, stats
 
     resolver = None if asked.resolver is None else Resolver(asked.resolver.value)
@@ -274,7 +274,7 @@ def _relative(path: str, roots: Sequence[str]) -> str:
     return path
 
 
-def _skip(session: Session, asked: Asked) -> Skip:
+def _skip(session: Session, asked: AskedChange) -> Skip:
     from headgate_schemas.actions.actions import SkipFile
 
     now_ms = session.ambient.now_ms()
@@ -283,7 +283,7 @@ def _skip(session: Session, asked: Asked) -> Skip:
     )
 
 
-def _configuration(asked: Asked) -> dict[str, str]:
+def _configuration(asked: AskedChange) -> dict[str, str]:
     return pairs(asked.config, "--config", "indextables.checkpoint.interval=20")
 
 

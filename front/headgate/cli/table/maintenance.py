@@ -129,10 +129,10 @@ def purge(
     hours = None if older_than is None else duration_hours(older_than, "--older-than")
     log_hours = None if log_retention is None else duration_hours(log_retention, "--log-retention")
     from headgate.statements.execute import purge_row
-    from headgate.statements.statements import Purge, TablePath
+    from headgate.statements.statements import PurgeStatement, TablePath
 
     with executing(session, "Purging ...") as executor:
-        found, report = executor.purge(Purge(TablePath(uri), hours, log_hours, dry_run, nothing_waits))
+        found, report = executor.purge(PurgeStatement(TablePath(uri), hours, log_hours, dry_run, nothing_waits))
     _show_deletions(session, flat(purge_row(found, report)), report.deletions, listed=dry_run)
     if report.status == "PARTIAL_SUCCESS":
         raise fail(report.message)

@@ -15,7 +15,7 @@ from headgate_schemas.ambient import Ambient
 from headgate_schemas.columns.column_kinds import ColumnKind, kinds_of
 from headgate_schemas.columns.table_schema import column_kinds
 from headgate_schemas.messages.operations import CompactState, NewManifest
-from headgate_table.indextables.compaction.entry_layout import SURVEYED_COLUMNS, Places, Survey, arranged, survey
+from headgate_table.indextables.compaction.entry_layout import SURVEYED_COLUMNS, EntrySurvey, Places, arranged, survey
 from headgate_table.indextables.compaction.entry_pieces import Piece, cut, joined
 from headgate_table.indextables.compaction.plan import CompactionPlan, compaction_due, plan_compaction
 from headgate_table.indextables.format.doc_mappings import rename_refs, renaming
@@ -24,7 +24,7 @@ from headgate_table.indextables.format.names import carried_path, log_key
 from headgate_table.indextables.format.state_manifest import StateManifest
 from headgate_table.indextables.log.reader import LogReader
 from headgate_table.indextables.manifests.path_index import find_entries
-from headgate_table.indextables.manifests.runs import ManifestRuns, Run
+from headgate_table.indextables.manifests.runs import ManifestRun, ManifestRuns
 from headgate_table.indextables.rules.swap import listed_in
 from headgate_table.indextables.write.manifest_writer import NewName, encode_named, new_name
 from headgate_table.settings.options import TableOptions
@@ -109,15 +109,15 @@ class Compactor:
 
     def _surveyed(
         self, runs: ManifestRuns, partition_columns: Sequence[str], tombstones: Sequence[str]
-    ) -> list[Survey]:
+    ) -> list[EntrySurvey]:
         dead = pa.array(tombstones, pa.string())
 
-        def look(run: Run, tables: Iterator[pa.Table]) -> Survey:
+        def look(run: ManifestRun, tables: Iterator[pa.Table]) -> EntrySurvey:
             return survey(self._noting_paths(runs, run, tables), partition_columns, dead)
 
         return runs.each(look, SURVEYED_COLUMNS, is_last=False)
 
-    def _noting_paths(self, runs: ManifestRuns, run: Run, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    def _noting_paths(self, runs: ManifestRuns, run: ManifestRun, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
         """Paths are remembered as far as there is room: who commits directly compares them next."""
         store, resources = self._reader.store, self._reader.resources
         for table in tables:
@@ -138,7 +138,7 @@ class Compactor:
         step = self._options.state_entries_per_manifest
         shares: list[list[Piece]] = [[] for _ in range(0, int(places.max(initial=-1)) + 1, step)]
 
-        def cut_up(run: Run, tables: Iterator[pa.Table]) -> list[tuple[int, Piece]]:
+        def cut_up(run: ManifestRun, tables: Iterator[pa.Table]) -> list[tuple[int, Piece]]:
             found: list[tuple[int, Piece]] = []
             first = firsts[run.place]
             for table in tables:
@@ -176,7 +176,7 @@ def _partitions(table: pa.Table) -> dict[str, dict[str, str]]:
 def _paths_at(runs: ManifestRuns, firsts: Sequence[int], rows: Places) -> pa.ChunkedArray:
     """The paths of these rows, which ascend."""
 
-    def paths(run: Run, tables: Iterator[pa.Table]) -> list[pa.Array]:
+    def paths(run: ManifestRun, tables: Iterator[pa.Table]) -> list[pa.Array]:
         first, end = firsts[run.place], firsts[run.place + 1]
         found: list[pa.Array] = []
         if np.searchsorted(rows, first) == np.searchsorted(rows, end):

@@ -31,7 +31,7 @@ _NUMBERS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class EntrySurvey:
     """What the first look at some entries finds, in their order."""
 
     is_alive: npt.NDArray[np.bool_]
@@ -46,7 +46,7 @@ class Survey:
     """The tombstones that hide entries here."""
 
 
-def survey(entries: Iterable[pa.Table], partition_columns: Sequence[str], tombstones: pa.Array) -> Survey:
+def survey(entries: Iterable[pa.Table], partition_columns: Sequence[str], tombstones: pa.Array) -> EntrySurvey:
     alive: list[npt.NDArray[np.bool_]] = []
     hashes: list[Hashes] = []
     partitions: list[list[pa.DictionaryArray]] = [[] for _ in partition_columns]
@@ -65,7 +65,7 @@ def survey(entries: Iterable[pa.Table], partition_columns: Sequence[str], tombst
             texts = map_values(part.column("partition_values"), column).combine_chunks()
             marked = pc.equal(texts, NULL_PARTITION)
             pieces.append(pc.if_else(marked, pa.scalar(None, pa.string()), texts).dictionary_encode())
-    return Survey(
+    return EntrySurvey(
         np.concatenate([np.empty(0, np.bool_), *alive]),
         np.concatenate([np.empty(0, np.int64), *hashes]),
         tuple(map(tuple, partitions)),
@@ -75,7 +75,7 @@ def survey(entries: Iterable[pa.Table], partition_columns: Sequence[str], tombst
 
 
 def arranged(
-    surveys: Sequence[Survey],
+    surveys: Sequence[EntrySurvey],
     kinds: Sequence[ColumnKind],
     paths_at: Callable[[Places], pa.ChunkedArray],
 ) -> Places:

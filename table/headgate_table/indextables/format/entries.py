@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate_schemas.actions.actions import NULL_PARTITION
-from headgate_schemas.actions.entry_fields import ENTRY_FIELDS, FIELD_BY_COLUMN, FIELD_BY_NAME, EntryField, Kind
+from headgate_schemas.actions.entry_fields import ENTRY_FIELDS, FIELD_BY_COLUMN, FIELD_BY_NAME, EntryField, FieldKind
 from headgate_schemas.columns.near_names import damaged_name
 from headgate_table.avro.container import Container
 from headgate_table.avro.decode import KeepBlock, decode_columns, decode_together
@@ -16,13 +16,13 @@ from headgate_table.avro.records import checked_schema
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.format.replay import AddedFile
 
-_TYPES: dict[Kind, pa.DataType] = {
-    Kind.STRING: pa.string(),
-    Kind.LONG: pa.int64(),
-    Kind.INT: pa.int32(),
-    Kind.BOOLEAN: pa.bool_(),
-    Kind.STRING_MAP: pa.map_(pa.string(), pa.string()),
-    Kind.STRING_LIST: pa.list_(pa.string()),
+_TYPES: dict[FieldKind, pa.DataType] = {
+    FieldKind.STRING: pa.string(),
+    FieldKind.LONG: pa.int64(),
+    FieldKind.INT: pa.int32(),
+    FieldKind.BOOLEAN: pa.bool_(),
+    FieldKind.STRING_MAP: pa.map_(pa.string(), pa.string()),
+    FieldKind.STRING_LIST: pa.list_(pa.string()),
 }
 
 _REQUIRED = frozenset({"path", "size", "modification_time"})
@@ -99,7 +99,7 @@ def added_table(files: Iterable[AddedFile], columns: Sequence[str]) -> pa.Table:
                 values = [row.timestamp for row in rows]
             case _:
                 values = [getattr(row.add, column) for row in rows]
-        if FIELD_BY_COLUMN[column].kind is Kind.STRING_MAP:
+        if FIELD_BY_COLUMN[column].kind is FieldKind.STRING_MAP:
             values = [None if value is None else list(value.items()) for value in values]
         arrays.append(pa.array(values, type=column_type(column)))
     return pa.Table.from_arrays(arrays, schema=entry_schema(columns))
@@ -147,14 +147,14 @@ def _conform(column: pa.ChunkedArray, field: EntryField, name: str) -> pa.Chunke
         if field.column in _REQUIRED:
             raise CorruptTable(f"{name}: an entry has no {field.name}; the manifest can't be trusted")
         column = _fill(column, field)
-    if field.kind in (Kind.STRING_MAP, Kind.STRING_LIST):
+    if field.kind in (FieldKind.STRING_MAP, FieldKind.STRING_LIST):
         column = _without_nulls(column, field)
     return column
 
 
 def _cast(column: pa.ChunkedArray, wanted: pa.DataType, field: EntryField, name: str) -> pa.ChunkedArray:
     try:
-        if field.kind in (Kind.STRING_MAP, Kind.STRING_LIST):
+        if field.kind in (FieldKind.STRING_MAP, FieldKind.STRING_LIST):
             # Nested types differ in names and nullability of their children; the values decide.
             chunks = [_nested(chunk, wanted) for chunk in column.chunks]
             return pa.chunked_array(chunks, type=wanted)
@@ -182,7 +182,7 @@ def _without_nulls(column: pa.ChunkedArray, field: EntryField) -> pa.ChunkedArra
     is_partition = field.column == "partition_values"
     rows: list[list[Any] | None] = []
     for row in column.to_pylist():
-        if row is None or field.kind is Kind.STRING_LIST:
+        if row is None or field.kind is FieldKind.STRING_LIST:
             rows.append(row and [text for text in row if text is not None])
         elif is_partition:
             rows.append([(key, NULL_PARTITION if text is None else text) for key, text in row])
@@ -196,7 +196,7 @@ def _texts(chunk: pa.Array) -> pa.Array:
 
 
 def _fill(column: pa.ChunkedArray, field: EntryField) -> pa.ChunkedArray:
-    if field.kind is Kind.STRING_MAP:
+    if field.kind is FieldKind.STRING_MAP:
         values = [[] if value is None else value for value in column.to_pylist()]
         return pa.chunked_array([pa.array(values, type=_TYPES[field.kind])])
     return pc.fill_null(column, _DEFAULTS[field.column])
@@ -206,7 +206,7 @@ def _absent(field: EntryField, rows: int) -> pa.Array:
     wanted = _TYPES[field.kind]
     if field.optional:
         return pa.nulls(rows, type=wanted)
-    if field.kind is Kind.STRING_MAP:
+    if field.kind is FieldKind.STRING_MAP:
         offsets = pa.array([0] * (rows + 1), type=pa.int32())
         return pa.MapArray.from_arrays(offsets, pa.array([], pa.string()), pa.array([], pa.string()))
     return pa.repeat(pa.scalar(_DEFAULTS[field.column], type=wanted), rows)

@@ -27,7 +27,7 @@ _R = TypeVar("_R")
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ManifestRun:
     """Manifests that are read together."""
 
     place: int
@@ -46,7 +46,7 @@ class ManifestRuns:
         self._lock = Lock()
 
     def each(
-        self, work: Callable[[Run, Iterator[pa.Table]], _R], columns: Sequence[str], *, is_last: bool = True
+        self, work: Callable[[ManifestRun, Iterator[pa.Table]], _R], columns: Sequence[str], *, is_last: bool = True
     ) -> list[_R]:
         """`work` on the entries of each run, which come in parts; results in order.
 
@@ -55,7 +55,7 @@ class ManifestRuns:
         """
         resources = self._reader.resources
 
-        def one(run: Run) -> _R:
+        def one(run: ManifestRun) -> _R:
             containers = self._fetched(run, keep=not is_last)
             return resources.splitters.submit(lambda: work(run, _tables(containers, columns))).result()
 
@@ -65,7 +65,7 @@ class ManifestRuns:
         """Where a manifest lies."""
         return resolve_manifest(info.path, self._state_version, self._reader.store.uri)
 
-    def _fetched(self, run: Run, *, keep: bool) -> list[Container]:
+    def _fetched(self, run: ManifestRun, *, keep: bool) -> list[Container]:
         with self._lock:
             held = self._held.get(run.place) if keep else self._held.pop(run.place, None)
         if held is not None:
@@ -81,17 +81,17 @@ class ManifestRuns:
         return containers
 
 
-def _in_runs(infos: Sequence[ManifestInfo]) -> Iterator[Run]:
+def _in_runs(infos: Sequence[ManifestInfo]) -> Iterator[ManifestRun]:
     run: list[ManifestInfo] = []
     entries = place = 0
     for info in infos:
         if run and entries + info.num_entries > RUN_ENTRIES:
-            yield Run(place, tuple(run))
+            yield ManifestRun(place, tuple(run))
             run, entries, place = [], 0, place + 1
         run.append(info)
         entries += info.num_entries
     if run:
-        yield Run(place, tuple(run))
+        yield ManifestRun(place, tuple(run))
 
 
 def _tables(containers: Sequence[Container], columns: Sequence[str]) -> Iterator[pa.Table]:

@@ -42,7 +42,7 @@ class ReadFile:
 
 
 @dataclass(frozen=True, slots=True)
-class UnreadableFile:
+class UnreadableFooter:
     path: str
     reason: str
 
@@ -63,8 +63,8 @@ class Footers:
         self._large = threading.Lock()
         self._last: tuple[tuple[Element, ...], tuple[StoredColumn, ...]] = ((), ())
 
-    def of(self, files: Iterable[tuple[ObjectInfo, Found]]) -> Iterator[ReadFile | UnreadableFile | NoParquet]:
-        ahead: deque[Future[ReadFile | UnreadableFile | NoParquet]] = deque()
+    def of(self, files: Iterable[tuple[ObjectInfo, Found]]) -> Iterator[ReadFile | UnreadableFooter | NoParquet]:
+        ahead: deque[Future[ReadFile | UnreadableFooter | NoParquet]] = deque()
         rest = iter(files)
         try:
             while True:
@@ -77,21 +77,21 @@ class Footers:
             for future in ahead:
                 future.cancel()
 
-    def _read(self, info: ObjectInfo, found: Found) -> ReadFile | UnreadableFile | NoParquet:
+    def _read(self, info: ObjectInfo, found: Found) -> ReadFile | UnreadableFooter | NoParquet:
         reading = _Reading(self._store, info.key, self._large)
         try:
             footer = read_footer(f"file {info.key}", info.size, reading.read)
             columns = self._columns(footer)
             fine = time_misfit(footer)
             if fine is not None:
-                return UnreadableFile(info.key, fine)
+                return UnreadableFooter(info.key, fine)
             lower, upper = column_bounds(footer, without=self._partitioning(info.key))
         except InvalidInput as error:
             if found is Found.NAMELESS and not reading.ends_like_parquet:
                 return NoParquet()
-            return UnreadableFile(info.key, str(error))
+            return UnreadableFooter(info.key, str(error))
         except ObjectMissing:
-            return UnreadableFile(info.key, "it was deleted while the files were read")
+            return UnreadableFooter(info.key, "it was deleted while the files were read")
         finally:
             reading.close()
         return ReadFile(info, columns, footer.num_rows, lower, upper, columns_with_nulls(footer))

@@ -55,7 +55,7 @@ def is_merged(key: str) -> bool:
     return _MERGED.fullmatch(key.rpartition("/")[2]) is not None
 
 
-class Survey:
+class FileSurvey:
     """Two walks over the same listing: the first finds out where other tables lie inside of this one, the second sorts.
 
     A key that tells of another table may come after that table's files, so one walk can't do.

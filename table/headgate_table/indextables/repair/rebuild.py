@@ -22,8 +22,8 @@ from headgate_table.errors import TableNotFound
 from headgate_table.indextables.format.names import LOG
 from headgate_table.indextables.log.reader import LogReader
 from headgate_table.indextables.repair import new_log
-from headgate_table.indextables.repair.footers import Footers, NoParquet, ReadFile, UnreadableFile
-from headgate_table.indextables.repair.found_files import Found, Survey, is_merged
+from headgate_table.indextables.repair.footers import Footers, NoParquet, ReadFile, UnreadableFooter
+from headgate_table.indextables.repair.found_files import FileSurvey, Found, is_merged
 from headgate_table.indextables.repair.found_partitions import Partitions, types_of
 from headgate_table.indextables.repair.merged_schema import GivenSchema, MergedSchema, widened
 from headgate_table.indextables.repair.repair import split_log
@@ -197,13 +197,13 @@ class _Rebuild:
         self._store = reader.store
         self._wishes = wishes
         self._spool = spool
-        self._survey = Survey()
+        self._survey = FileSurvey()
         self._partitions = Partitions(wishes.partition_columns)
         self._merged = MergedSchema()
         self._struct = None if wishes.schema_string is None else parse_schema(wishes.schema_string)
         self._given = None if self._struct is None else GivenSchema(self._struct)
         self._held: dict[str, SparkType | None] = {}
-        self._unreadable: list[UnreadableFile] = []
+        self._unreadable: list[UnreadableFooter] = []
         self._left_out = 0
         self._merges = 0
         self._records = 0
@@ -219,7 +219,7 @@ class _Rebuild:
             match found:
                 case ReadFile():
                     self._take(found)
-                case UnreadableFile():
+                case UnreadableFooter():
                     self._left_out += 1
                     if len(self._unreadable) < _SHOWN:
                         self._unreadable.append(found)

@@ -13,7 +13,7 @@ from headgate_table.indextables.format.names import carried_path, resolve_manife
 from headgate_table.indextables.format.state_manifest import ManifestInfo, StateManifest
 from headgate_table.indextables.log.reader import LogReader
 from headgate_table.indextables.manifests.path_index import find_entries
-from headgate_table.indextables.manifests.runs import ManifestRuns, Run
+from headgate_table.indextables.manifests.runs import ManifestRun, ManifestRuns
 from headgate_table.indextables.read.distinct_texts import same_texts
 from headgate_table.store.interface import Store
 
@@ -139,7 +139,7 @@ def _paths(
         else:
             unread.append(info)
 
-    def read(run: Run, tables: Iterator[pa.Table]) -> list[pa.ChunkedArray]:
+    def read(run: ManifestRun, tables: Iterator[pa.Table]) -> list[pa.ChunkedArray]:
         return [table.column("path") for table in tables]
 
     for found in ManifestRuns(reader, state_version, unread).each(read, ("path",)):

@@ -9,7 +9,7 @@ from headgate_schemas.actions.actions import Metadata
 from headgate_schemas.columns.file_columns import columns_misfit, columns_text
 from headgate_schemas.predicates.partition_values import misfit, partition_types
 from headgate_table.indextables.log.reader import LogReader
-from headgate_table.indextables.repair.footers import Footers, NoParquet, ReadFile, UnreadableFile
+from headgate_table.indextables.repair.footers import Footers, NoParquet, ReadFile, UnreadableFooter
 from headgate_table.indextables.repair.found_files import Found
 from headgate_table.indextables.verify.report import Findings
 from headgate_table.parquet.schema import StoredColumn, Unusable
@@ -55,7 +55,7 @@ def verify_columns(
                 )
                 if problem is not None:
                     findings.error(paths[found.info.key], f"{problem}: scans fail, or don't show it", _REMOVE)
-            case UnreadableFile(path, reason):
+            case UnreadableFooter(path, reason):
                 findings.error(
                     paths[path], f"it can't be read: {reason}", "restore the file, or delete it from the table"
                 )

@@ -142,7 +142,7 @@ class RecordedLog:
 
     # ---- standing
 
-    def stand(self, known: VersionRecord | None = None, believed: Believed = _never) -> "Standing | None":
+    def stand(self, known: VersionRecord | None = None, believed: Believed = _never) -> "RecordedPosition | None":
         """The newest version, its record, and that there was no later one after that was seen. None without manifests.
 
         Whatever is foreign on the way is sealed. `known` is a record that was read before; records up to it are not read
@@ -158,7 +158,7 @@ class RecordedLog:
                 continue  # cleaned up meanwhile
             id_ = ManifestId(latest, digest_of(data))
             if known is not None and known.id == id_:
-                return Standing(known, ())
+                return RecordedPosition(known, ())
             if known is not None and latest <= known.id.version:
                 # What was read before is gone: another table took its place, or somebody put other bytes there.
                 anew = self.stand(None, believed)
@@ -169,7 +169,7 @@ class RecordedLog:
                 continue
             if not self.is_there(latest + 1):
                 manifest = decode_manifest(data, f"{self.uri}/{manifest_key('', latest)}")
-                return Standing(record, self._since(record, known), manifest)
+                return RecordedPosition(record, self._since(record, known), manifest)
         raise CommitConflict(
             f"others wrote to {self.uri} {_ATTEMPTS} times while it was looked for the newest version; it is tried again"
         )
@@ -257,7 +257,7 @@ class RecordedLog:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RecordedPosition:
     """Where a committer stands: upon which version, with which record."""
 
     record: VersionRecord

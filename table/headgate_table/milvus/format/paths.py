@@ -35,7 +35,7 @@ class PathPolicy(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
+class ManifestBase:
     """The table's folder, as paths name it: relative to the store's root, and with the store's address in front."""
 
     path: str
@@ -52,11 +52,11 @@ class Base:
         return (plain, f"{self.uri.rstrip('/')}/{plain}", folder) if self.uri else (plain, folder)
 
 
-ROOT = Base("")
+ROOT = ManifestBase("")
 """A table at the root of its store, whose address is not known."""
 
 
-def resolved(manifest: Manifest, base: Base, policy: PathPolicy = PathPolicy.BARE) -> Manifest:
+def resolved(manifest: Manifest, base: ManifestBase, policy: PathPolicy = PathPolicy.BARE) -> Manifest:
     """The same manifest with the paths that builds of that policy read from it: relative to the store, or absolute."""
 
     def at(path: str, folder: str) -> str:
@@ -97,7 +97,7 @@ def resolved(manifest: Manifest, base: Base, policy: PathPolicy = PathPolicy.BAR
     )
 
 
-def stored(updates: Updates, base: Base, policy: PathPolicy = PathPolicy.BARE) -> Updates:
+def stored(updates: Updates, base: ManifestBase, policy: PathPolicy = PathPolicy.BARE) -> Updates:
     """The same updates with their paths as they go into a manifest. Paths have been checked."""
 
     def as_stored(path: str, folder: str) -> str:
@@ -168,12 +168,12 @@ def is_bare(path: str) -> bool:
     return "/" not in path and path not in _DOTS
 
 
-def bare_name(path: str, base: Base, folder: str) -> str:
+def bare_name(path: str, base: ManifestBase, folder: str) -> str:
     """The name of a file within the table's folder of that kind, however it is spelled; other paths stay as they are."""
     return _bare(path, base, folder)
 
 
-def _in_folder(path: str, base: Base, folder: str) -> str:
+def _in_folder(path: str, base: ManifestBase, folder: str) -> str:
     if is_bare(path):
         return base.below(folder) + path
     if path.startswith("/") or _SCHEME.match(path):
@@ -181,11 +181,11 @@ def _in_folder(path: str, base: Base, folder: str) -> str:
     return normal(base.below(folder) + path)
 
 
-def _below_base(path: str, base: Base) -> str:
+def _below_base(path: str, base: ManifestBase) -> str:
     return f"{base.path}/{path}" if path.startswith("_") and base.path else path
 
 
-def _bare(path: str, base: Base, folder: str) -> str:
+def _bare(path: str, base: ManifestBase, folder: str) -> str:
     for spelling in base.spellings(folder):
         if len(path) > len(spelling) and path.startswith(spelling):
             return path[len(spelling) :]

@@ -12,15 +12,15 @@ from headgate_schemas.messages.operations import Create, Milvus, Operation, Reje
 from headgate_schemas.milvus import Resolver
 from headgate_table.indextables.rules.decide import Refusal
 from headgate_table.milvus.format.manifest import Manifest
-from headgate_table.milvus.format.paths import Base, stored
+from headgate_table.milvus.format.paths import ManifestBase, stored
 from headgate_table.milvus.rules.resolvers import VersionedManifest, resolve
-from headgate_table.milvus.rules.updating import Refused, check_updates
+from headgate_table.milvus.rules.updating import UpdateRefused, check_updates
 
 _CODES = {"too_many_items": RejectCode.OVER_BOUND, "path_in_use": RejectCode.PATH_IN_USE}
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenManifest:
     """The table that a transaction meets: a version that is there, perhaps with changes that go into the next one."""
 
     version: int
@@ -44,7 +44,9 @@ def needs_read(operation: Operation) -> bool:
             assert_never(operation.resolver)
 
 
-def decide_transaction(operation: Operation, seen: Seen, read: Manifest | None, base: Base) -> Manifest | Refusal:
+def decide_transaction(
+    operation: Operation, seen: SeenManifest, read: Manifest | None, base: ManifestBase
+) -> Manifest | Refusal:
     """The manifest after the operation. `read` is the manifest of the version that was read, where `needs_read` says that it
     matters; None where that version is gone."""
     match operation:
@@ -59,7 +61,7 @@ def decide_transaction(operation: Operation, seen: Seen, read: Manifest | None, 
             )
 
 
-def _decided(operation: Milvus, seen: Seen, read: Manifest | None, base: Base) -> Manifest | Refusal:
+def _decided(operation: Milvus, seen: SeenManifest, read: Manifest | None, base: ManifestBase) -> Manifest | Refusal:
     try:
         check_updates(operation.updates)
         updates = stored(operation.updates, base)
@@ -84,6 +86,6 @@ def _decided(operation: Milvus, seen: Seen, read: Manifest | None, base: Base) -
     elif version < seen.same_since:
         was_read = VersionedManifest(version, seen.manifest)
     result = resolve(operation.resolver, was_read, newest, updates, base)
-    if isinstance(result, Refused):
+    if isinstance(result, UpdateRefused):
         return Refusal(_CODES.get(result.code, RejectCode.RESOLVER_REFUSED), result.reason)
     return result

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 
 from headgate_schemas.milvus import ColumnGroupFile, DeltaLog
 from headgate_table.milvus.format.names import DATA_FOLDER, DELTA_FOLDER
-from headgate_table.milvus.format.paths import Base, bare_name, is_bare
+from headgate_table.milvus.format.paths import ManifestBase, bare_name, is_bare
 
 
-def repeated_file(held: Sequence[ColumnGroupFile], added: Sequence[ColumnGroupFile], base: Base) -> str | None:
+def repeated_file(held: Sequence[ColumnGroupFile], added: Sequence[ColumnGroupFile], base: ManifestBase) -> str | None:
     """The path of an added file that its column group holds already, or that is added twice; None if all are new.
 
     A file of the table's own `_data` folder belongs to one append. A file that lies elsewhere may be held in pieces, as
@@ -32,7 +32,7 @@ def repeated_file(held: Sequence[ColumnGroupFile], added: Sequence[ColumnGroupFi
     return None
 
 
-def repeated_delta_log(held: Iterable[DeltaLog], added: Sequence[DeltaLog], base: Base) -> str | None:
+def repeated_delta_log(held: Iterable[DeltaLog], added: Sequence[DeltaLog], base: ManifestBase) -> str | None:
     """The path of an added delta log that the manifest holds already, or that is added twice; None if all are new."""
     names: set[str] = set()
     for log in added:
@@ -44,7 +44,7 @@ def repeated_delta_log(held: Iterable[DeltaLog], added: Sequence[DeltaLog], base
     return next((log.path for log in held if log.path in spellings), None)
 
 
-def _spellings(name: str, folder: str, base: Base) -> tuple[str, ...]:
+def _spellings(name: str, folder: str, base: ManifestBase) -> tuple[str, ...]:
     """All ways in which manifests name that file."""
     if not is_bare(name):
         return (name,)

@@ -6,8 +6,8 @@ from typing import TypeAlias, assert_never
 
 from headgate_schemas.milvus import Resolver, Updates
 from headgate_table.milvus.format.manifest import Manifest
-from headgate_table.milvus.format.paths import ROOT, Base
-from headgate_table.milvus.rules.updating import Refused, apply_updates
+from headgate_table.milvus.format.paths import ROOT, ManifestBase
+from headgate_table.milvus.rules.updating import UpdateRefused, apply_updates
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ FAIL = Resolver.FAIL
 MERGE = Resolver.MERGE
 OVERWRITE = Resolver.OVERWRITE
 
-ResolverFunction: TypeAlias = Callable[[VersionedManifest, VersionedManifest, Updates], Manifest | Refused]
+ResolverFunction: TypeAlias = Callable[[VersionedManifest, VersionedManifest, Updates], Manifest | UpdateRefused]
 """Called with what was read, what is newest, and the updates; again after every attempt that another writer won."""
 
 
@@ -29,8 +29,8 @@ def resolve(
     read: VersionedManifest,
     seen: VersionedManifest,
     updates: Updates,
-    base: Base = ROOT,
-) -> Manifest | Refused:
+    base: ManifestBase = ROOT,
+) -> Manifest | UpdateRefused:
     """The manifest to write as the successor of `seen`. What a user's function raises goes through.
 
     `base` is the table's folder: it tells which spellings of a path name one file.
@@ -38,7 +38,7 @@ def resolve(
     match resolver:
         case Resolver.FAIL:
             if read.version != seen.version:
-                return Refused(
+                return UpdateRefused(
                     "concurrent_transaction",
                     f"concurrent transaction detected: the transaction read version {read.version}, and the newest is "
                     f"{seen.version} by now",
@@ -47,7 +47,7 @@ def resolve(
         case Resolver.MERGE:
             changed = changed_stat(read.manifest, seen.manifest, updates)
             if changed is not None:
-                return Refused(
+                return UpdateRefused(
                     "stat_changed",
                     f"the stat {changed[:100]!r} was changed after version {read.version}, which the transaction read, and "
                     f"a stat is replaced whole: read it again, and set it anew",

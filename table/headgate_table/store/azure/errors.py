@@ -24,7 +24,7 @@ _WRONG_KEY = {"AuthenticationFailed", "InvalidAuthenticationInfo", "NoAuthentica
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BlobPlace:
     """Where a store points, for messages."""
 
     uri: str
@@ -48,7 +48,7 @@ def is_unknown(error: azure.AzureError) -> bool:
     return isinstance(error, (azure.ServiceResponseError, azure.HttpResponseError, azure.IncompleteReadError))
 
 
-def failure(error: azure.AzureError, doing: str, key: str, place: Place) -> StoreError:
+def failure(error: azure.AzureError, doing: str, key: str, place: BlobPlace) -> StoreError:
     """The error to raise: what could not be done, why, and what to do about it."""
     said = _SIGNATURE.sub("…", str(error.message or ""))
     if isinstance(error, azure.HttpResponseError) and error.status_code is not None:
@@ -63,7 +63,7 @@ def failure(error: azure.AzureError, doing: str, key: str, place: Place) -> Stor
     return StoreError(f"{what}: {place.endpoint} didn't answer properly ({said}). Try again")
 
 
-def refusal(status: int, code: str, message: str, doing: str, key: str, place: Place) -> StoreError:
+def refusal(status: int, code: str, message: str, doing: str, key: str, place: BlobPlace) -> StoreError:
     """The error for an answer of the service, alone or one of a batch."""
     what = _what(doing, key, place)
     if code in CONTAINER_UNUSABLE:
@@ -91,5 +91,5 @@ def refusal(status: int, code: str, message: str, doing: str, key: str, place: P
     return StoreError(f"{what}: {place.endpoint} answered {status} {code}: {first_line}")
 
 
-def _what(doing: str, key: str, place: Place) -> str:
+def _what(doing: str, key: str, place: BlobPlace) -> str:
     return f"could not {doing} {place.uri}/{key}" if key else f"could not {doing} {place.uri}"

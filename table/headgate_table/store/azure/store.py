@@ -63,7 +63,7 @@ class AzureStore:
             container_client(container, settings, self._uri, account_url, retries=retries, heard=self._heard)
             for retries in (RETRIES, 0)
         )
-        self._place = azure_errors.Place(self._uri, container, self._client.url.partition("?")[0])
+        self._place = azure_errors.BlobPlace(self._uri, container, self._client.url.partition("?")[0])
 
     def __reduce__(self) -> Reopening:
         return reopened, (self._uri, self._settings)

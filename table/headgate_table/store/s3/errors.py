@@ -51,7 +51,7 @@ READ_AGAIN = (
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ObjectPlace:
     """Where a store points, for messages."""
 
     uri: str
@@ -79,7 +79,7 @@ def is_unknown(error: Exception) -> bool:
     return isinstance(error, (boto.HTTPClientError, boto.SSLError, boto.IncompleteReadError, ResponseParserError))
 
 
-def failure(error: Exception, doing: str, key: str, place: Place) -> StoreError:
+def failure(error: Exception, doing: str, key: str, place: ObjectPlace) -> StoreError:
     """The error to raise: what could not be done, why, and what to do about it."""
     if isinstance(error, boto.ClientError):
         return _refusal(error, doing, key, place)
@@ -101,7 +101,7 @@ def failure(error: Exception, doing: str, key: str, place: Place) -> StoreError:
     return StoreError(f"{what}: {place.endpoint} didn't answer properly ({error}). Try again")
 
 
-def _refusal(error: Any, doing: str, key: str, place: Place) -> StoreError:
+def _refusal(error: Any, doing: str, key: str, place: ObjectPlace) -> StoreError:
     status, code = status_and_code(error)
     what = _what(doing, key, place)
     if code == "NoSuchBucket":
@@ -144,7 +144,7 @@ def _refusal(error: Any, doing: str, key: str, place: Place) -> StoreError:
     return StoreError(f"{what}: {place.endpoint} answered {status} {code}: {message}")
 
 
-def _what(doing: str, key: str, place: Place) -> str:
+def _what(doing: str, key: str, place: ObjectPlace) -> str:
     return f"could not {doing} {place.uri}/{key}" if key else f"could not {doing} {place.uri}"
 
 

@@ -80,7 +80,7 @@ class S3Store:
             raise StoreError(
                 f"{self._uri} can't be opened with these settings: {error}. Check the s3.* settings"
             ) from error
-        self._place = s3_errors.Place(
+        self._place = s3_errors.ObjectPlace(
             self._uri, bucket, str(self._client.meta.endpoint_url), str(self._client.meta.region_name)
         )
 

@@ -16,9 +16,9 @@ from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.messages.operations import Append, Operation, Receipt, Writer
 from headgate_table.table import Table
 from pyspark_headgate.options import SourceOptions
-from pyspark_headgate.write.change import Change, Replaces
+from pyspark_headgate.write.change import Replaces, WriteChange
 from pyspark_headgate.write.commit_files import put_into_table
-from pyspark_headgate.write.kept_producers import KeptProducers, Place
+from pyspark_headgate.write.kept_producers import KeptProducers, ProducerPlace
 from pyspark_headgate.write.stream_sink import writer_name
 from pyspark_headgate.write.table_target import TableTarget
 from support.simulation.actors.operations import REGIONS, added_file
@@ -56,7 +56,7 @@ class _Target(TableTarget):
     def _table(self) -> Table:
         return self._world.table(self._process, self.address)
 
-    def _opened(self, place: Place, ambient: Ambient) -> Producer:
+    def _opened(self, place: ProducerPlace, ambient: Ambient) -> Producer:
         world, process = self._world, self._process
         bus: Bus = world.bus(process)
         return Producer(
@@ -123,10 +123,10 @@ class Stream:
         )
         self.acknowledged.add(number)
 
-    def _change(self, number: int) -> Change:
+    def _change(self, number: int) -> WriteChange:
         is_wide = self.widens_at is not None and number >= self.widens_at
         columns = f"{COLUMNS}, of_{self.query} STRING" if is_wide else COLUMNS
-        return Change(
+        return WriteChange(
             replaces=Replaces.EVERYTHING if self.is_complete else Replaces.NOTHING,
             rows=schema_string_of(columns),
             partition_columns=PARTITION_BY,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from headgate_bus.errors import BusError, BusUnavailable
-from headgate_bus.interface import DEFAULT_TIMEOUT_S, Deployment, Extent, Mark, Message, Place, Record, Topic
+from headgate_bus.interface import DEFAULT_TIMEOUT_S, Deployment, Extent, Mark, Message, MessagePlace, Record, Topic
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.messages.sources import Source
 from support.bus.memory import MemoryBus, MemoryCluster, MemoryReader, MemorySeat
@@ -38,7 +38,7 @@ class WitnessedCluster(MemoryCluster):
         """Proposals that the bus holds at most; committers may say what they like all the same."""
         self._wake = wake
 
-    def append(self, topic: Topic, messages: Sequence[Message]) -> list[Place]:
+    def append(self, topic: Topic, messages: Sequence[Message]) -> list[MessagePlace]:
         places = super().append(topic, messages)
         if self.witness is not None and places:
             records = [self._record(topic, place) for place in places]
@@ -63,7 +63,7 @@ class WitnessedCluster(MemoryCluster):
             self.witness.appended(topic, [self._record(topic, place)])
         self._wake()
 
-    def _record(self, topic: Topic, place: Place) -> Record:
+    def _record(self, topic: Topic, place: MessagePlace) -> Record:
         log = self.partition(topic, place.partition)
         return log.records[log.index(place.offset)]
 
@@ -105,13 +105,15 @@ class SimulatedBus:
     def mark(self, group: str, partition: int) -> Mark | None:
         return self.read("mark", group, lambda: self.inner.mark(group, partition))
 
-    def append(self, topic: Topic, messages: Sequence[Message], timeout_s: float = DEFAULT_TIMEOUT_S) -> list[Place]:
+    def append(
+        self, topic: Topic, messages: Sequence[Message], timeout_s: float = DEFAULT_TIMEOUT_S
+    ) -> list[MessagePlace]:
         operation, key = "bus.append", topic.value
         fault = self.begin(operation, key, APPEND_FAULTS)
         if topic is Topic.PROPOSALS and not self.cluster.has_room_for(len(messages)):
             self.faults.injected[FULL] += 1
             raise BusUnavailable("the simulated bus is full: try again when committers have settled what waits")
-        places: list[Place] = []
+        places: list[MessagePlace] = []
         match fault:
             case None:
                 places = self.inner.append(topic, messages)

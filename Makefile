@@ -80,6 +80,10 @@ damage: $(READY) ## damage to small tables of every kind: right answers or named
 fuzz: $(READY) ## mutated Milvus manifests, or messages (KIND=messages): read or refused cleanly, in bounded time and memory (FILES=n, SEED=n)
 	@$(PY) tests/tooling/fuzz.py $(addprefix --kind=,$(KIND)) $(addprefix --files=,$(FILES)) $(addprefix --seed=,$(SEED))
 
+.PHONY: models
+models: $(READY) ## the tests that draw their cases, with any seed (FIRST=seed, CASES=n in all, ONLY=part of a path; without it, of a few files)
+	@$(PY) tests/tooling/models.py $(addprefix --first=,$(FIRST)) $(addprefix --cases=,$(CASES)) $(addprefix --only=,$(ONLY))
+
 .PHONY: attack
 attack: $(READY) ## every random generator with fresh seeds, side by side (MINUTES=10, ONLY=part of a name, SEED=n, JOBS=n)
 	@$(PY) tests/tooling/attack.py $(addprefix --minutes=,$(MINUTES)) $(addprefix --only=,$(ONLY)) \

@@ -38,8 +38,11 @@ class Seeds:
     """Random runs that are tried after the scripted tests, up to so many."""
 
     kind: str
-    """The generator: `log` and `milvus` are simulated histories, `oracle` histories of rows, `damage` damage of each kind."""
+    """The generator: `log` and `milvus` are simulated histories, `oracle` histories of rows, `damage` damage of each kind,
+    `models` the tests that draw their cases."""
     bound: int
+    file: str = ""
+    """Of `models`: the file whose tests draw so many cases together."""
 
 
 LOG = Seeds("log", 150)
@@ -47,6 +50,10 @@ MILVUS = Seeds("milvus", 200)
 ROWS = Seeds("oracle", 300)
 DAMAGE = Seeds("damage", 40)
 NONE = Seeds("log", 0)
+
+
+def models(file: str, bound: int) -> Seeds:
+    return Seeds("models", bound, file)
 
 
 @dataclass(frozen=True, slots=True)

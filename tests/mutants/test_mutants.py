@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 
+from support.damage.run import ALL_KINDS
 from support.models.files import model_files
 from support.mutants.catalogue import MUTANTS
 from support.mutants.mutant import Mutant, Rule
@@ -31,10 +32,10 @@ def test_every_mutant_has_its_own_name_and_somebody_who_may_notice() -> None:
     assert not [test for mutant in MUTANTS for test in mutant.tests if not (ROOT / test.partition("::")[0]).exists()]
 
 
-def test_a_file_that_is_named_for_its_drawn_cases_draws_some() -> None:
-    named = {mutant.seeds.file for mutant in MUTANTS if mutant.seeds.kind == "models"}
-    assert named <= set(model_files())
-    assert not [mutant.name for mutant in MUTANTS if mutant.seeds.file and mutant.seeds.kind != "models"]
+def test_what_is_named_of_a_generator_is_there() -> None:
+    named = {(mutant.seeds.kind, mutant.seeds.of) for mutant in MUTANTS if mutant.seeds.of}
+    assert named <= {*(("models", file) for file in model_files()), *(("damage", kind) for kind in ALL_KINDS)}
+    assert ("models", "") not in {(mutant.seeds.kind, mutant.seeds.of) for mutant in MUTANTS}
 
 
 def test_a_mutant_is_killed_by_the_test_that_stands_for_its_promise() -> None:

@@ -41,8 +41,8 @@ class Seeds:
     """The generator: `log` and `milvus` are simulated histories, `oracle` histories of rows, `damage` damage of each kind,
     `models` the tests that draw their cases."""
     bound: int
-    file: str = ""
-    """Of `models`: the file whose tests draw so many cases together."""
+    of: str = ""
+    """Of `models`: the file whose tests draw so many cases together; of `damage`: the kind of table, each by default."""
 
 
 LOG = Seeds("log", 150)
@@ -54,6 +54,10 @@ NONE = Seeds("log", 0)
 
 def models(file: str, bound: int) -> Seeds:
     return Seeds("models", bound, file)
+
+
+def damage(kind: str, bound: int) -> Seeds:
+    return Seeds("damage", bound, kind)
 
 
 @dataclass(frozen=True, slots=True)

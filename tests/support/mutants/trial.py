@@ -102,9 +102,10 @@ def _generator(seeds: Seeds) -> list[str]:
         case "oracle":
             return ["tests/tooling/oracle.py", f"--seeds={seeds.bound}", "--jobs=1", "--no-shrink", "--until-failure"]
         case "damage":
-            return ["tests/tooling/damage.py", f"--cases={seeds.bound}", "--until-failure"]
+            kinds = [f"--kind={seeds.of}"] if seeds.of else []
+            return ["tests/tooling/damage.py", *kinds, f"--cases={seeds.bound}", "--until-failure"]
         case "models":
-            return ["tests/tooling/models.py", f"--only={seeds.file}", f"--cases={seeds.bound}", "--until-failure"]
+            return ["tests/tooling/models.py", f"--only={seeds.of}", f"--cases={seeds.bound}", "--until-failure"]
         case kind:
             given = [f"--kind={kind}", f"--seeds={seeds.bound}", "--jobs=1", "--until-failure"]
             return ["tests/tooling/simulate.py", *given]

@@ -73,8 +73,9 @@ mutants: $(READY) ## deliberate bugs, one by one, and which test or random run n
 	  $(addprefix --jobs=,$(JOBS))
 
 .PHONY: damage
-damage: $(READY) ## damage to small tables of every kind: right answers or named errors (MINUTES=n, CASES=n of each kind, SEED=n)
-	@$(PY) tests/tooling/damage.py $(addprefix --minutes=,$(MINUTES)) $(addprefix --cases=,$(CASES)) $(addprefix --seed=,$(SEED))
+damage: $(READY) ## damage to small tables of every kind: right answers or named errors (MINUTES=n, CASES=n of each kind, SEED=n, KIND=of table)
+	@$(PY) tests/tooling/damage.py $(addprefix --minutes=,$(MINUTES)) $(addprefix --cases=,$(CASES)) $(addprefix --seed=,$(SEED)) \
+	  $(addprefix --kind=,$(KIND))
 
 .PHONY: fuzz
 fuzz: $(READY) ## mutated Milvus manifests, or messages (KIND=messages): read or refused cleanly, in bounded time and memory (FILES=n, SEED=n)

@@ -156,7 +156,7 @@ MUTANTS = (
         "    if types.is_duration(type_):\n",
         "    if types.is_duration(type_) and not type_:\n",
         (f"{_COLUMNS}::test_a_duration_is_read_as_the_whole_number_that_its_footer_says",),
-        NONE,
+        models(_COLUMNS, 1_500),
     ),
     Mutant(
         "verify-looks-at-no-footer",

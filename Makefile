@@ -73,12 +73,17 @@ mutants: $(READY) ## deliberate bugs, one by one, and which test or random run n
 	  $(addprefix --jobs=,$(JOBS))
 
 .PHONY: damage
-damage: $(READY) ## damage to small tables of every kind: right answers or named errors (MINUTES=n, CASES=n of each kind, SEED=n)
-	@$(PY) tests/tooling/damage.py $(addprefix --minutes=,$(MINUTES)) $(addprefix --cases=,$(CASES)) $(addprefix --seed=,$(SEED))
+damage: $(READY) ## damage to small tables of every kind: right answers or named errors (MINUTES=n, CASES=n of each kind, SEED=n, KIND=of table)
+	@$(PY) tests/tooling/damage.py $(addprefix --minutes=,$(MINUTES)) $(addprefix --cases=,$(CASES)) $(addprefix --seed=,$(SEED)) \
+	  $(addprefix --kind=,$(KIND))
 
 .PHONY: fuzz
 fuzz: $(READY) ## mutated Milvus manifests, or messages (KIND=messages): read or refused cleanly, in bounded time and memory (FILES=n, SEED=n)
 	@$(PY) tests/tooling/fuzz.py $(addprefix --kind=,$(KIND)) $(addprefix --files=,$(FILES)) $(addprefix --seed=,$(SEED))
+
+.PHONY: models
+models: $(READY) ## the tests that draw their cases, with any seed (FIRST=seed, CASES=n in all, ONLY=part of a path; without it, of a few files)
+	@$(PY) tests/tooling/models.py $(addprefix --first=,$(FIRST)) $(addprefix --cases=,$(CASES)) $(addprefix --only=,$(ONLY))
 
 .PHONY: attack
 attack: $(READY) ## every random generator with fresh seeds, side by side (MINUTES=10, ONLY=part of a name, SEED=n, JOBS=n)

@@ -5,6 +5,8 @@ from collections import Counter
 
 import pytest
 
+from support.damage.run import ALL_KINDS
+from support.models.files import model_files
 from support.mutants.catalogue import MUTANTS
 from support.mutants.mutant import Mutant, Rule
 from support.mutants.trial import ROOMS, ROOT, copied_tree, killed_by_tests, tried
@@ -28,6 +30,12 @@ def test_every_mutant_has_its_own_name_and_somebody_who_may_notice() -> None:
     assert not twice
     assert not [mutant.name for mutant in MUTANTS if not mutant.tests and not mutant.seeds.bound]
     assert not [test for mutant in MUTANTS for test in mutant.tests if not (ROOT / test.partition("::")[0]).exists()]
+
+
+def test_what_is_named_of_a_generator_is_there() -> None:
+    named = {(mutant.seeds.kind, mutant.seeds.of) for mutant in MUTANTS if mutant.seeds.of}
+    assert named <= {*(("models", file) for file in model_files()), *(("damage", kind) for kind in ALL_KINDS)}
+    assert ("models", "") not in {(mutant.seeds.kind, mutant.seeds.of) for mutant in MUTANTS}
 
 
 def test_a_mutant_is_killed_by_the_test_that_stands_for_its_promise() -> None:

@@ -124,24 +124,36 @@ def test_where_nothing_is_old_the_store_is_asked_for_no_more(monkeypatch: pytest
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0, 1, MONTH_H]), st.booleans()), min_size=1, max_size=8))
-def test_whatever_jumps_no_claim_of_a_proposal_is_lost(steps: list[tuple[int, int, bool]]) -> None:
-    """Claims are laid down, clocks of the bus jump, and proposals are sent and decided, in any order."""
-    rig = rig_of(FakeAmbient())
+@given(
+    st.booleans(),
+    st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0, 1, MONTH_H]), st.booleans()), min_size=1, max_size=8),
+)
+def test_whatever_jumps_no_claim_of_a_proposal_is_lost(is_store_told: bool, steps: list[tuple[int, int, bool]]) -> None:
+    """Claims are laid down, clocks of the bus jump, with the store's or alone, and proposals are sent and decided, in any order.
+
+    Where the store's clock jumps by a month as well, what nobody has sent until the next decision comes too late.
+    """
+    rig = rig_of(None if is_store_told else FakeAmbient())
     laid_down: list[Proposal] = []
+    grown_old = 0
     sent: list[Proposal] = []
     receipts: dict[str, Receipt] = {}
     for number, (kind, hours, is_deciding) in enumerate(steps):
         rig.ambient.advance(hours=hours)
+        if is_store_told and hours == MONTH_H:
+            grown_old = len(laid_down)
         match kind:
             case 0:
                 laid_down.append(large(rig, f"large-{number}"))
             case 1 if laid_down:
-                sent.append(laid_down.pop(0))
+                sent.append(laid_down.pop(0).model_copy(update={"created": rig.ambient.now_ms()}))
+                grown_old = max(grown_old - 1, 0)
                 rig.send(sent[-1])
             case _:
                 rig.append(f"small-{number}")
         if is_deciding:
             receipts |= decide(rig)
+            del laid_down[:grown_old]
+            grown_old = 0
     receipts |= decide(rig)
     assert [receipts[each.id] for each in sent if not isinstance(receipts[each.id], Committed)] == []

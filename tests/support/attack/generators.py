@@ -39,6 +39,7 @@ _SIMULATE = "tests/tooling/simulate.py"
 _FUZZ = "tests/tooling/fuzz.py"
 _ORACLE = "tests/tooling/oracle.py"
 _DAMAGE = "tests/tooling/damage.py"
+_MODELS = "tests/tooling/models.py"
 
 GENERATORS = (
     Generator(
@@ -71,6 +72,15 @@ GENERATORS = (
         count="--cases",
         target="damage",
         make_first="SEED",
+        make_count="CASES",
+    ),
+    Generator(
+        "models",
+        "cases of the tests that draw them, of some files each time",
+        (_MODELS,),
+        3_000,
+        count="--cases",
+        target="models",
         make_count="CASES",
     ),
     Generator(

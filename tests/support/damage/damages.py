@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from support.damage.objects import Objects
 
 WAYS = ("flip", "cut", "empty", "double", "swap", "copy", "remove", "blank", "lines", "name", "tail")
-_NAMES = re.compile(rb'(?:"name": ?|[{,\n])"(?P<name>[A-Za-z]{3,40})"')
-"""Of JSON, as plain text has it and the schema of an Avro file."""
+_NAMES = re.compile(rb'(?<=[{,\n])"(?P<name>[A-Za-z]{3,40})":|(?<="name":)"(?P<field>[A-Za-z]{3,40})"')
+"""Of JSON, as plain text has it, and of the fields in the schema of an Avro file."""
 _TAILS = (b"\x00", b"\x00" * 512, b"rubbish", bytes(range(255, 0, -1)))
 """What a broken disk or a careless program leaves behind the end."""
 _SMALL = 4096
@@ -89,10 +89,20 @@ def damages(objects: Objects) -> Iterator[Damage]:
             for line in range(len(data.splitlines())):
                 yield Damage("lines", key, line)
         for name in _NAMES.finditer(data):
-            for bit in range(8 * name.start("name"), 8 * name.end("name")):
+            start, end = name.span(name.lastgroup or 0)
+            for bit in range(8 * start, 8 * end):
                 yield Damage("name", key, bit)  # a flip like any other, but of those that count most
         for bit in range(8 * len(data)):
             yield Damage("flip", key, bit)
+
+
+def name_at(objects: Objects, damage: Damage) -> str:
+    """The name that a damage of a name is about; empty for any other damage."""
+    if damage.way != "name":
+        return ""
+    data, place = objects.data(damage.key), damage.place >> 3
+    start, end = data.rindex(b'"', 0, place) + 1, data.index(b'"', place)
+    return data[start:end].decode()
 
 
 def is_text(data: bytes) -> bool:

@@ -84,12 +84,13 @@ def judge(kind: str, damage: Damage, *, deep: bool = True) -> Verdict:
     for name, refusal in named.items():
         problems += _unclear(name, refusal, {*truth.objects.log_keys(), *after.log_keys()})
     if deep and not problems:
-        is_open = any(not _is_only_gone(refusal) for refusal in named.values())
+        is_ours = kind_named(kind).is_ours
+        is_open = any(not _is_only_gone(refusal, is_ours=is_ours) for refusal in named.values())
         problems += _deeper(
             truth,
             after,
             is_open=is_open,
-            is_ours=kind_named(kind).is_ours,
+            is_ours=is_ours,
             excused=bool(wrong),
             newest_refused="newest" in named,
         )
@@ -122,9 +123,10 @@ def _deeper(
     yield from _cleaned(truth, after, is_open=is_open or (is_ours and not is_sound), silent=excused or newest_refused)
 
 
-def _is_only_gone(refusal: Named) -> bool:
-    """What is not retained any more isn't damaged; nor is a version from before the table's metadata, which some logs have."""
-    return refusal.message.startswith(_NOT_RETAINED) or "holds no metadata any more" in refusal.message
+def _is_only_gone(refusal: Named, *, is_ours: bool) -> bool:
+    """What is not retained any more isn't damaged; nor is a version from before the table's metadata, which others' logs have."""
+    is_before_metadata = "holds no metadata any more" in refusal.message and not is_ours
+    return refusal.message.startswith(_NOT_RETAINED) or is_before_metadata
 
 
 def _is_sound(after: Objects) -> bool:

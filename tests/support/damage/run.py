@@ -6,11 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from support.damage import milvus
-from support.damage.damages import Damage, damages
+from support.damage.damages import Damage, damages, name_at
 from support.damage.judge import Verdict, judge
 from support.damage.kinds import KINDS, objects_named
+from support.damage.objects import Objects
 
 ALL_KINDS: tuple[str, ...] = (*(kind.name for kind in KINDS), *milvus.KINDS)
+
+_NAMES = 3
+"""How much oftener than other damage: there are dozens of names, and each matters in its own way."""
 
 
 @dataclass(slots=True)
@@ -34,18 +38,24 @@ def judged(kind: str, damage: Damage) -> Verdict:
 
 
 def all_damages(kind: str) -> list[Damage]:
-    return list(damages(milvus.manifests_named(kind) if kind in milvus.KINDS else objects_named(kind)))
+    return list(damages(_objects(kind)))
+
+
+def _objects(kind: str) -> Objects:
+    return milvus.manifests_named(kind) if kind in milvus.KINDS else objects_named(kind)
 
 
 def drawn(kind: str, seed: int) -> Iterator[Damage]:
-    """Cases of one kind without end, every way as often as any other."""
+    """Cases of one kind without end, every way as often as any other, but names oftener; of them, every name as often."""
     draw = random.Random(f"{kind}/{seed}")
-    by_way: defaultdict[str, list[Damage]] = defaultdict(list)
-    for damage in all_damages(kind):
-        by_way[damage.way].append(damage)
-    ways = sorted(by_way)
+    objects = _objects(kind)
+    by_way: defaultdict[str, defaultdict[str, list[Damage]]] = defaultdict(lambda: defaultdict(list))
+    for damage in damages(objects):
+        by_way[damage.way][name_at(objects, damage)].append(damage)
+    ways = [*sorted(by_way), *(["name"] * (_NAMES - 1) if "name" in by_way else [])]
     while True:
-        yield draw.choice(by_way[draw.choice(ways)])
+        by_name = by_way[draw.choice(ways)]
+        yield draw.choice(by_name[draw.choice(sorted(by_name))])
 
 
 def run(kind: str, cases: Sequence[Damage], tally: Tally) -> None:

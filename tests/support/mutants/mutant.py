@@ -40,8 +40,11 @@ class Seeds:
     """Random runs that are tried after the scripted tests, up to so many."""
 
     kind: str
-    """The generator: `log` and `milvus` are simulated histories, `oracle` histories of rows, `damage` damage of each kind."""
+    """The generator: `log` and `milvus` are simulated histories, `oracle` histories of rows, `damage` damage of each kind,
+    `models` the tests that draw their cases."""
     bound: int
+    of: str = ""
+    """Of `models`: the file whose tests draw so many cases together; of `damage`: the kind of table, each by default."""
 
 
 LOG = Seeds("log", 150)
@@ -49,6 +52,14 @@ MILVUS = Seeds("milvus", 200)
 ROWS = Seeds("oracle", 300)
 DAMAGE = Seeds("damage", 40)
 NONE = Seeds("log", 0)
+
+
+def models(file: str, bound: int) -> Seeds:
+    return Seeds("models", bound, file)
+
+
+def damage(kind: str, bound: int) -> Seeds:
+    return Seeds("damage", bound, kind)
 
 
 @dataclass(frozen=True, slots=True)

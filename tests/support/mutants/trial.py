@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from support.mutants.mutant import Mutant, Seeds
@@ -53,7 +53,7 @@ def tried(mutant: Mutant, *, scripted: bool = True, seeds: int | None = None) ->
         mutant.apply(root)
         killer = killed_by_tests(root, mutant.tests) if scripted and mutant.tests else ""
         if not killer:
-            given = mutant.seeds if seeds is None else Seeds(mutant.seeds.kind, seeds)
+            given = mutant.seeds if seeds is None else replace(mutant.seeds, bound=seeds)
             killer = killed_by_seeds(root, given)
     return Verdict(mutant.name, killer, time.monotonic() - began_s)
 
@@ -102,7 +102,10 @@ def _generator(seeds: Seeds) -> list[str]:
         case "oracle":
             return ["tests/tooling/oracle.py", f"--seeds={seeds.bound}", "--jobs=1", "--no-shrink", "--until-failure"]
         case "damage":
-            return ["tests/tooling/damage.py", f"--cases={seeds.bound}", "--until-failure"]
+            kinds = [f"--kind={seeds.of}"] if seeds.of else []
+            return ["tests/tooling/damage.py", *kinds, f"--cases={seeds.bound}", "--until-failure"]
+        case "models":
+            return ["tests/tooling/models.py", f"--only={seeds.of}", f"--cases={seeds.bound}", "--until-failure"]
         case kind:
             given = [f"--kind={kind}", f"--seeds={seeds.bound}", "--jobs=1", "--until-failure"]
             return ["tests/tooling/simulate.py", *given]

@@ -4,7 +4,7 @@ from itertools import islice
 
 import pytest
 
-from support.damage.damages import damages, parse_damage
+from support.damage.damages import Damage, damages, name_at, parse_damage
 from support.damage.excuses import excuse
 from support.damage.judge import truth_of
 from support.damage.kinds import KINDS, objects_named
@@ -42,3 +42,29 @@ def test_what_carries_a_checksum_is_never_excused() -> None:
     for damage in islice(damages(objects), 0, None, 1009):
         if damage.way != "remove" and not damage.key.endswith("_last_checkpoint"):
             assert excuse(objects, damage, objects) is None, str(damage)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("scala-plain", "tombstones"), ("scala-json-plain", "add"), ("scala-json-plain", "path"), ("ours-parts", "parts")],
+)
+def test_names_of_fields_and_of_actions_are_damaged(kind: str, name: str) -> None:
+    objects = objects_named(kind)
+    assert name in {name_at(objects, damage) for damage in damages(objects)}
+
+
+def test_a_checkpoint_that_holds_its_name_is_not_excused_elsewhere() -> None:
+    objects = objects_named("ours-checkpoints")
+    moved = [
+        damage for damage in damages(objects) if damage.way in ("swap", "copy") and "checkpoint.json" in damage.key
+    ]
+    assert moved
+    assert {excuse(objects, damage, objects) for damage in moved} == {None}
+
+
+def test_a_damaged_name_of_an_action_is_no_value() -> None:
+    objects = objects_named("scala-json-plain")
+    key = next(key for key in objects.log_keys() if objects.data(key).startswith(b'{"add"'))
+    damage = Damage("flip", key, 8 * 2)
+    after = objects.changed({key: objects.data(key).replace(b'{"add"', b'{"`dd"', 1)})
+    assert excuse(objects, damage, after) is None

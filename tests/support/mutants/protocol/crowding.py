@@ -1,6 +1,6 @@
 """Mutants of what is kept free for a committer, and of what is swept while others still need it."""
 
-from support.mutants.mutant import NONE, Mutant, Rule
+from support.mutants.mutant import NONE, Mutant, Rule, models
 
 _ROOM = "bus/headgate_bus/sqlite/room.py"
 _BUS = "bus/headgate_bus/sqlite/bus.py"
@@ -66,7 +66,7 @@ MUTANTS = (
         "still_needed=lambda key: key in needed",
         "still_needed=lambda key: False",
         (_SWEEPING,),
-        NONE,
+        models(_SWEEPING, 600),
     ),
     Mutant(
         "claims-aged-by-the-bus",

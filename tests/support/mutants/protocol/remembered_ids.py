@@ -1,6 +1,6 @@
 """Mutants of who is told what: seqs that were passed over, ids that come again, times that are wrong, tables that come later."""
 
-from support.mutants.mutant import NONE, Mutant, Rule
+from support.mutants.mutant import NONE, Mutant, Rule, models
 
 _MEMORY = "table/headgate_table/coordination/memory.py"
 _GROUP = "committer/headgate_committer/deciding/group_so_far.py"
@@ -79,7 +79,7 @@ MUTANTS = (
         "        told_ms = min(settled.appended_ms, record.time_ms) if record.time_ms else settled.appended_ms\n",
         "        told_ms = settled.appended_ms\n",
         (_TIME_TESTS,),
-        NONE,
+        models(_MODEL_TESTS, 300),
     ),
     Mutant(
         "horizon-by-the-bus",
@@ -89,7 +89,7 @@ MUTANTS = (
         "self.decided_ms if self.made_ms is None else self.made_ms)\n",
         "self.decided_ms + 3_600_000)\n",
         (_TIME_TESTS, _MODEL_TESTS),
-        NONE,
+        models(_MODEL_TESTS, 800),
     ),
     Mutant(
         "author-of-the-future-believed",
@@ -109,7 +109,7 @@ MUTANTS = (
         "            if ids.is_direct or ids.horizon_ms <= clocks.bus_ms:\n",
         "            if ids.is_direct or ids.horizon_ms >= 0:\n",
         (_MEMORY_TESTS, _MODEL_TESTS),
-        NONE,
+        models(_MODEL_TESTS, 300),
     ),
     Mutant(
         "retry-is-dated-anew",

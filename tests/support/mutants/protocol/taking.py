@@ -1,6 +1,6 @@
 """Mutants of batch jobs: where they begin, which topic they read, and what they pass."""
 
-from support.mutants.mutant import NONE, Mutant, Rule
+from support.mutants.mutant import NONE, Mutant, Rule, models
 
 _JOB = "producer/headgate_producer/batch/job.py"
 _ORIGIN = "producer/headgate_producer/batch/origin.py"
@@ -16,7 +16,7 @@ MUTANTS = (
         "    if is_other(known, seen):\n",
         "    if False:\n",
         (_SOURCES, _HISTORIES),
-        NONE,
+        models(_HISTORIES, 100),
     ),
     Mutant(
         "topic-that-has-grown-again-is-read-on",
@@ -26,7 +26,7 @@ MUTANTS = (
         "        if mark is not None and mark.offset >= extent.first:\n",
         "        if mark is not None and mark.offset < extent.first:\n",
         (_SOURCES, _HISTORIES),
-        NONE,
+        models(_HISTORIES, 1_500),
     ),
     Mutant(
         "latest-in-each-run",
@@ -36,7 +36,7 @@ MUTANTS = (
         "committed.get(partition, beginning.offset)",
         "committed.get(partition, extents[partition].next_offset if self._start == 'latest' else beginning.offset)",
         (_SOURCES, _HISTORIES),
-        NONE,
+        models(_HISTORIES, 300),
     ),
     Mutant(
         "added-partition-from-its-end",
@@ -46,7 +46,7 @@ MUTANTS = (
         '    named: Start = "earliest" if isinstance(start, str) else start\n',
         "    named: Start = start\n",
         (_SOURCES, _HISTORIES),
-        NONE,
+        models(_HISTORIES, 3_000),
     ),
     Mutant(
         "stretch-without-records-again",

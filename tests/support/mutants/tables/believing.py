@@ -1,6 +1,6 @@
 """Mutants of what is believed of the world outside: disks, stores, clocks, addresses, and files that other writers left."""
 
-from support.mutants.mutant import NONE, Mutant, Rule
+from support.mutants.mutant import NONE, Mutant, Rule, models
 
 _RULES = "tests/simulation/rules/test_rule_"
 _LOCAL = "table/headgate_table/store/local/store.py"
@@ -25,7 +25,7 @@ MUTANTS = (
         "        if PROCESS_DOUBTS.is_empty or (path",
         "        if not PROCESS_DOUBTS.is_empty or (path",
         (_DISK_TESTS,),
-        NONE,
+        models(_DISK_TESTS, 100),
     ),
     Mutant(
         "second-sync-believed",
@@ -35,7 +35,7 @@ MUTANTS = (
         "            if write_anew(path, self._ambient):\n                self._make_durable(path)\n",
         "            self._make_durable(path)\n",
         (f"{_DISK_TESTS}::test_whatever_is_acknowledged_is_on_the_disk",),
-        NONE,
+        models(_DISK_TESTS, 100),
     ),
     Mutant(
         "bus-log-synced-again",
@@ -55,7 +55,7 @@ MUTANTS = (
         "            rebuilt.add(operation.version)\n",
         "            pass\n",
         (f"{_UNDECIDED_TESTS}::test_every_readable_version_that_is_to_be_restored_is_restored",),
-        NONE,
+        models(_UNDECIDED_TESTS, 40),
     ),
     Mutant(
         "base-of-a-swap-cleaned",
@@ -85,7 +85,7 @@ MUTANTS = (
         "            self._sure_ms = min(earlier_ms, record.time_ms)\n",
         "            self._sure_ms = max(earlier_ms, record.time_ms)\n",
         (f"{_CLOCK_TESTS}::test_a_purge_stands_as_long_as_no_two_wrong_clocks_agree",),
-        NONE,
+        models(_CLOCK_TESTS, 800),
     ),
     Mutant(
         "purge-dated-by-a-slow-clock",
@@ -105,7 +105,7 @@ MUTANTS = (
         "    return told_ms if now_ms < told_ms <= now_ms + believed_ms else now_ms\n",
         "    return max(told_ms, now_ms)\n",
         (f"{_CLOCK_TESTS}::test_a_time_is_near_the_clock_that_counts_and_goes_back_only_from_what_is_beyond_belief",),
-        NONE,
+        models(_CLOCK_TESTS, 100),
     ),
     Mutant(
         "own-clock-believed",
@@ -115,7 +115,7 @@ MUTANTS = (
         "    if server_ms is not None:\n        now_ms,",
         "    if server_ms is not None and server_ms < 0:\n        now_ms,",
         (_CLOCK_TESTS,),
-        NONE,
+        models(_CLOCK_TESTS, 100),
     ),
     Mutant(
         "any-file-for-a-predecessor",
@@ -125,6 +125,7 @@ MUTANTS = (
         "    if looks_like(known, seen):\n",
         "    if seen is not None:\n",
         (f"{_PAIR_TESTS}::test_however_many_come_late_each_is_told_the_truth", f"{_RULES}01_predecessor.py"),
+        models(_PAIR_TESTS, 100),
     ),
     Mutant(
         "disowned-version-believed",
@@ -134,7 +135,7 @@ MUTANTS = (
         "else record.previous == mark_of(own)\n",
         "else True\n",
         (f"{_PAIR_TESTS}::test_however_many_come_late_each_is_told_the_truth",),
-        NONE,
+        models(_PAIR_TESTS, 100),
     ),
     Mutant(
         "any-server-trusted",

@@ -1,6 +1,6 @@
 """Mutants that believe damage: empty files, lost lines, changed headers, misplaced objects."""
 
-from support.mutants.mutant import NONE, Mutant, Rule
+from support.mutants.mutant import NONE, Mutant, Rule, damage
 
 _VERSION_FILE = "table/headgate_table/indextables/format/version_file.py"
 _SEAL = "table/headgate_table/avro/seal.py"
@@ -16,7 +16,7 @@ MUTANTS = (
         "    if not actions and not has_seal:\n",
         "    if len(actions) < 0:\n",
         (_TESTS,),
-        NONE,
+        damage("ours-versions", 75),
     ),
     Mutant(
         "lost-lines-believed",
@@ -26,7 +26,7 @@ MUTANTS = (
         "    if digest != hashlib.sha256(rest).hexdigest():\n",
         "    if not digest:\n",
         (_TESTS,),
-        NONE,
+        damage("ours-versions-plain", 75),
     ),
     Mutant(
         "misplaced-version-believed",
@@ -36,7 +36,7 @@ MUTANTS = (
         "    if expected is not None and version != expected:\n",
         "    if expected is not None and version < 0:\n",
         (_TESTS,),
-        NONE,
+        damage("ours-versions", 75),
     ),
     Mutant(
         "checkpoint-without-metadata-believed",
@@ -46,7 +46,7 @@ MUTANTS = (
         "    if not any(isinstance(action, Metadata) for action in actions):\n",
         "    if len(actions) < 0:\n",
         (_TESTS,),
-        NONE,
+        damage("ours-parts", 150),
     ),
     Mutant(
         "misplaced-checkpoint-believed",
@@ -56,7 +56,7 @@ MUTANTS = (
         "    if is_log_name(own) and is_log_name(told) and told != own:\n",
         "    if not own:\n",
         (_TESTS,),
-        NONE,
+        damage("ours-checkpoints", 400),
     ),
     Mutant(
         "checksum-of-avro-files-not-compared",
@@ -66,7 +66,7 @@ MUTANTS = (
         "    if header[DIGEST_KEY] != _digest(data, start):\n",
         "    if not header[DIGEST_KEY]:\n",
         (_TESTS,),
-        NONE,
+        damage("ours-states-plain", 600),
     ),
     Mutant(
         "damaged-field-names-left-alone",
@@ -76,7 +76,7 @@ MUTANTS = (
         "            if found is not None:\n",
         "            if found is not None and not name:\n",
         (_TESTS,),
-        NONE,
+        damage("scala-plain", 1_200),
     ),
     Mutant(
         "damaged-action-names-left-alone",
@@ -86,7 +86,7 @@ MUTANTS = (
         "    _refuse_damaged(envelope, _ACTION_KEYS)\n",
         "",
         (_TESTS,),
-        NONE,
+        damage("scala-json-plain", 150),
     ),
     Mutant(
         "state-of-another-version-believed",
@@ -96,7 +96,7 @@ MUTANTS = (
         "    if state.version != version:\n",
         "    if state.version < 0:\n",
         (_TESTS,),
-        NONE,
+        damage("ours-each-state", 150),
     ),
     Mutant(
         "wrong-counts-repaired-in-silence",
@@ -116,6 +116,6 @@ MUTANTS = (
         "        if damage is not None:\n",
         "        if damage == '':\n",
         (_TESTS,),
-        NONE,
+        damage("ours-states", 75),
     ),
 )

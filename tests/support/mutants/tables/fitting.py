@@ -1,6 +1,6 @@
 """Mutants of what may go into a table: whether files fit its columns, and what their rows count as."""
 
-from support.mutants.mutant import LOG, NONE, Mutant, Rule
+from support.mutants.mutant import LOG, NONE, Mutant, Rule, Seeds, models
 
 _DECIDE = "table/headgate_table/indextables/rules/decide.py"
 _SPELLINGS = "tests/table/read/test_column_spellings.py"
@@ -26,7 +26,7 @@ MUTANTS = (
         "    if _fits(stored, wanted.type_name):\n",
         "    if wanted.type_name:\n",
         (_PARTITIONS,),
-        NONE,
+        models(_PARTITIONS, 100),
     ),
     Mutant(
         "partition-value-beyond-the-width",
@@ -36,7 +36,7 @@ MUTANTS = (
         "            limit = 1 << (_BITS.get(type_name, 64) - 1)\n",
         "            limit = 1 << 63\n",
         (f"{_PARTITIONS}::test_what_is_taken_can_be_read_and_what_is_refused_could_not",),
-        NONE,
+        models(_PARTITIONS, 900),
     ),
     Mutant(
         "null-partition-of-not-null",
@@ -46,7 +46,7 @@ MUTANTS = (
         "        if wanted.nullable:\n",
         "        if wanted.column:\n",
         (f"{_PARTITIONS}::test_what_is_taken_can_be_read_and_what_is_refused_could_not",),
-        NONE,
+        models(_PARTITIONS, 100),
     ),
     Mutant(
         "twins-are-added",
@@ -126,7 +126,7 @@ MUTANTS = (
         "                _check_columns(operation.columns, metadata)\n                return Effect(adds=files)\n",
         "                return Effect(adds=files)\n",
         (_COLUMNS,),
-        NONE,
+        Seeds("oracle", 10),
     ),
     Mutant(
         "columns-left-behind",
@@ -146,7 +146,7 @@ MUTANTS = (
         "        return _WHOLE[stored] < _WHOLE[wanted]\n",
         "        return True\n",
         (f"{_COLUMNS}::test_whatever_file_is_taken_can_be_read",),
-        NONE,
+        models(_COLUMNS, 1_500),
     ),
     Mutant(
         "durations-not-read",
@@ -156,7 +156,7 @@ MUTANTS = (
         "    if types.is_duration(type_):\n",
         "    if types.is_duration(type_) and not type_:\n",
         (f"{_COLUMNS}::test_a_duration_is_read_as_the_whole_number_that_its_footer_says",),
-        NONE,
+        models(_COLUMNS, 1_500),
     ),
     Mutant(
         "verify-looks-at-no-footer",

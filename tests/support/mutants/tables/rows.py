@@ -1,6 +1,6 @@
 """Mutants of what rows are read by whom, that histories of random rows notice."""
 
-from support.mutants.mutant import NONE, Mutant, Rule
+from support.mutants.mutant import NONE, Mutant, Rule, Seeds
 
 MUTANTS = (
     Mutant(
@@ -11,7 +11,7 @@ MUTANTS = (
         "        unusual: list[Interval] = [days] if first in _DAYS_OF_FILES and last in _DAYS_OF_FILES else []\n",
         "        unusual: list[Interval] = []\n",
         ("tests/table/pruning/test_column_statistics.py",),
-        NONE,
+        Seeds("oracle", 100),
     ),
     Mutant(
         "partitions-differ-by-spelling",

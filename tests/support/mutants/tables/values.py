@@ -1,6 +1,6 @@
 """Mutants of what values mean: odd numbers, texts and dates, in predicates, bounds and partitions."""
 
-from support.mutants.mutant import NONE, Mutant, Rule
+from support.mutants.mutant import NONE, Mutant, Rule, Seeds, models
 
 _STATISTICS = "table/headgate_table/indextables/read/column_statistics.py"
 _MANIFESTS = "table/headgate_table/indextables/manifests/pruning.py"
@@ -20,7 +20,7 @@ MUTANTS = (
         "    if is_nan(value):\n        # Bounds",
         "    if False:\n        # Bounds",
         ("tests/table/pruning/test_column_statistics.py",),
-        NONE,
+        Seeds("oracle", 25),
     ),
     Mutant(
         "nan-prunes-manifests-as-zero",
@@ -30,7 +30,7 @@ MUTANTS = (
         "    if is_nan(value):\n",
         "    if False:\n",
         ("tests/table/pruning/test_manifest_pruning.py",),
-        NONE,
+        models("tests/table/pruning/test_pruning_properties.py", 1_500),
     ),
     Mutant(
         "escaped-text-matches-literally",
@@ -50,7 +50,7 @@ MUTANTS = (
         "            texts = {key: stored_text(text) for key, text in texts.items()}\n",
         "            pass\n",
         (_TEXTS,),
-        NONE,
+        Seeds("oracle", 60),
     ),
     Mutant(
         "merged-values-stored-again",

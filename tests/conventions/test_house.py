@@ -202,3 +202,22 @@ def test_the_tools_know_every_room_on_disk(keys: tuple[str, ...]) -> None:
 
 def test_every_room_says_that_it_is_typed() -> None:
     assert [package for package in packages_on_disk() if not (ROOT / package / "py.typed").exists()] == []
+
+
+def test_no_public_name_of_a_package_is_that_of_a_module_in_it() -> None:
+    """Break: `headgate.spark.write` is a function until somebody imports a module of that name, and a module ever after."""
+    taken = []
+    for path in modules():
+        if path.name != "__init__.py" or path.relative_to(ROOT).parts[0] not in ROOMS:
+            continue
+        inside = {
+            each.stem for each in path.parent.iterdir() if each.suffix == ".py" or (each / "__init__.py").exists()
+        }
+        source = path.read_text(encoding="utf-8")
+        offered = {
+            node.value
+            for node in ast.walk(ast.parse(source))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier()
+        }
+        taken += [f"{named(path)}: {name}" for name in sorted(offered & inside)]
+    assert taken == []

@@ -4,7 +4,7 @@ asked for.
 Users call it as `headgate.spark`. The data source of `format("headgate")` is elsewhere, in `pyspark_headgate`; this
 package adds what needs the session.
 
-Begin with `lake_table` for the object with all methods, then `read`, `write` and `sql`.
+Begin with `lake_table` for the object with all methods, then `reads`, `writes` and `statements`.
 """
 
 from typing import TYPE_CHECKING
@@ -12,25 +12,25 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from headgate.spark.java_home import local_environment as local_environment
     from headgate.spark.lake_table import HeadgateTable as HeadgateTable
-    from headgate.spark.read.reading import read as read
-    from headgate.spark.read.stream_reading import read_stream as read_stream
-    from headgate.spark.sql.enabling import disable as disable
-    from headgate.spark.sql.enabling import enable as enable
-    from headgate.spark.sql.operator_sql import sql as sql
-    from headgate.spark.write.sinking import sink as sink
-    from headgate.spark.write.writing import write as write
+    from headgate.spark.reads.reading import read as read
+    from headgate.spark.reads.stream_reading import read_stream as read_stream
+    from headgate.spark.statements.enabling import disable as disable
+    from headgate.spark.statements.enabling import enable as enable
+    from headgate.spark.statements.operator_sql import sql as sql
+    from headgate.spark.writes.sinking import sink as sink
+    from headgate.spark.writes.writing import write as write
 
 # No module is called like one of these names: importing it from anywhere would put the module into the function's place.
 _HOMES = {
     "HeadgateTable": "headgate.spark.lake_table",
-    "disable": "headgate.spark.sql.enabling",
-    "enable": "headgate.spark.sql.enabling",
+    "disable": "headgate.spark.statements.enabling",
+    "enable": "headgate.spark.statements.enabling",
     "local_environment": "headgate.spark.java_home",
-    "read": "headgate.spark.read.reading",
-    "read_stream": "headgate.spark.read.stream_reading",
-    "sink": "headgate.spark.write.sinking",
-    "sql": "headgate.spark.sql.operator_sql",
-    "write": "headgate.spark.write.writing",
+    "read": "headgate.spark.reads.reading",
+    "read_stream": "headgate.spark.reads.stream_reading",
+    "sink": "headgate.spark.writes.sinking",
+    "sql": "headgate.spark.statements.operator_sql",
+    "write": "headgate.spark.writes.writing",
 }
 
 __all__ = list(_HOMES)

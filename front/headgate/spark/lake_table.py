@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from headgate.commits import Commits
 from headgate.spark.session_settings import session_settings
-from headgate.spark.sql import table_facts
-from headgate.spark.sql.arrow_frames import frame_of
-from headgate.spark.sql.named_tables import path_of
-from headgate.spark.sql.operator_sql import run_statement
+from headgate.spark.statements import table_facts
+from headgate.spark.statements.arrow_frames import frame_of
+from headgate.spark.statements.named_tables import path_of
+from headgate.spark.statements.operator_sql import run_statement
 from headgate.statements.statements import (
     Checkpoint,
     Compact,

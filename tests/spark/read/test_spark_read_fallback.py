@@ -9,9 +9,9 @@ import pytest
 import headgate
 import headgate.spark
 from headgate.spark.places import spark_root
-from headgate.spark.read import native_scan, reading
-from headgate.spark.read.packed_files import packed_files
-from headgate.spark.read.plain_scan import is_plain, parquet_frame
+from headgate.spark.reads import native_scan, reading
+from headgate.spark.reads.packed_files import packed_files
+from headgate.spark.reads.plain_scan import is_plain, parquet_frame
 from headgate_schemas.columns.column_kinds import ColumnKind
 from headgate_schemas.errors import InvalidInput
 from headgate_table.indextables.read.rows.row_shape import RowShape

@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 
 import headgate
 import headgate.spark
-from headgate.spark.read.manifest_reading import ManifestsOnSpark
+from headgate.spark.reads.manifest_reading import ManifestsOnSpark
 from headgate_schemas.actions.actions import AddFile
 from headgate_table.indextables.read.entry_reader import read_here
 from headgate_table.indextables.read.snapshot import Snapshot

@@ -9,7 +9,7 @@ import pytest
 
 import headgate
 import headgate.spark
-from headgate.spark.read.row_conditions import row_condition
+from headgate.spark.reads.row_conditions import row_condition
 from headgate_schemas.columns.column_kinds import kinds_of
 from headgate_schemas.columns.table_schema import arrow_schema, column_kinds
 from headgate_schemas.errors import PredicateError

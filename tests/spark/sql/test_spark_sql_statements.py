@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import headgate.spark
-from headgate.spark.sql.named_tables import path_of
+from headgate.spark.statements.named_tables import path_of
 from headgate.statements.columns import OUTPUT_COLUMNS, ColumnType, StructType
 from headgate.statements.parse import parse_statement
 from headgate.statements.statements import StatementError

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headgate.spark.sql.path_reads import PathRead, path_reads, replaced
+from headgate.spark.statements.path_reads import PathRead, path_reads, replaced
 from headgate.statements.statements import StatementError
 
 

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.spark import sink, write
-from headgate.spark.write.copied_session import SessionCopy, SessionNotCopied
-from headgate.spark.write.native_files import why_not_native
+from headgate.spark.writes.copied_session import SessionCopy, SessionNotCopied
+from headgate.spark.writes.native_files import why_not_native
 from headgate_schemas.errors import InvalidInput
 from headgate_table.table import Table
 from pyspark_headgate.options import SourceOptions

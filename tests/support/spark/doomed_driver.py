@@ -124,8 +124,8 @@ class DoomedSource(HeadgateSource):
 
 def doomed_sink(table: str, bus: str, step: str) -> "Callable[[DataFrame, int], None]":
     """`headgate.spark.sink`, by Spark's own writer, in a driver that dies at that step."""
-    staging: Any = import_module("headgate.spark.write.native_files")
-    writing: Any = import_module("headgate.spark.write.new_files")
+    staging: Any = import_module("headgate.spark.writes.native_files")
+    writing: Any = import_module("headgate.spark.writes.new_files")
     place, written = staging._into_place, writing.native_files
 
     def staged(*given: Any) -> Any:

@@ -72,7 +72,7 @@ MUTANTS = (
         "function-keeps-a-name-of-one-query",
         Rule.ANSWERS,
         "A temporary function over a path is made of a name that only its own statement knows, and fails at each call.",
-        "front/headgate/spark/sql/path_queries.py",
+        "front/headgate/spark/statements/path_queries.py",
         '{"VIEW", "FUNCTION"}',
         '{"VIEW"}',
         (

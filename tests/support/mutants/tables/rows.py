@@ -47,7 +47,7 @@ MUTANTS = (
         "columns-go-to-python-by-name",
         Rule.VALUES,
         "Rows whose columns have a dot in their names can't be written through Python.",
-        "front/headgate/spark/write/new_files.py",
+        "front/headgate/spark/writes/new_files.py",
         '    numbered = rows.toDF(*(f"c{number}" for number in range(len(rows.columns))))\n',
         "    numbered = rows\n",
         ("tests/spark/write/test_spark_write.py",),

@@ -6,7 +6,7 @@ _STATISTICS = "table/headgate_table/indextables/read/column_statistics.py"
 _MANIFESTS = "table/headgate_table/indextables/manifests/pruning.py"
 _PARTITIONS = "schemas/headgate_schemas/predicates/partition_text.py"
 _TEXTS = "tests/committer/test_odd_partition_texts.py"
-_ROW_CONDITIONS = "front/headgate/spark/read/row_conditions.py"
+_ROW_CONDITIONS = "front/headgate/spark/reads/row_conditions.py"
 _ON_SPARK = "tests/spark/read/test_spark_read_odd_values.py"
 _FLOATS = "tests/table/parquet/test_float_statistics.py"
 _NARROWING = ("tests/table/parquet/test_narrowing.py",)
@@ -86,7 +86,7 @@ MUTANTS = (
         "spark-skips-row-groups-with-nan",
         Rule.VALUES,
         "Spark pushes filters on floating point columns into files whose statistics leave NaN out.",
-        "front/headgate/spark/read/reading.py",
+        "front/headgate/spark/reads/reading.py",
         "    found = without_pushing_floats(found, schema)\n",
         "",
         (f"{_ON_SPARK}::test_a_filter_of_spark_finds_every_nan",),

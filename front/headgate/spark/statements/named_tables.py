@@ -6,7 +6,7 @@ A Spark Connect session doesn't say what its views and tables are made of.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from headgate.spark.sql.path_reads import FORMAT
+from headgate.spark.statements.path_reads import FORMAT
 from headgate_schemas.errors import InvalidInput
 
 if TYPE_CHECKING:

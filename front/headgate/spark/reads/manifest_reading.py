@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headgate.spark.read.manifest_task import COLUMNS, ENTRIES, FETCHED, PLACE, ManifestTask, unpacked
+from headgate.spark.reads.manifest_task import COLUMNS, ENTRIES, FETCHED, PLACE, ManifestTask, unpacked
 from headgate_schemas.logs import get_logger
 from headgate_table.caching.resources import ReadResources
 from headgate_table.indextables.format.state_manifest import ManifestInfo

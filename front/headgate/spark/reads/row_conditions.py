@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, assert_never
 import pyarrow as pa
 from pyarrow import types
 
-from headgate.spark.read.unpushed_columns import column_named, unpushed_number
+from headgate.spark.reads.unpushed_columns import column_named, unpushed_number
 from headgate_schemas.columns.column_kinds import ColumnKind, Value, is_nan, literal_value
 from headgate_schemas.predicates.partition_text import check_prefix_kind, kind_of
 from headgate_schemas.predicates.tree import (

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from headgate.spark.places import spark_root
-from headgate.spark.read.manifest_reading import ManifestsOnSpark
-from headgate.spark.read.native_scan import NativeScanUnavailable, native_frame
-from headgate.spark.read.packed_files import packed_files
-from headgate.spark.read.plain_scan import is_plain, parquet_frame
-from headgate.spark.read.row_conditions import row_condition
-from headgate.spark.read.unpushed_columns import column_named, without_pushing_floats
+from headgate.spark.reads.manifest_reading import ManifestsOnSpark
+from headgate.spark.reads.native_scan import NativeScanUnavailable, native_frame
+from headgate.spark.reads.packed_files import packed_files
+from headgate.spark.reads.plain_scan import is_plain, parquet_frame
+from headgate.spark.reads.row_conditions import row_condition
+from headgate.spark.reads.unpushed_columns import column_named, without_pushing_floats
 from headgate.spark.session_settings import session_options, session_settings
 from headgate_schemas import arguments
 from headgate_schemas.arguments import checked

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from headgate.spark.session_settings import session_settings
-from headgate.spark.sql.path_reads import PathRead, path_reads, replaced
+from headgate.spark.statements.path_reads import PathRead, path_reads, replaced
 from headgate.statements.forms import leading_words
 from headgate.table import Table
 from headgate_schemas.errors import InvalidInput

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyarrow import types
 
-from headgate.spark.write.copied_session import SessionCopy
+from headgate.spark.writes.copied_session import SessionCopy
 from headgate_producer.errors import WriteRefused
 from headgate_schemas.columns.column_names import name_key
 from headgate_table.data_file import DataFile

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from headgate.commits import Commits
 from headgate.spark.session_settings import session_settings
-from headgate.spark.sql.arrow_frames import frame_of
-from headgate.spark.sql.named_tables import path_of
+from headgate.spark.statements.arrow_frames import frame_of
+from headgate.spark.statements.named_tables import path_of
 from headgate.statements.execute import Executor
 from headgate.statements.forms import is_operator_statement
 from headgate.statements.parse import parse_statement
@@ -40,7 +40,7 @@ def sql(
     """
     if is_operator_statement(statement):
         return run_statement(session, parse_statement(statement), statement, bus=bus, options=options)
-    from headgate.spark.sql.path_queries import run_query
+    from headgate.spark.statements.path_queries import run_query
 
     return run_query(session, type(session).sql.__get__(session), statement, args, kwargs, options)
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from headgate.spark.sql.operator_sql import run_statement
-from headgate.spark.sql.path_queries import run_query
-from headgate.spark.sql.table_functions import register_functions
+from headgate.spark.statements.operator_sql import run_statement
+from headgate.spark.statements.path_queries import run_query
+from headgate.spark.statements.table_functions import register_functions
 from headgate.statements.forms import is_operator_statement
 from headgate.statements.parse import parse_statement
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from headgate.spark.session_settings import session_options
-from headgate.spark.write.copied_session import SessionCopy
+from headgate.spark.writes.copied_session import SessionCopy
 from headgate_schemas import arguments
 from headgate_schemas.arguments import checked
 from headgate_schemas.errors import InvalidInput
@@ -58,7 +58,7 @@ def _put_batch(
     copy: SessionCopy,
     told: set[str],
 ) -> None:
-    from headgate.spark.write.new_files import new_files
+    from headgate.spark.writes.new_files import new_files
     from pyspark_headgate.write.commit_files import put_into_table
     from pyspark_headgate.write.plan import plan_write
     from pyspark_headgate.write.stream_sink import check_stream, writer_name

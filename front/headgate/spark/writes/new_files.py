@@ -4,8 +4,8 @@ tasks, which takes everything else. Batches and the sink of streams share it."""
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from headgate.spark.write.copied_session import SessionCopy, SessionNotCopied
-from headgate.spark.write.native_files import native_files, why_not_native
+from headgate.spark.writes.copied_session import SessionCopy, SessionNotCopied
+from headgate.spark.writes.native_files import native_files, why_not_native
 from headgate_schemas.errors import InvalidInput
 from headgate_table.data_file import DataFile
 from pyspark_headgate.options import SourceOptions

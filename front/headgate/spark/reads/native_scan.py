@@ -8,7 +8,7 @@ from importlib.resources import files as package_files
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from headgate.spark.read.packed_files import PackedFiles
+from headgate.spark.reads.packed_files import PackedFiles
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from headgate.spark.session_settings import session_options
-from headgate.spark.sql import table_facts
+from headgate.spark.statements import table_facts
 from headgate.statements.arrow_columns import result_of, result_schema
 from headgate.statements.statements import DescribeLog, DescribeState
 from headgate_schemas.errors import InvalidInput

@@ -43,8 +43,8 @@ def write(
     Raises `WriteRefused` where the table doesn't take the rows, `TableExists` in mode errorifexists, `OutcomeUnknown`
     where no receipt came in time.
     """
-    from headgate.spark.write.copied_session import SessionCopy
-    from headgate.spark.write.new_files import new_files
+    from headgate.spark.writes.copied_session import SessionCopy
+    from headgate.spark.writes.new_files import new_files
     from pyspark_headgate.write.commit_files import put_into_table
     from pyspark_headgate.write.plan import plan_write
     from pyspark_headgate.write.table_target import TableTarget

@@ -8,7 +8,7 @@ from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.measures import SILENT, Measures
 from headgate_table.caching.resources import ReadResources
-from headgate_table.errors import FileInTheWay
+from headgate_table.errors import FileInTheWay, StoreError
 from headgate_table.indextables.log.reader import LogReader
 from headgate_table.settings.options import TableOptions, table_options
 from headgate_table.store.addresses import lies_below, table_address
@@ -80,6 +80,7 @@ class StoredTables:
             raise
         except InvalidInput as error:
             raise NotServed(str(error)) from None
+        self._check_root(uri)
         try:
             store = open_store(uri, self._settings, self._ambient)
         except FileInTheWay as error:
@@ -90,6 +91,12 @@ class StoredTables:
         except InvalidInput as error:
             raise OutsideRoots(f"{uri} can't be opened with the settings of this committer: {error}") from None
         return LogReader(MeasuredStore(store, self._measures, self._ambient.monotonic_s), self._resources)
+
+    def _check_root(self, uri: str) -> None:
+        """Raise `StoreError` where the local folder of the table's root is away: nothing tells which tables it holds."""
+        for root in self._roots:
+            if lies_below(uri, (root,)) and os.path.isabs(root) and not os.path.isdir(root):
+                raise StoreError(f"{root} is no folder any more: is its disk mounted?")
 
     def options(self, configuration: Mapping[str, str]) -> TableOptions:
         return table_options(configuration, self._overrides)

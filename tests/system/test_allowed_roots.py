@@ -9,7 +9,7 @@ import pytest
 from headgate.settings.loading import load_settings
 from headgate_committer.tables import NotServed, StoredTables
 from headgate_schemas.errors import InvalidInput
-from headgate_table.errors import FileInTheWay
+from headgate_table.errors import StoreError
 from headgate_table.store.settings import StoreSettings
 from headgate_worker.tables import ProposedTables, Proposing
 from support.ambient import FakeAmbient
@@ -158,13 +158,20 @@ def test_roots_of_commas_alone_are_no_way_to_serve_every_table(text: str, monkey
         load_settings({}, {}, None)
 
 
+@pytest.mark.parametrize("roots", [("lake",), ("other", "lake")], ids=["one root", "two roots"])
+def test_a_root_that_is_away_is_an_outage(tmp_path: Path, roots: tuple[str, ...]) -> None:
+    """Break: its tables are said to be unknown, to everybody who proposes to one."""
+    with pytest.raises(StoreError, match=r"lake is no folder any more: is its disk mounted\?"):
+        committers_answer(str(tmp_path / "lake/events"), *(str(tmp_path / root) for root in roots))
+
+
 @pytest.mark.parametrize(
     "roots", [(), ("lake",), ("lake/events",)], ids=["without roots", "the root", "a table as the root"]
 )
 def test_a_root_that_is_a_file_just_now_is_an_outage(tmp_path: Path, roots: tuple[str, ...]) -> None:
     """Break: what waits for a disk that is not mounted is set aside."""
     (tmp_path / "lake").write_bytes(b"")
-    with pytest.raises(FileInTheWay):
+    with pytest.raises(StoreError, match="is its disk mounted"):
         committers_answer(str(tmp_path / "lake/events"), *(str(tmp_path / root) for root in roots))
 
 

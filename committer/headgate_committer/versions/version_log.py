@@ -25,7 +25,7 @@ from headgate_schemas.messages.operations import CompactState, Delete, Overwrite
 from headgate_schemas.messages.sources import Source
 from headgate_table.coordination.commit_info import CommitRecord, commit_record
 from headgate_table.coordination.memory import TableMemory
-from headgate_table.errors import CorruptTable
+from headgate_table.errors import CorruptTable, TableNotFound
 from headgate_table.indextables.format.names import MAX_VERSION, version_key
 from headgate_table.indextables.format.protocol_support import check_writable
 from headgate_table.indextables.format.state_manifest import StateManifest
@@ -93,7 +93,11 @@ class VersionLog:
         return None if held is None else held.log.state
 
     def load(self) -> None:
-        held = self.table.load()
+        try:
+            held = self.table.load()
+        except TableNotFound:
+            self._check_was_never_there()
+            raise
         self._check_not_set_back(held)
         self.is_sure()
 
@@ -261,6 +265,14 @@ class VersionLog:
 
     def finish(self) -> None:
         self.states.settle()
+
+    def _check_was_never_there(self) -> None:
+        """Raise `TableHeld` where this committer knew the table: its disk may be away, and nobody is told that there is no table."""
+        if self._reached is not None:
+            raise TableHeld(
+                f"nothing of {self.table.uri} is found any more, where version {self._reached[1]} was: is its disk mounted? Proposals "
+                f"wait until the table is there again. If it was deleted on purpose, make it anew, or start the committer again"
+            )
 
     def _check_not_set_back(self, held: Held) -> None:
         """Raise `TableHeld` where the log ends before a version that was there: decided anew upon it, others would be told a

@@ -96,6 +96,23 @@ def test_it_goes_on_by_itself_once_its_versions_are_there_again(interval: int) -
     assert rig.receipts() == {"P3": Duplicate(3, "P3"), "P6": Committed(6, "P6")}
 
 
+@INTERVALS
+def test_a_table_that_vanished_is_waited_for(interval: int, caplog: pytest.LogCaptureFixture) -> None:
+    """Break: as its disk is away, everybody is told that there is no table."""
+    rig, committer, whole = played(interval)
+    put_back(rig.stores[TABLE], {})
+    rig.append("f6", writer=Writer("w", 6), proposal_id="P6")
+    for _ in range(3):
+        committer.step(0.0)
+        rig.ambient.time_ms += 60_000
+    assert (rig.receipts(), list(rig.stores[TABLE].list())) == ({}, [])
+    assert "where version 5 was: is its disk mounted?" in caplog.text
+    put_back(rig.stores[TABLE], whole)
+    rig.ambient.time_ms += 600_000
+    rig.settle(committer)
+    assert rig.receipts() == {"P6": Committed(6, "P6")}
+
+
 def test_who_reads_a_version_upon_a_gap_is_told_both_ways_out() -> None:
     """A commit within the second in which the copy was put back."""
     rig = Rig()

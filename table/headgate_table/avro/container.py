@@ -186,9 +186,11 @@ def _read_header(data: bytes, name: str) -> tuple[dict[str, bytes], int]:
             for _ in range(count):
                 key, position = _read_bytes(data, position)
                 value, position = _read_bytes(data, position)
-                header[key.decode("utf-8", "replace")] = value
+                header[key.decode("utf-8")] = value
     except IndexError:
         raise CorruptTable(f"{name} is truncated inside of its Avro header") from None
+    except UnicodeDecodeError:
+        raise CorruptTable(f"{name} is damaged: its Avro header has a key that is not UTF-8") from None
 
 
 def _read_blocks(data: bytes, position: int, sync: bytes, name: str) -> tuple[Block, ...]:

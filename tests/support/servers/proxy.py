@@ -16,6 +16,8 @@ class Proxy:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
         self.lost = 0
+        self.passed: list[bytes] = []
+        """The beginnings of requests whose answers went down: for the message of a test that fails."""
         self.lose_answer: Callable[[bytes], bool] = lambda request: False
         self.cut_answer_to: Callable[[bytes], int | None] = lambda request: None
         self._lock = threading.Lock()
@@ -79,6 +81,7 @@ class Proxy:
                         break
                     continue
                 # Before the answer goes down: whoever has it may ask again at once.
+                self.passed.append(asked[:200])
                 request.clear()
                 client.sendall(data)
         self._hang_up(client)

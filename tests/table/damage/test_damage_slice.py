@@ -31,6 +31,18 @@ def test_every_way_to_damage_a_whole_object_of_ours_is_answered_rightly_or_named
     assert excused <= {"excused: the newest version is gone without a trace"}
 
 
+@pytest.mark.parametrize(
+    ("kind", "damage"),
+    [
+        ("ours-states", "name:_transaction_log/_last_checkpoint:956:"),
+        ("rust", "name:_transaction_log/manifests/manifest-cc158d079f4b72e1.avro:18703:"),
+    ],
+    ids=["the pointer's format", "a column that no cleaning needs"],
+)
+def test_what_was_answered_wrongly_once_is_answered_rightly(kind: str, damage: str) -> None:
+    assert judged(kind, parse_damage(damage)).problems == ()
+
+
 def test_a_case_can_be_told_in_a_word_and_made_again() -> None:
     objects = objects_named("ours-states")
     for damage in islice(damages(objects), 0, 100_000, 997):

@@ -63,7 +63,7 @@ def is_put(request: bytes) -> bool:
 def test_a_create_whose_answer_is_lost_is_unknown_and_was_written(azurite: AzureServer, azure_container: str) -> None:
     with behind_proxy(azurite, azure_container) as (store, proxy):
         proxy.lose_answer = is_put
-        assert isinstance(store.create("log/1", b"ours"), Unknown)
+        assert isinstance(store.create("log/1", b"ours"), Unknown), proxy.passed
         assert (proxy.lost, store.get("log/1")) == (1, b"ours")
 
 
@@ -72,7 +72,7 @@ def test_a_swap_whose_answer_is_lost_is_unknown_and_was_written(azurite: AzureSe
         created = store.create("pointer", b"1")
         assert isinstance(created, Created)
         proxy.lose_answer = is_put
-        assert isinstance(store.swap("pointer", b"2", created.etag), Unknown)
+        assert isinstance(store.swap("pointer", b"2", created.etag), Unknown), proxy.passed
         assert (proxy.lost, store.get("pointer")) == (1, b"2")
 
 

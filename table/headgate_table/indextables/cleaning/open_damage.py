@@ -2,6 +2,7 @@
 
 from headgate_table.errors import ObjectMissing, TableNotFound, UnsupportedTable
 from headgate_table.indextables.cleaning.survey import LogSurvey
+from headgate_table.indextables.format.entries import ALL_COLUMNS
 from headgate_table.indextables.format.names import POINTER
 from headgate_table.indextables.format.pointer import BrokenPointer
 from headgate_table.indextables.log.lost_versions import lost_versions
@@ -22,8 +23,12 @@ def open_damage(reader: LogReader, survey: LogSurvey) -> str | None:
         return f"{POINTER} can't be used: {pointer.reason}"
     if roots.pointer is not None and roots.pointer not in {*roots.states, *inventory.checkpoints}:
         return f"{POINTER} names version {roots.pointer}, which has neither a state nor a checkpoint"
+    if pointer is not None and pointer.version == roots.pointer:
+        named = roots.states if pointer.is_avro else inventory.checkpoints
+        if pointer.version not in named:
+            return f"{POINTER} names version {pointer.version}, which has no {'state' if pointer.is_avro else 'checkpoint'}"
     try:
-        read_entries(reader.store, reader.resources, reader.latest(), ("path",))
+        read_entries(reader.store, reader.resources, reader.latest(), ALL_COLUMNS)
         for _ in named_paths(reader, inventory):
             pass
         anchors = {*states_in_history(roots.states), *inventory.checkpoints}

@@ -178,6 +178,20 @@ def test_a_table_whose_proposals_wait_for_long_is_read_at_once_since_its_store_m
     assert world.step() == [TABLE]
 
 
+def test_a_table_whose_proposals_wait_for_long_is_read_again_soon_though_its_last_reading_took_long() -> None:
+    """As on a busy machine. Break: let it rest as long as a table that is well."""
+    world = World(TABLE)
+    world.step()
+    world.ambient.advance(seconds=SLOW_S - 1)
+    world.answer(3)
+    world.step()
+    world.propose()
+    world.ambient.advance(seconds=(WAITING_AFTER_MS + 1) / 1000)
+    world.board.pulse()
+    world.ambient.advance(seconds=SLOW_S)
+    assert world.step() == [TABLE]
+
+
 def test_a_reading_that_hangs_is_said_so_until_it_ends() -> None:
     world = World(TABLE)
     world.step()

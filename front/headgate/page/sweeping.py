@@ -14,8 +14,9 @@ from headgate_table.errors import TableNotFound
 READERS = 3
 """Tables that are read at the same time."""
 CHANGED_S = 2.0
-"""How long a table that has a new version rests between two readings, at least; and one whose proposals wait for long, since
-its store may be why."""
+"""How long a table that has a new version rests between two readings, at least."""
+LATE_S = 2.0
+"""How long a table whose proposals wait for long rests: its store may be why, and people look at the page to see it."""
 UNCHANGED_S = 20.0
 """The same of others, which may be written by somebody who announces nothing."""
 FAILED_S = 5.0
@@ -24,7 +25,7 @@ UNCHANGED_EACH_S = 0.2
 """More tables are each looked at less often: this times their number."""
 REST = 20
 """A table rests so many times as long as its reading took: a twentieth of the time goes to reading it at most. One that could
-not be read rests as long as it took, which was mostly waiting for a store.
+not be read, or whose proposals wait for long, rests as long as the reading took, which was mostly waiting for a store.
 """
 SLOW_S = 15.0
 """A reading that takes so long may be one that hangs: what is shown of the table is old, and is said so."""
@@ -48,8 +49,9 @@ class _Visit:
             return 0.0
         if self.failed:
             return self.ended_s + max(FAILED_S, UNCHANGED_EACH_S * tables, self.took_s)
-        is_due_soon = is_late or version != self.version
-        least_s = CHANGED_S if is_due_soon else max(UNCHANGED_S, UNCHANGED_EACH_S * tables)
+        if is_late:
+            return self.ended_s + max(LATE_S, UNCHANGED_EACH_S * tables, self.took_s)
+        least_s = CHANGED_S if version != self.version else max(UNCHANGED_S, UNCHANGED_EACH_S * tables)
         return self.ended_s + max(least_s, REST * self.took_s)
 
 

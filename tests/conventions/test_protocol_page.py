@@ -13,7 +13,7 @@ from headgate_schemas.messages.operations import RejectCode
 from support.docs.page_blocks import DOCS, ROOT, blocks_of
 from support.mutants.catalogue import MUTANTS
 from support.mutants.mutant import Mutant, Rule
-from support.simulation.judge.sequence import CODES
+from support.simulation.judge.codes import CODES, NEVER_DECIDED, UNDECIDED, may_hold
 
 PAGE = DOCS / "protocol.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -209,7 +209,7 @@ def test_every_operation_is_in_the_table_with_its_codes() -> None:
     bodies = get_args(get_args(OperationBody)[0])
     assert told.keys() == {get_args(body.model_fields["type"].annotation)[0] for body in bodies}
     judged = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower(): codes for name, codes in CODES.items()}
-    assert {name for name, codes in judged.items() if not {code.value for code in codes} <= told[name]} == set()
+    assert {name: {code.value for code in codes} for name, codes in judged.items()} == told
 
 
 def test_every_code_is_in_the_table() -> None:
@@ -220,6 +220,20 @@ def test_every_code_is_in_the_table() -> None:
     of_any = set(re.findall(r"`(\w+)`", part("Operations").rpartition("Any proposal may")[2]))
     assert of_operations | of_any == {code.value for code in RejectCode}
     assert not of_operations & of_any
+
+
+def test_the_judge_knows_which_codes_are_decisions() -> None:
+    """Break: leave a code out. Whoever is refused by it is taken for wronged, or a decision that no version can hold is believed."""
+    kinds: dict[RejectCode, set[str]] = {}
+    for code, _, kind in rows(part("Rejection codes")):
+        kinds.setdefault(RejectCode(code.strip("`")), set()).add(kind)
+    decided = {code for code, told in kinds.items() if "decision" in told}
+    dead = {code for code, told in kinds.items() if any(kind.startswith("dead letter") for kind in told)}
+    assert {code for code in RejectCode if any(may_hold(kind, code, by_writer=True) for kind in CODES)} == (
+        decided | UNDECIDED
+    )
+    assert dead - NEVER_DECIDED == UNDECIDED
+    assert kinds.keys() - decided - UNDECIDED == NEVER_DECIDED
 
 
 def test_every_crash_of_the_diagram_is_in_the_table() -> None:

@@ -181,3 +181,26 @@ def test_a_killed_process_does_nothing_more_whatever_it_catches() -> None:
         play.run_for(10)
         assert process.is_over
         assert play.model.newest == 0
+
+
+def test_a_version_whose_proposals_are_gone_from_the_bus_needs_no_second_announcement() -> None:
+    """Break: look for the id alone. Its author sent it again, and that record is answered by what the table remembers."""
+    with Scenario() as play:
+        play.committer("committer")
+        identity = play.decided(play.propose())
+        play.receipts.announced.discard(identity)
+        assert play.model.untold_of(1) == [identity]
+        play.repeat(identity)
+        play.lose_beginning(1)
+        assert play.model.untold_of(1) == []
+
+
+def test_a_late_repetition_may_expire_where_refusals_are_forgotten_and_nothing_else_may() -> None:
+    with Scenario() as play:
+        play.receipts.may_expire, play.receipts.may_forget_refusals = False, True
+        late, fresh = play.propose(), play.propose()
+        play.let_pass(31 / 3_600)
+        play.repeat(late)
+        play.receipts.seen(Rejected(RejectCode.EXPIRED, "", late), TABLE)
+        with pytest.raises(InvariantBroken, match="nothing was forgotten"):
+            play.receipts.seen(Rejected(RejectCode.EXPIRED, "", fresh), TABLE)

@@ -190,6 +190,7 @@ class _Run:
         if noisy:
             noise = partial(noisy_writer, world, table=drawn.choice(lakes), count=6)
             self.crew.maybe(drawn, 1.0, "noise", noise)
+        world.receipts.may_forget_refusals = noisy
         foreign = any(work.name.startswith("foreign") for work in self.crew.work)
         world.receipts.may_expire = world.has_wrong_clocks or foreign or bool(self.maintenance.pauses)
 

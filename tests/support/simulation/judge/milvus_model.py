@@ -15,6 +15,7 @@ from headgate_table.milvus.format.encoding import decode_manifest
 from headgate_table.milvus.format.names import METADATA_FOLDER, found_manifests
 from support.committing.transactions import names_in
 from support.simulation.judge.broken import must
+from support.simulation.judge.codes import may_hold
 from support.simulation.judge.model import Decided
 from support.simulation.world.real_time import judge_real_time
 
@@ -144,7 +145,13 @@ class MilvusModel:
                 accepted += 1
                 tally = self._tally_after(identity, tally, version)
                 expected = self._after(identity, expected, version)
-            elif decision.get("code") == RejectCode.PATH_IN_USE.value:
+                continue
+            code = RejectCode(decision["code"])
+            must(
+                may_hold("Milvus", code, by_writer=decision.get("writer") is not None),
+                f"{self.uri}: {identity} was refused in version {version} by {code.value}, which no transaction can be refused for",
+            )
+            if code is RejectCode.PATH_IN_USE:
                 must(
                     self.asked[identity].resolver is Resolver.OVERWRITE
                     or not expected.keys().isdisjoint(names_of(self.asked[identity].updates)),

@@ -100,6 +100,8 @@ class TableModel:
     """The world's: proposals that have a receipt on the bus."""
     lost: set[str] = field(default_factory=set)
     """The world's: proposals that the bus lost before anybody had answered them."""
+    on_bus: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    """The world's: by partition and offset, the proposals that the bus holds."""
     rows: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By path, what a data file holds or held."""
     batch_of_row: dict[str, int] = field(default_factory=dict)
@@ -173,11 +175,18 @@ class TableModel:
                     yield ask
 
     def untold_of(self, number: int) -> list[str]:
-        """What the version decides and the bus still holds, and nobody has been told about."""
+        """What the version decides and nobody has been told about, where it still lies at the offset that the version settled.
+
+        The same proposal at a later offset is answered by what the table remembers, whichever versions are left.
+        """
+        home = self.home()
         return [
             identity
             for identity, decided in self.decided.items()
-            if decided.version == number and identity in self.proposed_ms and identity not in self.announced
+            if decided.version == number
+            and decided.offset is not None
+            and self.on_bus.get((home, decided.offset)) == identity
+            and identity not in self.announced
         ]
 
     def forget_below(self, number: int) -> list[str]:

@@ -14,10 +14,11 @@ from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, 
 from headgate_schemas.messages.proposals import decode_proposal
 from support.simulation.judge.asked import Asks, ask_of
 from support.simulation.judge.broken import must
+from support.simulation.judge.codes import UNDECIDED
 from support.simulation.judge.model import Decided
 
-UNDECIDED = frozenset({RejectCode.UNREADABLE, RejectCode.UNKNOWN_TABLE, RejectCode.OVER_BOUND})
-"""Dead letters are no decisions."""
+LATE_MS = 30_000
+"""docs/protocol.md, rule 5: what comes so long after it was made may be a repetition of what was refused and forgotten."""
 WORKER = "headgate-worker/"
 """What workers begin with when they say who proposes."""
 
@@ -67,6 +68,10 @@ class Receipts:
     expired: set[str] = field(default_factory=set)
     may_expire: bool = True
     """Whether anything in this run could have a table forget an accepted id, or lose what it remembers."""
+    may_forget_refusals: bool = False
+    """Whether so much is refused that a table forgets refusals. Then what reaches the bus late may be one of those."""
+    late: set[str] = field(default_factory=set)
+    """What reached the bus half a minute after it was made, or later, at least once."""
     count: int = 0
     events: list[Receipt] = field(default_factory=list)
     """All receipts on the bus, in their order."""
@@ -86,6 +91,8 @@ class Receipts:
         self.proposals[record.partition, record.offset] = identity
         self.records[record.partition, record.offset] = record
         self.asked.append(record)
+        if self.may_forget_refusals and _is_late(record):
+            self.late.add(identity)
         model = self.tables.get(record.key)
         if model is not None:
             for source in (self.source, *self.former):
@@ -155,7 +162,7 @@ class Receipts:
             case Rejected(code):
                 if code is RejectCode.EXPIRED:
                     must(
-                        self.may_expire or identity in self.lost,
+                        self.may_expire or identity in self.lost or identity in self.late,
                         f"{identity} was told to be expired, though no clock is wrong and nothing was forgotten (rule 5)",
                     )
                     self.expired.add(identity)
@@ -286,6 +293,13 @@ class Receipts:
             for identity in [identity for identity in model.proposed_ms if identity not in there]:
                 del model.proposed_ms[identity]
         return unanswered
+
+
+def _is_late(record: Record) -> bool:
+    try:
+        return record.time_ms - decode_proposal(record.body).created >= LATE_MS
+    except UnreadableMessage:
+        return False  # rubbish
 
 
 def _agree(first: Receipt, later: Receipt) -> bool:

@@ -10,34 +10,10 @@ from typing import Any
 from headgate_schemas.messages.operations import RejectCode
 from support.simulation.judge.asked import Ask
 from support.simulation.judge.broken import must
+from support.simulation.judge.codes import may_hold
 from support.simulation.judge.model import TableModel
 
 _REGIONS = re.compile(r"\s*region\s*(?:=\s*'(\w+)'|IN\s*\(([^)]*)\))\s*", re.IGNORECASE)
-
-_ANYBODY = frozenset(
-    {
-        RejectCode.INVALID,
-        RejectCode.READ_CONFLICT,
-        RejectCode.EXPIRED,
-        RejectCode.OVER_BOUND,
-        RejectCode.UNKNOWN_TABLE,
-    }
-)
-_ADDING = frozenset({RejectCode.PATH_IN_USE, RejectCode.PARTITION_MISMATCH})
-_COUNTING = frozenset({RejectCode.SEQ_SKIPPED})
-CODES: Mapping[str, frozenset[RejectCode]] = {
-    "Append": _ADDING,
-    "Overwrite": _ADDING | {RejectCode.OUTSIDE_WHERE, RejectCode.NOT_A_PARTITION},
-    "Delete": frozenset({RejectCode.NOT_LIVE, RejectCode.NOT_A_PARTITION}),
-    "Rewrite": _ADDING | {RejectCode.SOURCE_GONE, RejectCode.RECORDS_DIFFER},
-    "Restore": frozenset({RejectCode.GONE}),
-    "Skip": frozenset(),
-    "Alter": frozenset({RejectCode.METADATA_CHANGED, RejectCode.SCHEMA_CHANGE}),
-    "Purge": frozenset({RejectCode.STILL_NEEDED}),
-    "CompactState": frozenset({RejectCode.BASE_GONE}),
-    "Create": frozenset({RejectCode.ALREADY_EXISTS}),
-}
-"""What each operation may be refused for, beside what any may be."""
 
 
 def judge_sequence(model: TableModel, number: int, decisions: Sequence[Mapping[str, Any]], before: set[str]) -> None:
@@ -79,7 +55,7 @@ def _after(model: TableModel, where: str, ask: Ask, live: set[str]) -> set[str]:
 def _judge_refusal(model: TableModel, where: str, ask: Ask, code: RejectCode, live: set[str] | None) -> None:
     """That there was a reason for it, as far as paths tell."""
     must(
-        code in _ANYBODY | CODES[ask.kind] | (_COUNTING if ask.writer is not None else frozenset()),
+        may_hold(ask.kind, code, by_writer=ask.writer is not None),
         f"{where} refuses {ask.id} by {code.value}, which no {ask.kind} can be refused for (rule 12)",
     )
     match code:

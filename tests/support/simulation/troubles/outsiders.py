@@ -7,7 +7,7 @@ from headgate_bus.errors import BusError
 from headgate_bus.interface import Message, Topic
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.messages.cloud_events import PROPOSAL, attributes
-from headgate_schemas.messages.operations import Committed, Delete, Duplicate, Receipt, Restore
+from headgate_schemas.messages.operations import Committed, Delete, Duplicate, Operation, Receipt, Restore
 from support.simulation.actors.operations import REGIONS, Operations
 from support.simulation.actors.workloads import Note, message_of
 from support.simulation.judge.asked import ask_of
@@ -36,9 +36,7 @@ def direct_writer(world: World, process: Process, *, table: str, count: int) -> 
     for _ in range(count):
         process.sleep(drawn.random() * 6)
         operation = operations.draw()
-        for file in getattr(operation, "files", ()) or getattr(operation, "adds", ()):
-            if world.models[table].store.head(file.path) is None:
-                world.put_file(table, file.path, file.size)
+        _write_files(world, table, operation)
         before = world.models[table].acknowledged
         try:
             receipt = world.table(process, table).commit(operation)
@@ -48,6 +46,12 @@ def direct_writer(world: World, process: Process, *, table: str, count: int) -> 
         if receipt_counts(receipt):
             world.receipts.seen(receipt, table)
             judge_real_time({receipt.proposal_id: before}, receipt.proposal_id, receipt.version, table)
+
+
+def _write_files(world: World, table: str, operation: Operation) -> None:
+    for file in getattr(operation, "files", ()) or getattr(operation, "adds", ()):
+        if world.models[table].store.head(file.path) is None:
+            world.put_file(table, file.path, file.size)
 
 
 def receipt_counts(receipt: Receipt) -> TypeGuard[Committed | Duplicate]:
@@ -130,6 +134,7 @@ def misplacing_writer(world: World, process: Process, *, table: str, count: int)
             message = Message(table, record.headers, record.body)
         else:
             operation = operations.draw()
+            _write_files(world, table, operation)  # somebody may send it again to where it belongs
             note = Note(f"{process.name}-{number}", operation, None, created_ms=world.scheduler.now_ms)
             world.asks.add(ask_of(note.id, table, operation))
             message = message_of(note, table, process.name)

@@ -211,6 +211,7 @@ class World:
             self.asks,
             announced=self.receipts.announced,
             lost=self.receipts.lost,
+            on_bus=self.receipts.proposals,
             now_ms=self.clock.now_ms,
             committed_offset=lambda: self.committed_offset(self.home_of(uri)),
             place=self.place,

@@ -3,7 +3,7 @@ record.
 
 `table` opens one for addresses that lead to a Milvus table. It keeps the promises of the other format: one version
 per group, a record of every decision, and foreign versions that are recognised
-(docs/decisions/0013-milvus-through-the-committer.md).
+(docs/milvus-protocol.md).
 
 Begin with `milvus_backend`.
 """

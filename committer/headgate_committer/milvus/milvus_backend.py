@@ -1,6 +1,6 @@
 """The manifests of a Milvus table as a committer decides upon them and adds the next, each with its record beside it.
 
-The protocol is told in docs/decisions/0013-milvus-through-the-committer.md. What a group of proposals does is
+The protocol is told in docs/milvus-protocol.md. What a group of proposals does is
 `grouping`'s; reading and writing versions with their records is the table room's.
 """
 

@@ -1,7 +1,7 @@
 """The versions of a Milvus table together with their records: finding where a committer stands, and sealing foreign versions.
 
 Before a committer decides upon a version it has seen its record, and after that seen that there is no later version
-(docs/decisions/0013-milvus-through-the-committer.md). What a record says is `records`' subject.
+(docs/milvus-protocol.md). What a record says is `records`' subject.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,7 +1,7 @@
 """What a committer says about a version of a Milvus table, as a value and as JSON: the record beside the manifest.
 
 A record belongs to one manifest, by its number and the digest of its bytes. One without a commit is a seal: it says that
-the manifest is another program's, for good (docs/decisions/0013-milvus-through-the-committer.md). Pure.
+the manifest is another program's, for good (docs/milvus-protocol.md). Pure.
 """
 
 import hashlib

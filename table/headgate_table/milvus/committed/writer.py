@@ -1,7 +1,7 @@
 """Writing one version of a committer: its record, then its manifest, each if absent; and finding out what became of them.
 
 The create of the manifest is the only commit point. What was read back is what happened, not what was meant
-(docs/decisions/0013-milvus-through-the-committer.md).
+(docs/milvus-protocol.md).
 """
 
 from headgate_table.errors import CorruptTable, OutcomeUnknown, StoreError

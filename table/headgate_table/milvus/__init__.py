@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from headgate_table.milvus.format.paths import PathPolicy
     from headgate_table.milvus.log import ManifestLog
     from headgate_table.milvus.rules.resolvers import FAIL, MERGE, OVERWRITE, VersionedManifest
-    from headgate_table.milvus.rules.updating import UpdateRefused, apply_updates
+    from headgate_table.milvus.rules.updating import Refused, apply_updates
     from headgate_table.milvus.transaction import LATEST, Transaction
 
 _HOMES = {
@@ -45,7 +45,7 @@ _HOMES = {
     "ManifestLog": "headgate_table.milvus.log",
     "OVERWRITE": "headgate_table.milvus.rules.resolvers",
     "PathPolicy": "headgate_table.milvus.format.paths",
-    "UpdateRefused": "headgate_table.milvus.rules.updating",
+    "Refused": "headgate_table.milvus.rules.updating",
     "Resolver": "headgate_schemas.milvus",
     "Stat": "headgate_schemas.milvus",
     "Transaction": "headgate_table.milvus.transaction",
@@ -71,10 +71,10 @@ __all__ = [
     "ManifestForm",
     "ManifestLog",
     "PathPolicy",
+    "Refused",
     "Resolver",
     "Stat",
     "Transaction",
-    "UpdateRefused",
     "Updates",
     "VersionedManifest",
     "apply_updates",

@@ -15,7 +15,7 @@ from headgate_table.milvus.format.manifest import Manifest, ManifestForm
 from headgate_table.milvus.format.paths import PathPolicy, resolved, stored
 from headgate_table.milvus.log import ManifestLog, ManifestNumberTaken, ManifestWritten
 from headgate_table.milvus.rules.resolvers import FAIL, ResolverFunction, VersionedManifest, resolve
-from headgate_table.milvus.rules.updating import UpdateRefused, check_delta_log, check_group, check_stat
+from headgate_table.milvus.rules.updating import Refused, check_delta_log, check_group, check_stat
 from headgate_table.store.interface import Store
 from headgate_table.store.open import StoreSettings, open_store
 
@@ -235,7 +235,7 @@ class Transaction:
 
     def _next(self, seen: VersionedManifest) -> _Pending:
         result = resolve(self._resolver, self._read, seen, self._updates, self._log.base)
-        if isinstance(result, UpdateRefused):
+        if isinstance(result, Refused):
             raise self._refusal(result, seen)
         if not isinstance(result, Manifest):
             raise InvalidInput(
@@ -272,7 +272,7 @@ class Transaction:
             case _:
                 assert_never(outcome)
 
-    def _refusal(self, refused: UpdateRefused, seen: VersionedManifest) -> InvalidInput | CommitConflict:
+    def _refusal(self, refused: Refused, seen: VersionedManifest) -> InvalidInput | CommitConflict:
         said = f"commit to {self._log.uri} failed: {refused.reason}. Nothing was committed"
         if seen.version == self._read.version:
             return InvalidInput(said)

@@ -7,7 +7,7 @@ from headgate_table.milvus.committed.records import VersionRecord, digest_of
 from headgate_table.milvus.format.encoding import decode_manifest, encode_manifest
 from headgate_table.milvus.format.manifest import Manifest
 from headgate_table.milvus.format.names import manifest_key
-from headgate_table.milvus.rules.updating import UpdateRefused, apply_updates
+from headgate_table.milvus.rules.updating import Refused, apply_updates
 from headgate_table.store.interface import Created, Store
 from support.ambient import FakeAmbient
 
@@ -77,7 +77,7 @@ def record_of(store: Store, version: int) -> VersionRecord | None:
 def next_bytes(store: Store, updates: Updates) -> bytes:
     """What a transaction on the newest version would write."""
     after = apply_updates(manifest_of(store), updates)
-    assert not isinstance(after, UpdateRefused), after.reason
+    assert not isinstance(after, Refused), after.reason
     return encode_manifest(after)
 
 

@@ -14,7 +14,7 @@ from headgate_table.indextables.rules.decide import Refusal
 from headgate_table.milvus.format.manifest import Manifest
 from headgate_table.milvus.format.paths import ManifestBase, stored
 from headgate_table.milvus.rules.resolvers import VersionedManifest, resolve
-from headgate_table.milvus.rules.updating import UpdateRefused, check_updates
+from headgate_table.milvus.rules.updating import Refused, check_updates
 
 _CODES = {"too_many_items": RejectCode.OVER_BOUND, "path_in_use": RejectCode.PATH_IN_USE}
 
@@ -86,6 +86,6 @@ def _decided(operation: Milvus, seen: SeenManifest, read: Manifest | None, base:
     elif version < seen.same_since:
         was_read = VersionedManifest(version, seen.manifest)
     result = resolve(operation.resolver, was_read, newest, updates, base)
-    if isinstance(result, UpdateRefused):
+    if isinstance(result, Refused):
         return Refusal(_CODES.get(result.code, RejectCode.RESOLVER_REFUSED), result.reason)
     return result

@@ -7,7 +7,7 @@ from typing import TypeAlias, assert_never
 from headgate_schemas.milvus import Resolver, Updates
 from headgate_table.milvus.format.manifest import Manifest
 from headgate_table.milvus.format.paths import ROOT, ManifestBase
-from headgate_table.milvus.rules.updating import UpdateRefused, apply_updates
+from headgate_table.milvus.rules.updating import Refused, apply_updates
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ FAIL = Resolver.FAIL
 MERGE = Resolver.MERGE
 OVERWRITE = Resolver.OVERWRITE
 
-ResolverFunction: TypeAlias = Callable[[VersionedManifest, VersionedManifest, Updates], Manifest | UpdateRefused]
+ResolverFunction: TypeAlias = Callable[[VersionedManifest, VersionedManifest, Updates], Manifest | Refused]
 """Called with what was read, what is newest, and the updates; again after every attempt that another writer won."""
 
 
@@ -30,7 +30,7 @@ def resolve(
     seen: VersionedManifest,
     updates: Updates,
     base: ManifestBase = ROOT,
-) -> Manifest | UpdateRefused:
+) -> Manifest | Refused:
     """The manifest to write as the successor of `seen`. What a user's function raises goes through.
 
     `base` is the table's folder: it tells which spellings of a path name one file.
@@ -38,7 +38,7 @@ def resolve(
     match resolver:
         case Resolver.FAIL:
             if read.version != seen.version:
-                return UpdateRefused(
+                return Refused(
                     "concurrent_transaction",
                     f"concurrent transaction detected: the transaction read version {read.version}, and the newest is "
                     f"{seen.version} by now",
@@ -47,7 +47,7 @@ def resolve(
         case Resolver.MERGE:
             changed = changed_stat(read.manifest, seen.manifest, updates)
             if changed is not None:
-                return UpdateRefused(
+                return Refused(
                     "stat_changed",
                     f"the stat {changed[:100]!r} was changed after version {read.version}, which the transaction read, and "
                     f"a stat is replaced whole: read it again, and set it anew",

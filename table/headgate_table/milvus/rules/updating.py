@@ -15,7 +15,7 @@ _MOST_SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
-class UpdateRefused:
+class Refused:
     """The updates don't fit the manifest that they would be applied to, or their resolver says no."""
 
     code: str
@@ -24,7 +24,7 @@ class UpdateRefused:
     reason: str
 
 
-def apply_updates(manifest: Manifest, updates: Updates, base: ManifestBase = ROOT) -> Manifest | UpdateRefused:
+def apply_updates(manifest: Manifest, updates: Updates, base: ManifestBase = ROOT) -> Manifest | Refused:
     """The manifest after all updates. Nothing of the given ones is changed, so that it can be done again and again.
 
     `base` tells which spellings of a path name one file of the table.
@@ -32,17 +32,17 @@ def apply_updates(manifest: Manifest, updates: Updates, base: ManifestBase = ROO
     groups: tuple[ColumnGroup, ...] = manifest.column_groups
     for appended in updates.appended_files:
         grown = _with_files(groups, appended, base)
-        if isinstance(grown, UpdateRefused):
+        if isinstance(grown, Refused):
             return grown
         groups = grown
     for added in updates.added_column_groups:
         wider = _with_group(groups, added, base)
-        if isinstance(wider, UpdateRefused):
+        if isinstance(wider, Refused):
             return wider
         groups = wider
     repeated = repeated_delta_log(manifest.delta_logs, updates.added_delta_logs, base)
     if repeated is not None:
-        return UpdateRefused("path_in_use", f"the table holds the delta log {_cut(repeated)!r} already")
+        return Refused("path_in_use", f"the table holds the delta log {_cut(repeated)!r} already")
     touched = {column for each in updates.appended_files for group in each if group.files for column in group.columns}
     after = replace(
         manifest,
@@ -53,7 +53,7 @@ def apply_updates(manifest: Manifest, updates: Updates, base: ManifestBase = ROO
         indexes=tuple(index for index in manifest.indexes if index.column_name not in touched),
     )
     if after.num_items > MAX_ITEMS:
-        return UpdateRefused(
+        return Refused(
             "too_many_items",
             f"the manifest would hold {after.num_items} records and texts; more than {MAX_ITEMS} are refused. Compact the table first",
         )
@@ -121,28 +121,26 @@ def check_stat(key: str, stat: Stat) -> None:
 
 def _with_files(
     groups: tuple[ColumnGroup, ...], appended: tuple[ColumnGroup, ...], base: ManifestBase
-) -> tuple[ColumnGroup, ...] | UpdateRefused:
+) -> tuple[ColumnGroup, ...] | Refused:
     """The groups with the appended files behind their own. The first append to a table brings its groups."""
     if not groups:
         repeated = _repeated(appended)
         if repeated is not None:
-            return UpdateRefused(
-                "column_exists", f"column {_cut(repeated)!r} stands in two of the appended column groups"
-            )
+            return Refused("column_exists", f"column {_cut(repeated)!r} stands in two of the appended column groups")
         return _first_in_use(appended, base) or appended
     if len(groups) != len(appended):
-        return UpdateRefused(
+        return Refused(
             "group_mismatch",
             f"the table has {len(groups)} column groups and the append {len(appended)}: give files for each of them",
         )
     for index, (group, new) in enumerate(zip(groups, appended, strict=True)):
         if set(group.columns) != set(new.columns):
-            return UpdateRefused(
+            return Refused(
                 "group_mismatch",
                 f"column group {index} holds {_shown(group.columns)} in the table and {_shown(new.columns)} in the append",
             )
         if group.format != new.format:
-            return UpdateRefused(
+            return Refused(
                 "group_mismatch",
                 f"column group {index} is stored as {_cut(group.format)!r} in the table and as {_cut(new.format)!r} in the append",
             )
@@ -152,29 +150,27 @@ def _with_files(
     return tuple(replace(group, files=group.files + new.files) for group, new in zip(groups, appended, strict=True))
 
 
-def _first_in_use(groups: tuple[ColumnGroup, ...], base: ManifestBase) -> UpdateRefused | None:
+def _first_in_use(groups: tuple[ColumnGroup, ...], base: ManifestBase) -> Refused | None:
     return next((refused for group in groups if (refused := _in_use((), group.files, base))), None)
 
 
 def _in_use(
     held: tuple[ColumnGroupFile, ...], added: tuple[ColumnGroupFile, ...], base: ManifestBase
-) -> UpdateRefused | None:
+) -> Refused | None:
     repeated = repeated_file(held, added, base)
     if repeated is None:
         return None
-    return UpdateRefused("path_in_use", f"the table holds rows of the data file {_cut(repeated)!r} already")
+    return Refused("path_in_use", f"the table holds rows of the data file {_cut(repeated)!r} already")
 
 
 def _with_group(
     groups: tuple[ColumnGroup, ...], added: ColumnGroup, base: ManifestBase
-) -> tuple[ColumnGroup, ...] | UpdateRefused:
+) -> tuple[ColumnGroup, ...] | Refused:
     repeated = _repeated((*groups, added))
     if repeated is not None:
-        return UpdateRefused(
-            "column_exists", f"column {_cut(repeated)!r} already exists in a column group of the table"
-        )
+        return Refused("column_exists", f"column {_cut(repeated)!r} already exists in a column group of the table")
     if groups and groups[0].num_rows != added.num_rows:
-        return UpdateRefused(
+        return Refused(
             "row_count_mismatch",
             f"the table has {groups[0].num_rows} rows and the added column group of {_shown(added.columns)} has "
             f"{added.num_rows}: write it for the newest version",

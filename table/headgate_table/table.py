@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import TYPE_CHECKING, Self, cast
 
 from headgate_schemas import arguments
@@ -34,7 +35,8 @@ from headgate_table.indextables.compaction.compacting import compact
 from headgate_table.indextables.history.changes import Changes, added_after, changes, changes_by_version
 from headgate_table.indextables.history.describe import TableDescription, describe
 from headgate_table.indextables.history.history import HistoryEntry, history
-from headgate_table.indextables.history.travel import parse_time, version_at, version_before
+from headgate_table.indextables.history.travel import log_at, parse_time, version_before
+from headgate_table.indextables.log.newest import NewestVersion
 from headgate_table.indextables.log.reader import LoadedLog, LogReader
 from headgate_table.indextables.read.snapshot import Snapshot
 from headgate_table.indextables.verify.report import VerifyReport
@@ -65,7 +67,7 @@ class Table:
         self._ambient = ambient
         self._settings = dict(settings or {})
         self._reader = LogReader(store, resources)
-        self._committer = DirectCommitter(self._reader, ambient, self._options_for)
+        self._newest = NewestVersion(self._reader)
         self._commit = commit or self._commit_directly
 
     @classmethod
@@ -94,7 +96,7 @@ class Table:
         # newest version raises the same error again.
         with suppress(CorruptTable, UnsupportedTable):
             try:
-                table._committer.current()
+                table._newest.find()
             except TableNotFound:
                 from headgate_table.milvus.table import MilvusTable  # rarely needed, and a subclass of this one
 
@@ -177,15 +179,15 @@ class Table:
     @property
     def version(self) -> int:
         """The newest version."""
-        return self._committer.current().version
+        return self._newest.current().version
 
     @property
     def metadata(self) -> Metadata:
-        return self._reader.metadata(self._committer.current())
+        return self._reader.metadata(self._newest.current())
 
     @property
     def protocol(self) -> Protocol:
-        return self._committer.current().protocol
+        return self._newest.current().protocol
 
     @property
     def options(self) -> TableOptions:
@@ -208,18 +210,18 @@ class Table:
         Raises `VersionNotRetained` where the log doesn't tell any more.
         """
         start = self._since(since, since_timestamp)
-        return changes(self._reader, self._committer.current(), start, until)
+        return changes(self._reader, self._newest.current(), start, until)
 
     @checked(since=arguments.whole, until=arguments.whole)
     def changes_by_version(self, since: int, until: int | None = None) -> Iterator[Changes]:
         """The same, one version at a time, each read when it is asked for."""
-        return changes_by_version(self._reader, self._committer.current(), since, until)
+        return changes_by_version(self._reader, self._newest.current(), since, until)
 
     @checked(version=arguments.whole, timestamp=arguments.time)
     def added_after(self, version: int | None = None, *, timestamp: int | str | None = None) -> "pa.Table":
         """The live files whose entries say that they were added after a version or a time; see `changes` for the rest."""
         since_ms = None if timestamp is None else parse_time(timestamp)
-        return added_after(self._reader, self._committer.current(), version=version, timestamp_ms=since_ms)
+        return added_after(self._reader, self._newest.current(), version=version, timestamp_ms=since_ms)
 
     @checked(limit=arguments.whole)
     def history(self, limit: int | None = None) -> list[HistoryEntry]:
@@ -248,12 +250,12 @@ class Table:
         """Remove the named files, or those that match a predicate on partition columns."""
         if (where is None) == (paths is None):
             raise InvalidInput("delete takes either `where` or `paths`")
-        return self._commit(Delete(_listed(paths or ()), where))
+        return self._commit(Delete(tuple(paths or ()), where))
 
     @checked(removes=arguments.texts, adds=arguments.files)
     def rewrite(self, removes: Sequence[str], adds: Sequence[AddFile]) -> Receipt:
         """Replace files by files that hold the same rows."""
-        return self._commit(Rewrite(_listed(removes), tuple(adds), told_columns(adds)))
+        return self._commit(Rewrite(tuple(removes), tuple(adds), told_columns(adds)))
 
     @checked(version=arguments.whole)
     def restore(self, version: int) -> Receipt:
@@ -331,7 +333,7 @@ class Table:
             cleaner = Cleaner(self._reader, self._ambient, self.options, self._commit, protected, is_direct=is_direct)
             return cleaner.purge(older_than_hours, log_retention_hours, dry_run=dry_run)
         finally:
-            self._committer.reload()
+            self._newest.forget()
 
     @checked(prefix=arguments.text)
     def bring_back(self, prefix: str = "") -> BroughtBack:
@@ -353,7 +355,7 @@ class Table:
             truncation = Truncation(self._reader, self._ambient, self.options, self._committer.checkpoint, protected)
             return truncation.run(dry_run=dry_run)
         finally:
-            self._committer.reload()
+            self._newest.forget()
 
     @checked(where=arguments.text)
     def drop_partitions(self, where: str) -> DropReport:
@@ -366,6 +368,11 @@ class Table:
             self._commit,
         )
 
+    @cached_property
+    def _committer(self) -> DirectCommitter:
+        """Made by the first change: reading needs none of what writing does. Two of them get along, as two processes do."""
+        return DirectCommitter(self._newest, self._ambient, self._options_for)
+
     def _commit_directly(self, operation: Operation) -> Receipt:
         receipt = self._committer.commit(operation)
         self._after_direct_commit(operation, receipt)
@@ -376,16 +383,16 @@ class Table:
 
     def _seen_options(self) -> TableOptions:
         """The settings as of the last look at the log, without another."""
-        return self._options_for(self._reader.metadata(self._committer.seen()).configuration)
+        return self._options_for(self._reader.metadata(self._newest.seen()).configuration)
 
     def _log_at(self, version: int | None, timestamp: int | str | None) -> LoadedLog:
         if version is not None and timestamp is not None:
             raise InvalidInput("a snapshot is taken by version or by timestamp, not by both")
         if timestamp is not None:
-            return self._reader.at_version(version_at(self._reader, timestamp))
+            return log_at(self._reader, timestamp)
         if version is not None:
             return self._reader.at_version(version)
-        return self._committer.current()
+        return self._newest.current()
 
     def _since(self, version: int | None, timestamp: int | str | None) -> int:
         if (version is None) == (timestamp is None):
@@ -397,9 +404,3 @@ class Table:
 
     def _options_for(self, configuration: Mapping[str, str]) -> TableOptions:
         return table_options(configuration, self._settings)
-
-
-def _listed(paths: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(paths, str):
-        raise InvalidInput(f"{paths!r} is one path where a list of paths is needed; write [{paths!r}]")
-    return tuple(paths)

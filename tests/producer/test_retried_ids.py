@@ -18,6 +18,7 @@ from headgate_schemas.messages.operations import (
 )
 from headgate_schemas.messages.proposal_ids import made_at
 from headgate_table.errors import OutcomeUnknown
+from headgate_table.indextables.log.newest import NewestVersion
 from headgate_table.indextables.log.reader import LogReader
 from headgate_table.indextables.write.commit import DirectCommitter
 from headgate_table.settings.options import table_options
@@ -131,7 +132,7 @@ def test_a_direct_commit_that_was_forgotten_is_not_committed_again() -> None:
     rig.settings["coordinator.dedupe.maxIds"] = "1000"
     rig.create_first()
     reader = LogReader(rig.stores[TABLE], fresh_resources())
-    committer = DirectCommitter(reader, rig.ambient, lambda found: table_options(found, rig.settings))
+    committer = DirectCommitter(NewestVersion(reader), rig.ambient, lambda found: table_options(found, rig.settings))
     rig.ambient.advance(seconds=300)
     made_ms = rig.ambient.now_ms()
     known = committer.commit(Append((add_file("known"),)), "known", created_ms=made_ms)

@@ -10,6 +10,7 @@ from headgate_schemas.errors import HeadgateError
 from headgate_schemas.logs import get_logger
 from headgate_schemas.messages.operations import Committed, Create, Operation, Receipt, RejectCode, Rejected, Writer
 from headgate_table.errors import OutcomeUnknown, TableExists, TableNotFound
+from headgate_table.indextables.log.newest import NewestVersion
 from headgate_table.indextables.write.commit import DirectCommitter
 from headgate_table.settings.options import table_options
 from headgate_table.store.addresses import table_address
@@ -51,11 +52,11 @@ class TableTarget:
     def look(self) -> Pinned | None:
         """None where there is no table."""
         try:
-            table = self._table()
+            snapshot = self._table().snapshot()
         except TableNotFound:
             return None
-        version, metadata = table.version, table.metadata
-        return Pinned(version, metadata.schema_string, tuple(metadata.partition_columns))
+        metadata = snapshot.metadata
+        return Pinned(snapshot.version, metadata.schema_string, tuple(metadata.partition_columns))
 
     def commit(
         self, operation: Operation, proposal_id: str, writer: Writer | None = None, *, created_ms: int | None = None
@@ -105,7 +106,7 @@ class TableTarget:
                     return self._create(operation, proposal_id)
                 table = self._table()
                 committer = DirectCommitter(
-                    table.reader,
+                    NewestVersion(table.reader),
                     self.ambient,
                     lambda configuration: table_options(configuration, self.settings.table),
                 )

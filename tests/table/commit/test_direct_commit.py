@@ -116,9 +116,9 @@ def test_a_purged_path_stays_forbidden_for_a_new_process() -> None:
 
 def test_one_path_is_not_taken_for_a_list_of_letters() -> None:
     table = new_table(MemoryStore())
-    with pytest.raises(InvalidInput, match=r"'a\.parquet' is one path where a list of paths is needed"):
+    with pytest.raises(InvalidInput, match=r"paths is 'a\.parquet' \(str\); give a list of texts"):
         table.delete(paths="a.parquet")
-    with pytest.raises(InvalidInput, match="is one path"):
+    with pytest.raises(InvalidInput, match="give a list of texts"):
         table.rewrite("a.parquet", [])
 
 

@@ -10,7 +10,7 @@ from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import VersionNotRetained
 from headgate_table.indextables.format.names import state_key, version_key
 from headgate_table.indextables.format.version_file import decode_actions
-from headgate_table.indextables.history.travel import format_time, parse_time, version_at, version_before
+from headgate_table.indextables.history.travel import format_time, log_at, parse_time, version_before
 from headgate_table.table import Table
 from support.ambient import FakeAmbient
 from support.logs.foreign_log import build_on
@@ -112,7 +112,7 @@ def test_a_version_whose_clock_ran_ahead_makes_later_ones_as_late(tmp_path: Path
     for version, offset in ((1, 300), (2, 200), (3, 400)):
         made.version(version, add(file(f"f{version}")), {"commitInfo": {"timestamp": START_MS + offset}})
     reader = Table.open(str(tmp_path)).reader
-    assert [version_at(reader, START_MS + offset) for offset in (0, 250, 300, 399, 400)] == [0, 0, 2, 2, 3]
+    assert [log_at(reader, START_MS + offset).version for offset in (0, 250, 300, 399, 400)] == [0, 0, 2, 2, 3]
 
 
 def test_states_tell_the_time_where_no_version_file_does(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_states_tell_the_time_where_no_version_file_does(tmp_path: Path) -> None
         times[version] = table.invented.clock_ms
     reader = Table.open(str(tmp_path)).reader
     # A state's own time lies between the start of its commit and the next tick of the writer's clock.
-    assert {version: version_at(reader, time_ms) for version, time_ms in times.items()} == {v: v for v in times}
+    assert {version: log_at(reader, time_ms).version for version, time_ms in times.items()} == {v: v for v in times}
 
 
 def test_a_late_state_under_an_early_number_does_not_tell_the_time(tmp_path: Path) -> None:
@@ -133,8 +133,8 @@ def test_a_late_state_under_an_early_number_does_not_tell_the_time(tmp_path: Pat
         table.append(1)
     table.checkpoint(at=0)
     reader = Table.open(str(tmp_path)).reader
-    assert version_at(reader, created_ms) == 0
-    assert version_at(reader, table.invented.clock_ms) == 3
+    assert log_at(reader, created_ms).version == 0
+    assert log_at(reader, table.invented.clock_ms).version == 3
 
 
 def test_version_files_without_any_time_go_by_when_they_were_written() -> None:
@@ -144,7 +144,7 @@ def test_version_files_without_any_time_go_by_when_they_were_written() -> None:
         store.put(version_key(version), "\n".join(json.dumps(line) for line in lines).encode())
     reader = opened(store).reader
     written = reader.full_listing().version_objects
-    assert [version_at(reader, written[version].modified_ms) for version in range(3)] == [0, 1, 2]
+    assert [log_at(reader, written[version].modified_ms).version for version in range(3)] == [0, 1, 2]
 
 
 def test_a_damaged_version_file_below_a_state_does_not_stop_time_travel() -> None:
@@ -159,7 +159,7 @@ def test_of_a_long_log_few_version_files_are_read() -> None:
     store, _ = _appended(300, interval=100)
     counted = FaultyStore(store)
     reader = opened(counted).reader
-    assert version_at(reader, _committed(store, 117)) == 117
+    assert log_at(reader, _committed(store, 117)).version == 117
     assert counted.count("get") <= 9 + 33
 
 

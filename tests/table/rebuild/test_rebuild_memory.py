@@ -6,7 +6,7 @@ REBUILD = """
 import logging
 import pyarrow as pa
 from headgate_schemas.ambient import SystemAmbient
-from headgate_table.indextables import new_log
+from headgate_table.indextables.repair import new_log
 from headgate_table.indextables.log.reader import LogReader
 from headgate_table.indextables.repair.rebuild import Wishes, rebuild_into
 from headgate_table.caching.resources import process_resources

@@ -137,7 +137,7 @@ def test_a_bomb_of_gzip_is_refused(wrap: Any, monkeypatch: pytest.MonkeyPatch) -
 _BOMB = """
 import gzip
 from headgate_table.errors import CorruptTable
-from headgate_table.indextables import json_checkpoint, version_file
+from headgate_table.indextables.format import json_checkpoint, version_file
 version_file.MAX_TEXT_BYTES = 1 << 20
 bomb = gzip.compress(bytes(256 << 20))
 version_file.unpack(gzip.compress(bytes(1 << 10)), "small")
@@ -174,7 +174,7 @@ def test_the_bound_on_lines_refuses_nothing_that_the_bound_on_bytes_lets_through
 
 _LINES = """
 from headgate_table.errors import CorruptTable
-from headgate_table.indextables import json_checkpoint, version_file
+from headgate_table.indextables.format import json_checkpoint, version_file
 text = {text}
 list(version_file.iterate_actions(b"{{}}", "small"))
 settled()

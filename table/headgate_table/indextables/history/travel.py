@@ -15,7 +15,7 @@ from headgate_table.errors import CorruptTable, VersionNotRetained
 from headgate_table.indextables.format.names import checkpoint_key
 from headgate_table.indextables.format.replay import commit_time
 from headgate_table.indextables.log.listing import LogListing
-from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.log.reader import LoadedLog, LogReader
 from headgate_table.indextables.log.resolve import format_ranges, retained_ranges
 from headgate_table.indextables.write.commit_times import MARGIN_MS
 
@@ -61,17 +61,18 @@ def format_time(time_ms: int) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def version_at(reader: LogReader, timestamp: int | str) -> int:
+def log_at(reader: LogReader, timestamp: int | str) -> LoadedLog:
     """The newest version committed at or before a time. Raises `VersionNotRetained`, naming what is retained and since when.
 
     Times are taken as monotonic: a version counts as committed no earlier than any of those before it. Of a long log only
     a few version files are read, so a clock that ran ahead for more than `LOOK_BACK` versions isn't noticed.
     """
-    return _version_at(reader, reader.full_listing(), parse_time(timestamp))
+    listing = reader.full_listing()
+    return reader.at_version(_version_at(reader, listing, parse_time(timestamp)), listing)
 
 
 def version_before(reader: LogReader, timestamp: int | str) -> int:
-    """As `version_at`, but -1 for a time before the first version of a log that is still whole."""
+    """The number of that version, but -1 for a time before the first version of a log that is still whole."""
     asked_ms = parse_time(timestamp)
     listing = reader.full_listing()
     timeline = Timeline(reader, listing)

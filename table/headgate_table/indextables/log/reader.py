@@ -11,7 +11,7 @@ from headgate_schemas.actions.actions import Action, Metadata, Protocol
 from headgate_schemas.actions.doc_mapping import bare_hash, split_registry
 from headgate_schemas.metrics import STATE_READ_SECONDS
 from headgate_table.caching.resources import ReadResources
-from headgate_table.errors import CorruptTable, ObjectMissing, TableNotFound, VersionNotRetained
+from headgate_table.errors import CorruptTable, ObjectMissing, TableNotFound, UnsupportedTable, VersionNotRetained
 from headgate_table.indextables.format.json_checkpoint import read_checkpoint
 from headgate_table.indextables.format.names import LEGACY_STATE_MANIFEST, LOG, POINTER, state_key, version_key
 from headgate_table.indextables.format.pointer import MAX_POINTER_BYTES, BrokenPointer, Pointer, parse_pointer
@@ -71,6 +71,13 @@ class LoadedLog:
     registry: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class SeenPointer:
+    """What a look at the pointer has shown: None of a log that has none."""
+
+    pointer: Pointer | BrokenPointer | None
+
+
 class _GoneMeanwhile(CorruptTable):
     """What a listing has just shown was not there when it was read."""
 
@@ -91,12 +98,26 @@ class LogReader:
         except ObjectMissing:
             return None
 
-    def latest(self) -> LoadedLog:
-        """The newest version, by whichever of pointer, states and version files goes furthest."""
-        return _looking_again(self._latest)
-
-    def _latest(self) -> LoadedLog:
+    def find(self) -> SeenPointer:
+        """Check that there is a log, by its pointer or its first version, and else by a listing. Raises `TableNotFound`."""
         pointer = self.pointer()
+        is_found = pointer is not None or self.store.head(version_key(0)) is not None
+        if not is_found and self._without_empty_folders(list_log(self.store)).is_empty:
+            raise self._no_table(None)
+        return SeenPointer(pointer)
+
+    def latest(self, seen: SeenPointer | None = None) -> LoadedLog:
+        """The newest version, by whichever of pointer, states and version files goes furthest.
+
+        A pointer that was `seen` earlier tells where to begin as well, since the listing shows what came after it. Where it
+        leads nowhere by now, it is read again.
+        """
+        if seen is not None:
+            with suppress(CorruptTable, TableNotFound, UnsupportedTable):
+                return self._latest(seen.pointer)
+        return _looking_again(lambda: self._latest(self.pointer()))
+
+    def _latest(self, pointer: Pointer | BrokenPointer | None) -> LoadedLog:
         start = pointer.version if isinstance(pointer, Pointer) else 0
         listing = list_log(self.store, start)
         if start > 0 and start not in listing.states and start not in listing.checkpoints:
@@ -112,12 +133,18 @@ class LogReader:
             )
         return self._load(listing, listing.highest)
 
-    def at_version(self, version: int) -> LoadedLog:
-        """An earlier version, exactly; `VersionNotRetained` where it can't be rebuilt whole."""
-        return _looking_again(lambda: self._at_version(version))
+    def at_version(self, version: int, listing: LogListing | None = None) -> LoadedLog:
+        """An earlier version, exactly; `VersionNotRetained` where it can't be rebuilt whole.
 
-    def _at_version(self, version: int) -> LoadedLog:
-        listing = self._without_empty_folders(list_log(self.store))
+        A whole `listing` that was just made spares one.
+        """
+        if listing is not None:
+            with suppress(_GoneMeanwhile):
+                return self._at_version(version, listing)
+        return _looking_again(lambda: self._at_version(version, list_log(self.store)))
+
+    def _at_version(self, version: int, listing: LogListing) -> LoadedLog:
+        listing = self._without_empty_folders(listing)
         if listing.is_empty:
             raise self._no_table(None)
         if not 0 <= version <= listing.highest:
@@ -271,7 +298,9 @@ class LogReader:
         listing = self._without_empty_folders(listing) if listing.highest > log.version else listing
         newest_state = listing.states[-1] if listing.states else -1
         if newest_state > log.plan.base.version:
-            return self._load(list_log(self.store, newest_state), listing.highest)
+            if newest_state < listing.complete_from:
+                listing = list_log(self.store, newest_state)
+            return self._load(listing, listing.highest)
         if listing.highest <= log.version:
             tip = listing.version_objects.get(log.version)
             if tip is None or (known is not None and known_version == log.version):

@@ -35,8 +35,9 @@ from headgate_table.indextables.format.names import MAX_VERSION
 from headgate_table.indextables.format.pointer import Pointer
 from headgate_table.indextables.format.protocol_support import check_writable
 from headgate_table.indextables.format.version_file import encode_version
+from headgate_table.indextables.log.newest import NewestVersion
 from headgate_table.indextables.log.predecessor import Predecessor
-from headgate_table.indextables.log.reader import LoadedLog, LogReader
+from headgate_table.indextables.log.reader import LoadedLog
 from headgate_table.indextables.log.resolve import Base, BaseKind
 from headgate_table.indextables.recovery.memory_reader import advance, recover
 from headgate_table.indextables.rules.decide import Effect, Refusal, decide, questions
@@ -52,33 +53,23 @@ _log = get_logger("headgate.commit")
 
 
 class DirectCommitter:
-    """Commits to one table from this process. Keeps the log in memory, so that each commit reads only what is new."""
+    """Commits to one table from this process, upon the newest version that it keeps loaded together with readers."""
 
     def __init__(
         self,
-        reader: LogReader,
+        newest: NewestVersion,
         ambient: Ambient,
         options_for: Callable[[Mapping[str, str]], TableOptions],
     ) -> None:
-        self._reader = reader
+        self._newest = newest
+        self._reader = reader = newest.reader
         self._store = reader.store
         self._ambient = ambient
         self._options_for = options_for
         self._evidence = EvidenceReader(reader)
-        self._loaded: LoadedLog | None = None
         self._memory: TableMemory | None = None
         self._table_id = ""
         self._lock = threading.Lock()
-
-    def current(self) -> LoadedLog:
-        """The newest version of the log."""
-        with self._lock:
-            return self._refresh()
-
-    def seen(self) -> LoadedLog:
-        """The newest version that was seen, such as that of the last commit: only the first time is the store asked."""
-        with self._lock:
-            return self._loaded or self._refresh()
 
     def commit(
         self,
@@ -102,7 +93,7 @@ class DirectCommitter:
             created_ms = 0  # by a clock that is ahead: it doesn't tell that the id is new
         first_ms = None if proposal_id is None else created_ms
         with self._lock:
-            log = self._refresh()
+            log = self._newest.current()
             options = self._options_for(self._reader.metadata(log).configuration)
             attempts = trying_again(
                 self._ambient,
@@ -115,7 +106,7 @@ class DirectCommitter:
                 for attempt in attempts:
                     with attempt:
                         if attempt.retry_state.attempt_number > 1:
-                            log = self._refresh()
+                            log = self._newest.current()
                         return self._attempt(log, operation, identity, reads, first_ms)
             except NumberTaken as lost:
                 raise CommitConflict(
@@ -128,20 +119,11 @@ class DirectCommitter:
     def checkpoint(self) -> LoadedLog:
         """A state (or JSON checkpoint) of the newest version, now; the existing one if there is one."""
         with self._lock:
-            log = self._refresh()
+            log = self._newest.current()
             options = self._options_for(self._reader.metadata(log).configuration)
             if log.plan.base == Base(base_kind(options), log.version) and self._is_pointed_at(log.plan.base):
                 return log
             return self._write_state(log, None)
-
-    def reload(self) -> None:
-        """Forget what was read so far, because the log was cleaned."""
-        with self._lock:
-            self._loaded = None
-
-    def _refresh(self) -> LoadedLog:
-        self._loaded = self._reader.latest() if self._loaded is None else self._reader.advance(self._loaded)
-        return self._loaded
 
     def _attempt(
         self, log: LoadedLog, operation: Operation, identity: str, reads: ReadSet | None, first_ms: int | None
@@ -211,7 +193,8 @@ class DirectCommitter:
         try:
             seen_etag = write_version(self._reader, body, data, after_file=after_file, before=before)
         except (PredecessorGone, OutcomeUnknown):
-            self._loaded = self._memory = None  # what is there now is not what was read
+            self._newest.forget()  # what is there now is not what was read
+            self._memory = None
             raise
         self._reader.remember_actions(body.version, body.actions, len(data), seen_etag)
 
@@ -233,8 +216,9 @@ class DirectCommitter:
     def _applied(self, log: LoadedLog, body: VersionBody) -> LoadedLog:
         delta = log.delta.copy()
         delta.apply(body.version, body.actions)
-        self._loaded = self._reader.extended(log, body.version, delta)
-        return self._loaded
+        log = self._reader.extended(log, body.version, delta)
+        self._newest.keep(log)
+        return log
 
     def _state_if_due(self, log: LoadedLog, effect: Effect, options: TableOptions, *, at_once: bool) -> None:
         """States are off the path of a commit: the version stands whatever becomes of its state.
@@ -260,8 +244,9 @@ class DirectCommitter:
         metadata = self._reader.metadata(log)
         options = self._options_for(metadata.configuration)
         memory = kept_memory(self._remembered(log, metadata, options))
-        self._loaded = write_base(self._reader, self._ambient, options, log, metadata, memory=memory, swap=swap)
-        return self._loaded
+        log = write_base(self._reader, self._ambient, options, log, metadata, memory=memory, swap=swap)
+        self._newest.keep(log)
+        return log
 
     def _is_pointed_at(self, base: Base) -> bool:
         """Whether the pointer leads there: the writer may have died before it moved it, and older readers need it."""

@@ -265,6 +265,15 @@ MUTANTS = (
         (_CLEANED_MEANWHILE,),
     ),
     Mutant(
+        "earlier-pointer-believed",
+        Rule.POINTER,
+        "A pointer that was read when the table was opened says of another table in its place that versions are lost.",
+        _LOG_READER,
+        "            with suppress(CorruptTable, TableNotFound, UnsupportedTable):\n",
+        "            with suppress(UnsupportedTable):\n",
+        ("tests/table/read/test_reading_requests.py",),
+    ),
+    Mutant(
         "snapshot-of-whoever-is-there",
         Rule.CLEANING,
         "A snapshot whose manifests are gone reads as the table that took the place of its own.",

@@ -122,7 +122,7 @@ bench-%: $(VENV)/.bench ## one benchmark: benchmarks/NAME.py (BENCH_ARGS= adds o
 .PHONY: docs
 docs: $(VENV)/.docs ## the documentation as a web site, in site/
 	@# Not --quiet, with which mkdocs doesn't count the warnings that --strict fails on.
-	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
+	@NO_MKDOCS_2_WARNING=1 PYTHONPATH="tests$${PYTHONPATH:+:$$PYTHONPATH}" $(PY) -m mkdocs build --strict
 	@echo "built site/"
 
 .PHONY: requirements

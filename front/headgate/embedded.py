@@ -24,8 +24,14 @@ def committing(
 ) -> Iterator[None]:
     """Decide the proposals of a bus in a thread of this program, until the end of the block.
 
-    What was taken by then is settled first. Raises what ended the committer, such as another one that took its place; at
-    once, where the bus can't be opened.
+    At the end of the block, it first finishes the proposals that it has read. If another committer took its place, the
+    block raises that error. If the bus cannot be opened, it raises immediately.
+
+    Examples:
+        >>> bus = "sqlite:bus.db"
+        >>> with headgate.committing(bus), headgate.Producer(bus, "lake/events") as producer:
+        ...     producer.create("id BIGINT").wait(30).version
+        0
     """
     bus, roots = arguments.text("bus", bus), arguments.texts("roots", roots)
     if limits is not None:

@@ -11,10 +11,19 @@ from headgate_table.table import Table as StoredTable
 
 
 class Table(StoredTable):
-    """One table. Cheap to open; every reading of the newest version looks at the store again.
+    """One table. Opening it is cheap. Each read of the newest version looks at the store again.
 
-    Changes are committed directly, unless it was opened with a `commit` of its own. With `mergeOnWrite.async.enabled` or
-    `purgeOnWrite.async.enabled` false, a direct commit returns when that is done, too.
+    Changes are committed directly, unless the table was opened with `commit`. If `mergeOnWrite.async.enabled` or
+    `purgeOnWrite.async.enabled` is false, a direct commit returns only after the merge or the purge. Examples of the
+    methods continue this one.
+
+    Examples:
+        >>> a, b = (headgate.DataFile(path=name, size=100, modification_time=0) for name in ("a.parquet", "b.parquet"))
+        >>> table = headgate.Table.create("lake/events", "id BIGINT, text STRING")
+        >>> table.append([a]).version
+        1
+        >>> table.snapshot().paths()
+        ['a.parquet']
     """
 
     def __init__(

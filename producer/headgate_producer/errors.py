@@ -4,11 +4,11 @@ from headgate_schemas.errors import HeadgateError
 
 
 class NotSent(HeadgateError):
-    """The proposal never left this process, and nothing will come of it. It may be proposed again."""
+    """The proposal never left this process. It has no effect, and you may propose it again."""
 
 
 class JobStopped(HeadgateError):
-    """A batch job can't go on by itself. Every record before its position is in the table exactly once."""
+    """A batch job needs an operator. Every record before its position is in the table exactly once."""
 
 
 class WriteRefused(HeadgateError):

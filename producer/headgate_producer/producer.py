@@ -69,12 +69,23 @@ CLOSE_WITHIN_S = 30.0
 
 
 class Producer:
-    """Proposes changes to one table; the table need not exist yet. Threads may share it. Use it in a `with` block.
+    """Proposes changes to one table, which need not exist yet. Threads may share it. Use it in a `with` block.
 
-    Every proposal returns a `Ticket` at once, waiting only while `max_in_flight` others have no receipt. What no committer
-    would take raises `InvalidInput`, what could not be handed over `NotSent`, both before anything is sent.
+    Each proposal returns a `Ticket` immediately. It waits only while `max_in_flight` others have no receipt. A proposal
+    that no committer would accept raises `InvalidInput`. A proposal that cannot be sent raises `NotSent`. In both cases,
+    nothing was sent.
 
-    Without `threads`, proposals are sent and receipts read by whoever waits for a ticket, and by nobody else.
+    Without `threads`, the caller that waits for a ticket sends the proposals and reads the receipts. Examples of the
+    methods continue this block.
+
+    Examples:
+        >>> bus = "sqlite:bus.db"
+        >>> a, b = (headgate.DataFile(path=name, size=100, modification_time=0) for name in ("a.parquet", "b.parquet"))
+        >>> with headgate.committing(bus), headgate.Producer(bus, "lake/events") as producer:
+        ...     producer.create("id BIGINT, text STRING").wait(30)
+        ...     producer.append([a]).wait(30)
+        Committed(version=0, proposal_id='...')
+        Committed(version=1, proposal_id='...')
     """
 
     @checked(
@@ -131,11 +142,12 @@ class Producer:
 
     @property
     def ambient(self) -> Ambient:
+        """Clock, ids, randomness and sleep of this producer."""
         return self._ambient
 
     @cached_property
     def store(self) -> Store:
-        """Where the table lies. Opened at first use: most proposals don't need it."""
+        """The store of the table. It is opened at first use, because most proposals do not need it."""
         return self._given_store or open_store(self._table, self._storage, self._ambient)
 
     @cached_property
@@ -148,34 +160,68 @@ class Producer:
         return LogReader(self.store, self._resources or process_resources())
 
     def append(self, files: Sequence[AddFile], **terms: Unpack[Terms]) -> Ticket:
-        """Add files."""
+        """Add files.
+
+        Examples:
+            >>> producer.append([b], writer=headgate.Writer("nightly", seq=17)).wait(30).version
+            2
+            >>> producer.append([b], writer=headgate.Writer("nightly", seq=17)).wait(30)
+            Duplicate(version=2, proposal_id='...')
+        """
         given = _values("files", files, AddFile)
         return self.propose(Append(given, told_columns(given)), **terms)
 
     def overwrite(self, files: Sequence[AddFile], where: str | None = None, **terms: Unpack[Terms]) -> Ticket:
-        """Replace the files that match `where` when it is decided (all, without it) by `files`."""
+        """Replace the files that match `where` at decision time (all, without it) by `files`.
+
+        Examples:
+            >>> producer.overwrite([b]).wait(30).version
+            2
+        """
         where = None if where is None else arguments.text("where", where)
         given = _values("files", files, AddFile)
         return self.propose(Overwrite(given, where, told_columns(given)), **terms)
 
     def delete(self, where: str | None = None, paths: Sequence[str] | None = None, **terms: Unpack[Terms]) -> Ticket:
-        """Remove the named files, or those that match a predicate on partition columns."""
+        """Remove the named files, or those that match a predicate on partition columns.
+
+        Examples:
+            >>> producer.delete(paths=["a.parquet"]).wait(30).version
+            2
+        """
         if (where is None) == (paths is None):
             raise InvalidInput("delete takes either `where` or `paths`")
         where = None if where is None else arguments.text("where", where)
         return self.propose(Delete(() if paths is None else _values("paths", paths, str), where), **terms)
 
     def rewrite(self, removes: Sequence[str], adds: Sequence[AddFile], **terms: Unpack[Terms]) -> Ticket:
-        """Replace files by files that hold the same rows."""
+        """Replace files by files that hold the same rows.
+
+        Examples:
+            >>> producer.rewrite(["a.parquet"], [b]).wait(30).version
+            2
+        """
         given = _values("adds", adds, AddFile)
         return self.propose(Rewrite(_values("removes", removes, str), given, told_columns(given)), **terms)
 
     def restore(self, version: int, **terms: Unpack[Terms]) -> Ticket:
-        """Make the files of an earlier version live again."""
+        """Make the files of an earlier version live again.
+
+        Examples:
+            >>> producer.restore(0).wait(30).version
+            2
+        """
         return self.propose(Restore(arguments.whole("version", version)), **terms)
 
     def skip(self, skips: Sequence[SkipFile], **terms: Unpack[Terms]) -> Ticket:
-        """Have maintenance leave these files alone for a while."""
+        """Tell maintenance to leave these files alone for a while.
+
+        Examples:
+            >>> from headgate_schemas.actions.actions import SkipFile
+            >>> skip = SkipFile(path="a.parquet", skip_timestamp=0, reason="unreadable", operation="merge")
+            >>> producer.skip([skip]).wait(30).version
+            2
+        """
         return self.propose(Skip(_values("skips", skips, SkipFile)), **terms)
 
     def alter(
@@ -187,7 +233,12 @@ class Producer:
         schema: "pa.Schema | str | HasJson | None" = None,
         **terms: Unpack[Terms],
     ) -> Ticket:
-        """Change metadata as it was in version `based_on`; a configuration value of None takes the key away."""
+        """Change metadata as of version `based_on`. A configuration value of None removes the key.
+
+        Examples:
+            >>> producer.alter(configuration={"checkpoint.interval": "1"}, based_on=1).wait(30).version
+            2
+        """
         based_on = terms.get("based_on")
         if based_on is None:
             raise InvalidInput("alter needs based_on, the version whose metadata was looked at")
@@ -206,7 +257,12 @@ class Producer:
         table_id: str | None = None,
         **terms: Unpack[Terms],
     ) -> Ticket:
-        """Make the table; `schema` is an Arrow or Spark schema, Spark's JSON, or columns in SQL."""
+        """Create the table. `schema` is an Arrow or Spark schema, Spark's JSON, or columns in SQL.
+
+        Examples:
+            >>> producer.create("id BIGINT").wait(30).code
+            <RejectCode.ALREADY_EXISTS: 'already_exists'>
+        """
         schema_string = schema_string_of(schema)
         columns = _values("partition_by", partition_by, str)
         check_partition_columns(schema_string, columns)
@@ -216,11 +272,24 @@ class Producer:
         return self.propose(operation, **terms)
 
     def compact_state(self, swap: CompactState, **terms: Unpack[Terms]) -> Ticket:
-        """Swap manifests for fewer and sorted ones with the same live files."""
+        """Swap manifests for fewer and sorted ones with the same live files. Workers use it; `Table.compact` plans a swap.
+
+        Examples:
+            >>> from headgate_schemas.messages.operations import CompactState
+            >>> producer.compact_state(CompactState(base=1, removes=("manifests/m.avro",), adds=())).wait(30).code
+            <RejectCode.BASE_GONE: 'base_gone'>
+        """
         return self.propose(swap, **terms)
 
     def purge(self, paths: Sequence[str], **terms: Unpack[Terms]) -> Ticket:
-        """Forbid these paths for good, so that their files may be deleted."""
+        """Forbid these paths for good, so that their files may be deleted.
+
+        Examples:
+            >>> producer.purge(["c.parquet"]).wait(30).version
+            2
+            >>> producer.append([headgate.DataFile(path="c.parquet", size=100, modification_time=0)]).wait(30).code
+            <RejectCode.PATH_IN_USE: 'path_in_use'>
+        """
         return self.propose(Purge(_values("paths", paths, str)), **terms)
 
     def milvus(
@@ -230,10 +299,16 @@ class Producer:
         read_version: int | None = None,
         **terms: Unpack[Terms],
     ) -> Ticket:
-        """Commit a transaction to a Milvus table; the first one makes it.
+        """Commit a transaction to a Milvus table. The first one creates the table.
 
-        `merge` applies the updates to the newest version, `fail` is refused if anything was committed after
-        `read_version`, and `overwrite` applies them to `read_version` and drops what came since.
+        `merge` applies the updates to the newest version. `fail` is refused if another version was committed after
+        `read_version`. `overwrite` applies the updates to `read_version` and drops the later changes.
+
+        Examples:
+            >>> from headgate_table.milvus import DeltaLog, Updates
+            >>> with headgate.Producer(bus, "lake/segment") as segment:
+            ...     segment.milvus(Updates(added_delta_logs=(DeltaLog("pk_001.log", 200),))).wait(30).version
+            1
         """
         read_version = None if read_version is None else arguments.whole("read_version", read_version)
         if not isinstance(updates, Updates):
@@ -246,7 +321,13 @@ class Producer:
         return self.propose(Milvus(updates, chosen, read_version), **terms)
 
     def propose(self, operation: Operation, **terms: Unpack[Terms]) -> Ticket:
-        """Any operation."""
+        """Propose any operation.
+
+        Examples:
+            >>> from headgate_schemas.messages.operations import Append
+            >>> producer.propose(Append((b,))).wait(30).version
+            2
+        """
         if self._is_closed:
             raise NotSent(f"nothing was proposed to {self._table}: this producer is closed; open another")
         if self._courier.broken:
@@ -258,9 +339,14 @@ class Producer:
 
     @checked(proposal_id=arguments.text, writer=arguments.instance(Writer))
     def outcome(self, proposal_id: str, *, writer: Writer | None = None) -> Receipt:
-        """What became of a proposal, by the receipts that were seen here, else by the table's log.
+        """The result of a proposal, from the receipts that this producer saw, else from the table's log.
 
-        A proposal with a writer that another process sent is found by that `writer`. Raises `OutcomeUnknown`.
+        If another process sent the proposal, give its `writer` too. Raises `OutcomeUnknown`.
+
+        Examples:
+            >>> proposal_id = producer.append([b]).wait(30).proposal_id
+            >>> producer.outcome(proposal_id).version
+            2
         """
         if not self._courier.has_threads and self._follower.is_marked:
             self._follower.follow_once(0.0)
@@ -276,7 +362,14 @@ class Producer:
 
     @checked(timeout_s=arguments.seconds)
     def close(self, timeout_s: float = CLOSE_WITHIN_S) -> None:
-        """Wait for what is in flight, up to `timeout_s`, and leave. Tickets without a receipt by then stay unknown."""
+        """Wait up to `timeout_s` for the proposals in flight, then close. Tickets without a receipt stay unknown.
+
+        Examples:
+            >>> producer.close()
+            >>> producer.append([b])
+            Traceback (most recent call last):
+            headgate_producer.errors.NotSent: ...
+        """
         if self._is_closed:
             return
         self._is_closed = True

@@ -2,11 +2,17 @@
 
 
 class HeadgateError(Exception):
-    """Something Headgate names: what happened, to what, and what to do next."""
+    """The base of all errors of Headgate. The message says what happened, to what, and what to do next."""
 
 
 class InvalidInput(HeadgateError):
-    """A value from outside breaks a rule. The message names the value and the rule."""
+    """A value from the caller breaks a rule. The message names the value and the rule.
+
+    Examples:
+        >>> headgate.Table.create("lake/events", "id BIGINT").snapshot(version="1")
+        Traceback (most recent call last):
+        headgate_schemas.errors.InvalidInput: ...
+    """
 
 
 class MalformedAction(HeadgateError):
@@ -14,7 +20,13 @@ class MalformedAction(HeadgateError):
 
 
 class PredicateError(InvalidInput):
-    """A predicate text that can't be used; the message shows where in the text."""
+    """A predicate cannot be used. The message points at the place in its text.
+
+    Examples:
+        >>> headgate.Table.create("lake/events", "id BIGINT").snapshot(where="id >")
+        Traceback (most recent call last):
+        headgate_schemas.errors.PredicateError: ...
+    """
 
     def __init__(self, message: str, text: str, position: int | None = None) -> None:
         self.text = text

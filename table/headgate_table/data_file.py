@@ -37,11 +37,21 @@ _INT_LIMIT = 2**31
 
 
 class DataFile(AddFile):
-    """A file to append. Raises `InvalidInput` for what no table takes; the message names the file and the field.
+    """A file to append. Raises `InvalidInput` for values that no table accepts. The message names the file and the field.
 
-    `path` is relative to the table. Partition values are plain: `a%20b` is read as `a%20b`. None is null, and so are the empty
-    text and `__HIVE_DEFAULT_PARTITION__`. Times are epoch milliseconds. The file then has its values as logs store them, which
-    are taken as they are where they are given to another file.
+    `path` is relative to the table. Partition values are plain: `a%20b` is read as `a%20b`. None is null, and so are
+    the empty text and `__HIVE_DEFAULT_PARTITION__`. Times are epoch milliseconds. The file then has its values in the
+    form of the log. If you copy them to another file, they are taken unchanged.
+
+    Examples:
+        >>> file = headgate.DataFile(
+        ...     path="day=1/a.parquet", partition_values={"day": "1"}, size=100, modification_time=0, num_records=7
+        ... )
+        >>> file.num_records
+        7
+        >>> headgate.DataFile(path="../a.parquet", size=100, modification_time=0)
+        Traceback (most recent call last):
+        headgate_schemas.errors.InvalidInput: ...
     """
 
     __slots__ = ("columns",)
@@ -135,16 +145,24 @@ class DataFile(AddFile):
         schema: "pa.Schema | str | HasJson | None" = None,
         partition_columns: Sequence[str] | None = None,
     ) -> "DataFile":
-        """A Parquet file that lies in its place: size, time, row count and column bounds are read from its footer.
+        """A Parquet file at its final place. Reads size, time, row count and column bounds from its footer.
 
         `path` is relative to the table, which is `store`, or the local folder `root` (else the current one). Partition
-        values come from `key=value` folders in the path unless given, plain as for any `DataFile`; None is null. Bounds are of
-        the first `indexed_columns` columns, texts of at most `max_text_length` characters. With the table's `schema`, the
-        file's columns are compared with it at once; else by whoever decides. Partition columns are those of the values, unless
-        given.
+        values come from `key=value` folders in the path, unless given. They are plain, as for any `DataFile`, and None is
+        null. Bounds cover the first `indexed_columns` columns, with texts of at most `max_text_length` characters. With the
+        table's `schema`, the file's columns are compared immediately, else when the change is decided. The partition
+        columns are those with values, unless given.
 
-        Raises `InvalidInput` for what is no readable Parquet file, or none of the table's columns, or shows times that no table
-        holds, `ObjectMissing` when nothing is there.
+        Raises `InvalidInput` if the file is no readable Parquet file, does not fit the table's columns, or shows times that
+        no table holds. Raises `ObjectMissing` if there is no file.
+
+        Examples:
+            >>> import pathlib, pyarrow, pyarrow.parquet
+            >>> pathlib.Path("lake/events/day=1").mkdir(parents=True)
+            >>> pyarrow.parquet.write_table(pyarrow.table({"id": [1, 2]}), "lake/events/day=1/a.parquet")
+            >>> file = headgate.DataFile.of_parquet("day=1/a.parquet", root="lake/events")
+            >>> file.num_records, file.partition_values, file.max_values
+            (2, {'day': '1'}, {'id': '2'})
         """
         # Keeps numpy away from those who only name files.
         from headgate_table.parquet.bounds import column_bounds
@@ -190,7 +208,19 @@ class DataFile(AddFile):
 
     @classmethod
     def of_footer(cls, footer: Footer, *, path: str, **fields: Any) -> "DataFile":
-        """A file whose footer somebody has read: its row count and columns are the footer's, the other fields as given."""
+        """A file with a footer that was read already. Takes row count and columns from the footer, and the other fields as given.
+
+        Examples:
+            >>> import io, pyarrow, pyarrow.parquet
+            >>> from headgate_table.parquet.footer import read_footer
+            >>> written = io.BytesIO()
+            >>> pyarrow.parquet.write_table(pyarrow.table({"id": [1, 2]}), written)
+            >>> content = written.getvalue()
+            >>> footer = read_footer("a.parquet", len(content), lambda start, length: content[start : start + length])
+            >>> file = headgate.DataFile.of_footer(footer, path="a.parquet", size=len(content), modification_time=0)
+            >>> file.num_records
+            2
+        """
         return cls._of_footer(footer, described_columns(path, footer), path=path, **fields)
 
     @classmethod

@@ -4,11 +4,17 @@ from headgate_schemas.errors import HeadgateError
 
 
 class StoreError(HeadgateError):
-    """The store didn't answer, refused us, or answered with nonsense."""
+    """The store did not answer, refused access, or gave a wrong answer."""
 
 
 class ObjectMissing(StoreError):
-    """An object that was asked for by name doesn't exist."""
+    """An object that was requested by name does not exist.
+
+    Examples:
+        >>> headgate.DataFile.of_parquet("missing.parquet")
+        Traceback (most recent call last):
+        headgate_table.errors.ObjectMissing: ...
+    """
 
     def __init__(self, message: str, key: str) -> None:
         self.key = key
@@ -25,15 +31,29 @@ class FileInTheWay(StoreError):
 
 
 class TableNotFound(HeadgateError):
-    """There is no table log at this address."""
+    """There is no table log at this address.
+
+    Examples:
+        >>> headgate.Table.open("lake/nothing")
+        Traceback (most recent call last):
+        headgate_table.errors.TableNotFound: ...
+    """
 
 
 class TableExists(HeadgateError):
-    """A table is already at the address where one was to be created."""
+    """A table was to be created, but there is one at the address already.
+
+    Examples:
+        >>> headgate.Table.create("lake/twice", "id BIGINT").version
+        0
+        >>> headgate.Table.create("lake/twice", "id BIGINT")
+        Traceback (most recent call last):
+        headgate_table.errors.TableExists: ...
+    """
 
 
 class CorruptTable(HeadgateError):
-    """A file of the log is missing, damaged, hostile or contradicts another one."""
+    """A file of the log is missing or damaged, or it contradicts another one."""
 
 
 class ManifestMissing(CorruptTable):
@@ -41,11 +61,17 @@ class ManifestMissing(CorruptTable):
 
 
 class UnsupportedTable(HeadgateError):
-    """The table needs a newer reader or writer than this one."""
+    """The table needs a newer reader or writer than this release."""
 
 
 class VersionNotRetained(HeadgateError):
-    """A version or time outside of what the log can still rebuild; the message names the retained range."""
+    """The log can no longer rebuild this version or time. The message names the retained range.
+
+    Examples:
+        >>> headgate.Table.create("lake/short", "id BIGINT").snapshot(version=5)
+        Traceback (most recent call last):
+        headgate_table.errors.VersionNotRetained: ...
+    """
 
 
 class CommitConflict(HeadgateError):
@@ -53,7 +79,7 @@ class CommitConflict(HeadgateError):
 
 
 class OutcomeUnknown(HeadgateError):
-    """Nobody can say whether the change was committed. The message names what to look up."""
+    """Nobody can tell whether the change was committed. The message names the proposal to ask for."""
 
     def __init__(self, message: str, proposal_id: str | None = None) -> None:
         self.proposal_id = proposal_id

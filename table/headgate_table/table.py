@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 class Table:
-    """One table. Cheap to open; every reading of the newest version looks at the store again."""
+    """One table. Opening it is cheap. Each read of the newest version looks at the store again."""
 
     def __init__(
         self,
@@ -84,12 +84,15 @@ class Table:
         resources: ReadResources | None = None,
         commit: Callable[[Operation], Receipt] | None = None,
     ) -> Self:
-        """The table at `uri`, whatever its format, which is found by looking. `settings` override those in the table's
-        configuration.
+        """Open the table at `uri`. Its format is found by looking. `settings` override the table's configuration.
 
-        Changes are committed by `commit`, such as one that proposes them to a committer; without it, directly.
+        `commit` receives each change, for example to propose it to a committer. Without it, changes are committed directly.
 
-        Raises `TableNotFound` where there is none, and `StoreError` where the store can't be asked.
+        Raises `TableNotFound` if there is no table, and `StoreError` if the store does not answer.
+
+        Examples:
+            >>> headgate.Table.open("lake/events").version
+            1
         """
         table = cls._at(uri, storage, settings, ambient, resources, commit)
         # A damaged table can be opened, so that it can be verified and its earlier versions read: whatever needs the
@@ -130,7 +133,13 @@ class Table:
         ambient: Ambient | None = None,
         resources: ReadResources | None = None,
     ) -> Self:
-        """A new table; `schema` is an Arrow or Spark schema, Spark's JSON, or columns in SQL. Raises `TableExists`."""
+        """Create a table. `schema` is an Arrow or Spark schema, Spark's JSON, or columns in SQL. Raises `TableExists`.
+
+        Examples:
+            >>> clicks = headgate.Table.create("lake/clicks", "id BIGINT, day STRING", partition_by=["day"])
+            >>> clicks.version
+            0
+        """
         table = cls._at(uri, storage, settings, ambient, resources)
         operation = Create(
             schema_string=schema_string_of(schema),
@@ -165,15 +174,17 @@ class Table:
 
     @property
     def uri(self) -> str:
+        """The table's address."""
         return self._store.uri
 
     @property
     def store(self) -> Store:
+        """The store that holds the table."""
         return self._store
 
     @property
     def reader(self) -> LogReader:
-        """The log under this table, for the parts of Headgate that look deeper."""
+        """The log under this table, for other parts of Headgate."""
         return self._reader
 
     @property
@@ -183,10 +194,12 @@ class Table:
 
     @property
     def metadata(self) -> Metadata:
+        """The metadata of the newest version: columns, partition columns, configuration."""
         return self._reader.metadata(self._newest.current())
 
     @property
     def protocol(self) -> Protocol:
+        """The protocol version and features that the newest version requires."""
         return self._newest.current().protocol
 
     @property
@@ -198,68 +211,133 @@ class Table:
     def snapshot(
         self, version: int | None = None, timestamp: int | str | None = None, where: str | Predicate | None = None
     ) -> Snapshot:
-        """The table at a version, at a time (ISO 8601 or epoch ms), or now. `where` keeps the files that may match."""
+        """The table now, at a version, or at a time (ISO 8601 or epoch ms). `where` keeps the files that may match.
+
+        Examples:
+            >>> table.snapshot(version=0).num_files
+            0
+            >>> table.snapshot(where="id > 5").paths()
+            ['a.parquet']
+        """
         return Snapshot(self._reader, self._log_at(version, timestamp), where)
 
     @checked(since=arguments.whole, until=arguments.whole, since_timestamp=arguments.time)
     def changes(
         self, since: int | None = None, until: int | None = None, *, since_timestamp: int | str | None = None
     ) -> Changes:
-        """The files that came and went after a version (-1: from the beginning) or a time, up to `until` or now.
+        """The added and removed files after a version (-1: from the beginning) or a time, up to `until` or now.
 
-        Raises `VersionNotRetained` where the log doesn't tell any more.
+        Raises `VersionNotRetained` if the log no longer has this information.
+
+        Examples:
+            >>> table.changes(since=0).added.column("path").to_pylist()
+            ['a.parquet']
         """
         start = self._since(since, since_timestamp)
         return changes(self._reader, self._newest.current(), start, until)
 
     @checked(since=arguments.whole, until=arguments.whole)
     def changes_by_version(self, since: int, until: int | None = None) -> Iterator[Changes]:
-        """The same, one version at a time, each read when it is asked for."""
+        """The same as `changes`, one version at a time. Each version is read when the iterator reaches it.
+
+        Examples:
+            >>> [(step.version, step.added.num_rows) for step in table.changes_by_version(since=0)]
+            [(1, 1)]
+        """
         return changes_by_version(self._reader, self._newest.current(), since, until)
 
     @checked(version=arguments.whole, timestamp=arguments.time)
     def added_after(self, version: int | None = None, *, timestamp: int | str | None = None) -> "pa.Table":
-        """The live files whose entries say that they were added after a version or a time; see `changes` for the rest."""
+        """The live files whose entries have a later version or time of addition. For all other changes, use `changes`.
+
+        Examples:
+            >>> table.added_after(0).column("path").to_pylist()
+            ['a.parquet']
+        """
         since_ms = None if timestamp is None else parse_time(timestamp)
         return added_after(self._reader, self._newest.current(), version=version, timestamp_ms=since_ms)
 
     @checked(limit=arguments.whole)
     def history(self, limit: int | None = None) -> list[HistoryEntry]:
-        """The versions that the log tells of, newest first."""
+        """The versions in the log, newest first.
+
+        Examples:
+            >>> [(entry.version, entry.operation) for entry in table.history()]
+            [(1, 'Append'), (0, 'Create')]
+        """
         return history(self._reader, limit)
 
     @checked(skips=arguments.flag)
     def describe(self, *, skips: bool = True) -> TableDescription:
         """The newest version in numbers, and, with `skips`, the files that merges leave alone for now.
 
-        Skips are in version files alone, so that a week of these is read for them, a thousand at most.
+        Skips are only in version files. To find them, this reads the version files of a week, at most a thousand.
+
+        Examples:
+            >>> description = table.describe()
+            >>> description.num_files, description.total_bytes
+            (1, 100)
         """
         return describe(self._reader, self._options_for, self._ambient.now_ms() if skips else None)
 
     @checked(files=arguments.files)
     def append(self, files: Sequence[AddFile]) -> Receipt:
+        """Add files.
+
+        Examples:
+            >>> table.append([b])
+            Committed(version=2, proposal_id='...')
+            >>> table.append([b]).code
+            <RejectCode.PATH_IN_USE: 'path_in_use'>
+        """
         return self._commit(Append(tuple(files), told_columns(files)))
 
     @checked(files=arguments.files, where=arguments.text)
     def overwrite(self, files: Sequence[AddFile], where: str | None = None) -> Receipt:
-        """Replace the files that match `where` (all, without it) by `files`, in one version."""
+        """Replace the files that match `where` (all, without it) by `files`, in one version.
+
+        Examples:
+            >>> table.overwrite([b]).version
+            2
+            >>> table.snapshot().paths()
+            ['b.parquet']
+        """
         return self._commit(Overwrite(tuple(files), where, told_columns(files)))
 
     @checked(where=arguments.text, paths=arguments.texts)
     def delete(self, where: str | None = None, paths: Sequence[str] | None = None) -> Receipt:
-        """Remove the named files, or those that match a predicate on partition columns."""
+        """Remove the named files, or those that match a predicate on partition columns.
+
+        Examples:
+            >>> table.delete(paths=["a.parquet"]).version
+            2
+            >>> table.snapshot().num_files
+            0
+        """
         if (where is None) == (paths is None):
             raise InvalidInput("delete takes either `where` or `paths`")
         return self._commit(Delete(tuple(paths or ()), where))
 
     @checked(removes=arguments.texts, adds=arguments.files)
     def rewrite(self, removes: Sequence[str], adds: Sequence[AddFile]) -> Receipt:
-        """Replace files by files that hold the same rows."""
+        """Replace files by files that hold the same rows.
+
+        Examples:
+            >>> table.rewrite(["a.parquet"], [b]).version
+            2
+        """
         return self._commit(Rewrite(tuple(removes), tuple(adds), told_columns(adds)))
 
     @checked(version=arguments.whole)
     def restore(self, version: int) -> Receipt:
-        """Make the files of an earlier version live again."""
+        """Make the files of an earlier version live again.
+
+        Examples:
+            >>> table.restore(0).version
+            2
+            >>> table.snapshot().num_files
+            0
+        """
         return self._commit(Restore(version))
 
     @checked(configuration=arguments.text_map_or_none, description=arguments.text, name=arguments.text)
@@ -271,7 +349,14 @@ class Table:
         name: str | None = None,
         schema: "pa.Schema | str | HasJson | None" = None,
     ) -> Receipt:
-        """Change metadata; a configuration value of None takes the key away; a schema may only gain nullable columns."""
+        """Change metadata. A configuration value of None removes the key. A schema may only gain nullable columns.
+
+        Examples:
+            >>> table.alter(configuration={"checkpoint.interval": "1"}).version
+            2
+            >>> table.metadata.configuration
+            {'checkpoint.interval': '1'}
+        """
         return self._commit(
             Alter(
                 based_on=self.version,
@@ -284,19 +369,34 @@ class Table:
 
     @checked(operation=arguments.operation)
     def commit(self, operation: Operation) -> Receipt:
-        """Commit any operation."""
+        """Commit any operation.
+
+        Examples:
+            >>> from headgate_schemas.messages.operations import Append
+            >>> table.commit(Append((b,))).version
+            2
+        """
         return self._commit(operation)
 
     def checkpoint(self) -> int:
-        """Write a state (or JSON checkpoint) of the newest version, if it has none; returns that version."""
+        """Write a state (or a JSON checkpoint) of the newest version, if it has none. Returns that version.
+
+        Examples:
+            >>> table.checkpoint()
+            1
+        """
         return self._committer.checkpoint().version
 
     @checked(full=arguments.flag)
     def compact(self, *, full: bool = True) -> Receipt:
-        """A state without tombstones and with sorted manifests; `full=False` rewrites only what is worth it.
+        """Write a state without tombstones and with sorted manifests. `full=False` rewrites only manifests that need it.
 
-        Where JSON checkpoints are written, a checkpoint: it has neither manifests nor tombstones. Planned anew where others
-        were faster; refused with `BASE_GONE` when they are again and again.
+        A table with JSON checkpoints gets a checkpoint instead. If other writers are faster, the compaction is planned
+        again. After several attempts it is rejected with `BASE_GONE`.
+
+        Examples:
+            >>> table.compact()
+            Committed(version=1, proposal_id='...')
         """
         return compact(
             self._reader, self._ambient, self._options_for, self._committer.checkpoint, self._commit, full=full
@@ -304,7 +404,13 @@ class Table:
 
     @checked(data_files=arguments.flag)
     def verify(self, *, data_files: bool = True) -> VerifyReport:
-        """Everything checked, everything wrong; damage is a finding, not an exception. Without `data_files`, the log only."""
+        """Check everything, and return all findings. Damage is a finding, not an exception. Without `data_files`, check only
+        the log.
+
+        Examples:
+            >>> table.verify(data_files=False).findings
+            ()
+        """
         return verify_table(self._reader, self._ambient, data_files=data_files)
 
     @checked(
@@ -323,10 +429,14 @@ class Table:
     ) -> PurgeReport:
         """Delete expired versions and states, and manifests and data files that no retained version names.
 
-        Without arguments the table's settings say how old is old enough. What a version must still be read by stays
-        whatever its age, and so does what is `protected`: where a committer decides, that is what proposals under way need
+        Without arguments, the table's settings give the ages. Files that a retained version needs stay, whatever their
+        age. So do those that are `protected`: the needs of undecided proposals, if a committer feeds the table
         (`headgate_worker.roles.undecided`). Raises `InvalidInput` for a retention of files under 24 hours, unless
         `purge.retentionCheckEnabled` is false.
+
+        Examples:
+            >>> table.purge(dry_run=True).message
+            'nothing to delete'
         """
         try:
             is_direct = self._commit == self._commit_directly
@@ -337,19 +447,27 @@ class Table:
 
     @checked(prefix=arguments.text)
     def bring_back(self, prefix: str = "") -> BroughtBack:
-        """Put what `purge` has moved to quarantine into its place again: what was called so, or began so, before.
+        """Move files from the quarantine of `purge` to their old places: the ones with this name or prefix.
 
-        The files are orphans as they were before, only young ones. Their paths stay purged for `coordinator.dedupe.window`;
-        to add them to a table within that time, give them other names.
+        The files are still orphans, but young ones. Their paths stay purged for `coordinator.dedupe.window`. To add a file
+        to a table within that time, give it another name.
+
+        Examples:
+            >>> table.bring_back("day=1/").restored
+            ()
         """
         return bring_back(self._store, prefix)
 
     @checked(dry_run=arguments.flag, protected=arguments.instance(Protected))
     def truncate_history(self, *, dry_run: bool = False, protected: Protected | None = None) -> TruncateReport:
-        """Forget earlier versions: a state of the newest version, and as little else as readers and writers need.
+        """Delete earlier versions. Keeps a state of the newest version, and what readers and writers need.
 
-        The newest two states and the versions between them stay, other than in other implementations, so that a reader
-        which is under way can finish; and what is `protected`, as for `purge`.
+        The newest two states and the versions between them stay, so that a running reader can finish. Other
+        implementations delete them. `protected` works as for `purge`.
+
+        Examples:
+            >>> table.truncate_history(dry_run=True).versions_deleted
+            1
         """
         try:
             truncation = Truncation(self._reader, self._ambient, self.options, self._committer.checkpoint, protected)
@@ -359,7 +477,15 @@ class Table:
 
     @checked(where=arguments.text)
     def drop_partitions(self, where: str) -> DropReport:
-        """Remove all files of the partitions that match, in one version; names partition columns only."""
+        """Remove all files of the matching partitions, in one version. `where` names partition columns only.
+
+        Examples:
+            >>> clicks = headgate.Table.create("lake/clicks", "id BIGINT, day STRING", partition_by=["day"])
+            >>> clicks.append([headgate.DataFile(path="day=1/a.parquet", partition_values={"day": "1"}, size=100, modification_time=0)])
+            Committed(version=1, proposal_id='...')
+            >>> clicks.drop_partitions("day = '1'").partitions_dropped
+            1
+        """
         return drop_partitions(
             self._reader,
             self.metadata,

@@ -65,12 +65,17 @@ def sql(
     ambient: Ambient | None = None,
     bus: str | None = None,
 ) -> pa.Table:
-    """Run an operator statement, such as "DESCRIBE HEADGATE STATE 's3://lake/events'"; returns its result.
+    """Run an operator statement, such as "DESCRIBE HEADGATE STATE 's3://lake/events'". Returns its result.
 
-    With the address of a `bus`, what changes a table is proposed there, and a committer decides it.
+    With the address of a `bus`, a statement that changes a table is proposed, and a committer decides it.
 
-    Raises `StatementError` for a text that is none. CHECKPOINT, COMPACT, DESCRIBE STATE, TRUNCATE, MERGE SPLITS and REPAIR
-    say in their status what went wrong; the others raise it, and all of them raise `OutcomeUnknown`.
+    Raises `StatementError` for a text that is no statement. CHECKPOINT, COMPACT, DESCRIBE STATE, TRUNCATE, MERGE SPLITS
+    and REPAIR report an error in their status, the others raise it. All of them raise `OutcomeUnknown`.
+
+    Examples:
+        >>> table = headgate.Table.create("lake/events", "id BIGINT")
+        >>> headgate.sql("COMPACT HEADGATE 'lake/events'").column("status").to_pylist()
+        ['SUCCESS']
     """
     stores = storage if isinstance(storage, StoreSettings) else StoreSettings.from_mapping(dict(storage or {}))
     chosen = ambient or SystemAmbient()

@@ -122,7 +122,13 @@ Statement = (
 
 
 class StatementError(InvalidInput):
-    """A text that is no operator statement, or one whose values break a rule; the message shows where."""
+    """A text is no operator statement, or a value in it breaks a rule. The message points at the place.
+
+    Examples:
+        >>> headgate.sql("COMPACT")
+        Traceback (most recent call last):
+        headgate.statements.statements.StatementError: ...
+    """
 
     def __init__(
         self,

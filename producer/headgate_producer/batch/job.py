@@ -62,10 +62,17 @@ class _Proposed:
 
 
 class BatchJob:
-    """One job, known by its name. `to_table` makes rows of records: columns as in the table, partition columns included.
+    """Loads the records of a topic into a table, each exactly once. Its name identifies it.
 
-    `start` says where its first run begins. Later runs go on where the table says, also in partitions without a record yet;
-    partitions that are added begin with their first record. A topic that was made anew, or that lost its end, is refused.
+    `to_table` makes rows from records. The rows have the table's columns, including partition columns. `start` gives the
+    beginning of the first run. Later runs continue where the table says, even in partitions without a record so far. A
+    new partition starts with its first record. The job refuses a topic that was made anew or that lost its end. A
+    complete job is in the guide of a Kafka-fed batch job.
+
+    Examples:
+        >>> headgate.BatchJob("../nightly", source=None, producer=None, to_table=list)
+        Traceback (most recent call last):
+        headgate_schemas.errors.InvalidInput: ...
     """
 
     def __init__(
@@ -97,10 +104,9 @@ class BatchJob:
         self._partition_columns: tuple[str, ...] = ()
 
     def run(self, stopping: Callable[[], bool] = lambda: False, *, for_ever: bool = False) -> BatchReport:
-        """Take what the topic holds at the start, or, `for_ever`, until `stopping`, whatever comes.
+        """Load the records that the topic holds now. With `for_ever`, load new records too, until `stopping` returns true.
 
-        Raises `JobStopped` where it can't go on by itself, `OutcomeUnknown` or another `HeadgateError` where it may be run
-        again as it is.
+        Raises `JobStopped` if it needs an operator. After `OutcomeUnknown` or another `HeadgateError`, run it again as it is.
         """
         self._positions, self._reached = {}, {}
         ends = {partition: extent.next_offset for partition, extent in self._begin().items()}

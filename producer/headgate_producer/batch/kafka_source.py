@@ -38,11 +38,12 @@ T = TypeVar("T")
 
 
 class KafkaRecords:
-    """`address` is that of a Kafka bus, `kafka://host:port?security_protocol=…`; its prefix is not looked at.
+    """The records of a Kafka topic. `address` is that of a Kafka bus, `kafka://host:port?security_protocol=…`; its prefix is
+    ignored.
 
-    A batch that can't be read, or unpacks to more than `max_batch_bytes`, is an error (`BatchUnread`) once the records before it
-    were read. `leave_out` names what to do without: for each such error, its partition and an offset that it names. `options` are
-    those of kafka-python's consumer.
+    A batch that cannot be read, or that unpacks to more than `max_batch_bytes`, is an error (`BatchUnread`) after the
+    records before it. `leave_out` names the batches to skip: for each such error, the partition and an offset that it
+    names. `options` are those of kafka-python's consumer.
     """
 
     def __init__(
@@ -87,26 +88,31 @@ class KafkaRecords:
 
     @property
     def topic(self) -> str:
+        """The name of the topic."""
         return self._topic
 
     def identity(self) -> TopicIdentity:
+        """The ids of the cluster and of the topic with this name now."""
         found = self._cluster.any_topic(self._topic)
         return TopicIdentity(found.cluster, found.topic_id)
 
     def partitions(self) -> Sequence[int]:
-        """Asked of the cluster each time: what the consumer knows of a topic may be minutes old."""
+        """The partitions of the topic. Asks the cluster each time, because the consumer's own list may be minutes old."""
         return list(self._cluster.any_topic(self._topic).partitions)
 
     def extent(self, partition: int) -> Extent:
+        """The first offset of a partition, and the offset after its last committed record."""
         place = TopicPartition(self._topic, partition)
         first = self._asked("asking for the first offset", lambda: self._consumer.beginning_offsets([place]))
         end = self._asked("asking for the end", lambda: self._consumer.end_offsets([place]))
         return Extent(first[place], end[place])
 
     def read(self, partition: int, offset: int, timeout_s: float, max_records: int) -> Chunk:
+        """Records from `offset` on. Waits for the first one up to `timeout_s`."""
         return self._asked("reading", lambda: self._read(partition, offset, timeout_s, max_records))
 
     def close(self) -> None:
+        """Close the connections to the cluster."""
         self._cluster.close()
         self._consumer.close()
 

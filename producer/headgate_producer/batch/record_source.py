@@ -9,7 +9,13 @@ from headgate_bus.interface import Extent
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord:
-    """One record of a topic."""
+    """One record of a topic.
+
+    Examples:
+        >>> record = headgate.SourceRecord(partition=0, offset=5, time_ms=0, key=b"k", value=b"value")
+        >>> record.size
+        6
+    """
 
     partition: int
     offset: int
@@ -19,6 +25,7 @@ class SourceRecord:
 
     @property
     def size(self) -> int:
+        """The number of bytes of key and value together."""
         return len(self.key or b"") + len(self.value or b"")
 
 

@@ -9,7 +9,19 @@ from headgate_schemas.messages.operations import Receipt
 
 
 class Ticket:
-    """One proposal that was taken over by a producer. Threads may share it."""
+    """One proposal that a producer has accepted. Threads may share it.
+
+    Examples:
+        >>> with headgate.Producer("sqlite:other.db", "lake/events") as waiting:
+        ...     ticket = waiting.create("id BIGINT")
+        ...     ticket.done
+        ...     with headgate.committing("sqlite:other.db"):
+        ...         ticket.wait(30)
+        False
+        Committed(version=0, proposal_id='...')
+        >>> ticket.done
+        True
+    """
 
     __slots__ = ("_outgoing", "_wait")
 
@@ -19,18 +31,25 @@ class Ticket:
 
     @property
     def proposal_id(self) -> str:
+        """The id of the proposal."""
         return self._outgoing.proposal_id
 
     @property
     def done(self) -> bool:
-        """Whether `wait` returns or raises at once."""
+        """Whether `wait` would return or raise immediately."""
         return self._outgoing.has_ended
 
     @checked(timeout=arguments.seconds)
     def wait(self, timeout: float | None = None) -> Receipt:
-        """The receipt, waiting for it up to `timeout` seconds, without one for as long as the proposal is in flight.
+        """The receipt. Waits for it up to `timeout` seconds, or, without one, while the proposal is in flight.
 
-        Past its time it raises `OutcomeUnknown`, and may be called again; `NotSent` where the proposal never left.
+        Raises `OutcomeUnknown` after the timeout, and may be called again. Raises `NotSent` if the proposal was never sent.
+
+        Examples:
+            >>> bus = "sqlite:bus.db"
+            >>> with headgate.committing(bus), headgate.Producer(bus, "lake/clicks") as producer:
+            ...     producer.create("id BIGINT").wait(timeout=30)
+            Committed(version=0, proposal_id='...')
         """
         return self._wait(timeout)
 

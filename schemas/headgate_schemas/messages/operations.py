@@ -15,7 +15,12 @@ from headgate_schemas.milvus import Resolver, Updates
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Who asks, and that one's own counter: a `seq` that was committed once is never committed again."""
+    """The name of an application and its own counter. A `seq` that was committed once is never committed again.
+
+    Examples:
+        >>> headgate.Writer("nightly", seq=17)
+        Writer(app='nightly', seq=17)
+    """
 
     app: str
     seq: int
@@ -153,7 +158,12 @@ Operation = Create | Append | Overwrite | Delete | Restore | Rewrite | Skip | Al
 
 
 class RejectCode(Enum):
-    """Why a proposal was refused; the table of operations in docs/operations.md says when."""
+    """Why a proposal was refused. docs/operations.md describes each code.
+
+    Examples:
+        >>> headgate.RejectCode("path_in_use")
+        <RejectCode.PATH_IN_USE: 'path_in_use'>
+    """
 
     ALREADY_EXISTS = "already_exists"
     PATH_IN_USE = "path_in_use"
@@ -183,7 +193,12 @@ class RejectCode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """The change is in exactly this version."""
+    """The change is in exactly this version.
+
+    Examples:
+        >>> headgate.Committed(version=1, proposal_id="x")
+        Committed(version=1, proposal_id='x')
+    """
 
     version: int
     proposal_id: str
@@ -191,7 +206,12 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """The change was committed before, in this version."""
+    """The change was committed before, in this version.
+
+    Examples:
+        >>> headgate.Duplicate(version=1, proposal_id="x")
+        Duplicate(version=1, proposal_id='x')
+    """
 
     version: int
     proposal_id: str
@@ -199,7 +219,14 @@ class Duplicate:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """The change is in no version; for `EXPIRED` and `SUPERSEDED`, nobody can tell whether an earlier proposal of it is."""
+    """The change is in no version. For `EXPIRED` and `SUPERSEDED`, nobody can tell whether an earlier attempt is in one.
+
+    Examples:
+        >>> match headgate.Rejected(headgate.RejectCode.NOT_LIVE, "a.parquet is not live", "x"):
+        ...     case headgate.Rejected(code=code, reason=reason):
+        ...         print(f"{code.value}: {reason}")
+        not_live: a.parquet is not live
+    """
 
     code: RejectCode
     reason: str

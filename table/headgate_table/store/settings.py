@@ -10,7 +10,12 @@ from headgate_schemas.errors import InvalidInput
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings:
-    """Everything is optional: what is left out comes from the cloud's own credential chain."""
+    """The settings of all stores. All are optional: the cloud's own credential chain supplies missing ones.
+
+    Examples:
+        >>> headgate.StoreSettings(s3_region="eu-west-1").s3_region
+        'eu-west-1'
+    """
 
     s3_endpoint: str | None = None
     s3_region: str | None = None
@@ -31,16 +36,25 @@ class StoreSettings:
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, str]) -> "StoreSettings":
-        """Understands the documented keys, such as `s3.access-key`, and the names known from IndexTables.
+        """Settings from the documented keys, such as `s3.access-key`, and from the names known from IndexTables.
 
-        Raises `InvalidInput` for a key it doesn't know, a switch that is neither true nor false, or one setting given
-        twice with different values.
+        Raises `InvalidInput` for an unknown key, for a switch that is neither true nor false, and for one setting that is
+        given twice with different values.
+
+        Examples:
+            >>> headgate.StoreSettings.from_mapping({"s3.region": "eu-west-1"}).s3_region
+            'eu-west-1'
         """
         return cls.from_layers(mapping)
 
     @classmethod
     def from_layers(cls, *mappings: Mapping[str, str]) -> "StoreSettings":
-        """The same from several sources, where a later one overrides what an earlier one says under whatever name."""
+        """The same from several mappings. A later mapping overrides the earlier ones, under any of the names.
+
+        Examples:
+            >>> headgate.StoreSettings.from_layers({"aws.region": "eu-west-1"}, {"s3.region": "us-east-1"}).s3_region
+            'us-east-1'
+        """
         values: dict[str, str | bool] = {}
         for mapping in mappings:
             values |= _values(mapping)

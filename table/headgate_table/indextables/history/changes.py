@@ -44,9 +44,17 @@ _BATCH = 64
 class Changes:
     """The change from version `since` (exclusive) to `version` (inclusive).
 
-    `added` has the columns of entries, `removed` those of `REMOVED_SCHEMA`. Rewrites (merges, re-clustering) are in both
-    with a `data_change` of false. Leaving them out is sound version by version (`changes_by_version`), not here: a file
-    that was added and then merged away within the range shows only as the file it became part of.
+    `added` has the columns of entries, and `removed` has those of `REMOVED_SCHEMA`. Rewrites, such as merges, are in
+    both, with a `data_change` of false. Do not leave them out here: a file that was added and then merged within the
+    range shows only as a part of its merged file. Version by version (`changes_by_version`), you may leave them out.
+
+    Examples:
+        >>> table = headgate.Table.create("lake/events", "id BIGINT")
+        >>> table.append([headgate.DataFile(path="a.parquet", size=100, modification_time=0)]).version
+        1
+        >>> changes = table.changes(since=0)
+        >>> changes.version, changes.added.num_rows, changes.removed.num_rows
+        (1, 1, 0)
     """
 
     since: int
@@ -56,6 +64,7 @@ class Changes:
 
     @property
     def is_empty(self) -> bool:
+        """Whether nothing changed."""
         return not (self.added.num_rows or self.removed.num_rows)
 
 

@@ -45,12 +45,23 @@ class _Loaded:
 
 
 class Snapshot:
-    """The files that are live at one version, or those of them that match `where`. Never changes; reads lazily.
+    """The live files of one version, or those that match `where`. A snapshot never changes, and it reads lazily.
 
-    Where what it was going to read was cleaned up meanwhile, it takes the same version from what is left of the log.
+    If cleaning deleted files that it needs, it reads the same version from the rest of the log.
 
-    A pickled one holds what the log said when it was taken, and where the table is, but no entries: unpickled, it is the same
-    version still, whatever was committed since, and reads its manifests through a store that is opened anew (`reopening`).
+    A pickled snapshot contains the log as it was read, and the address of the table, but no entries. After unpickling,
+    it is still the same version, whatever was committed since. It opens the store again (`reopening`).
+
+    Examples:
+        >>> import pyarrow, pyarrow.parquet
+        >>> table = headgate.Table.create("lake/events", "id BIGINT, text STRING")
+        >>> rows = pyarrow.table({"id": [1, 2], "text": ["one", "two"]})
+        >>> pyarrow.parquet.write_table(rows, "lake/events/a.parquet")
+        >>> table.append([headgate.DataFile.of_parquet("a.parquet", root="lake/events")]).version
+        1
+        >>> snapshot = table.snapshot()
+        >>> snapshot.version, snapshot.num_files, snapshot.num_records
+        (1, 1, 2)
     """
 
     @checked(where=arguments.predicate)
@@ -74,43 +85,53 @@ class Snapshot:
 
     @property
     def version(self) -> int:
+        """The version of the table."""
         return self._log.version
 
     @property
     def metadata(self) -> Metadata:
+        """The metadata at this version: columns, partition columns, configuration."""
         return self._reader.metadata(self._log)
 
     @property
     def protocol(self) -> Protocol:
+        """The protocol version and features that this version requires."""
         return self._log.protocol
 
     @property
     def log(self) -> LoadedLog:
-        """The loaded log under this snapshot, for the parts of the table room that look deeper."""
+        """The loaded log under this snapshot, for other parts of Headgate."""
         return self._log
 
     @property
     def num_files(self) -> int:
+        """The number of files."""
         return int(self._entries(("path", "size")).num_rows)
 
     @property
     def total_bytes(self) -> int:
+        """The size of all files together."""
         return total_of(self._entries(("path", "size")).column("size"))
 
     @property
     def num_records(self) -> int | None:
-        """The number of rows, or None when a file doesn't say how many it has."""
+        """The number of rows, or None if the row count of a file is unknown."""
         counts = self._entries(("path", "num_records")).column("num_records")
         return None if counts.null_count else total_of(counts)
 
     @property
     def statistics(self) -> ReadStatistics:
-        """What all readings through this snapshot took."""
+        """The cost of all reads through this snapshot."""
         return self._loaded.statistics
 
     @checked(columns=arguments.texts)
     def files(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """The files with the given columns (all that tables usually fill, by default), in the order of the log."""
+        """The files as a table, in the order of the log. By default, it has all columns that tables usually fill.
+
+        Examples:
+            >>> snapshot.files(["path", "num_records"]).to_pylist()
+            [{'path': 'a.parquet', 'num_records': 2}]
+        """
         names = DEFAULT_COLUMNS if columns is None else tuple(columns)
         unknown = [name for name in names if name not in ALL_COLUMNS]
         if unknown:
@@ -121,12 +142,22 @@ class Snapshot:
         return entries.select(list(names))
 
     def paths(self) -> list[str]:
-        """The paths of the files, sorted."""
+        """The paths of the files, sorted.
+
+        Examples:
+            >>> snapshot.paths()
+            ['a.parquet']
+        """
         return sorted(self._entries(("path",)).column("path").to_pylist())
 
     @checked(columns=arguments.texts, where=arguments.predicate)
     def scan(self, columns: Sequence[str] | None = None, where: str | Predicate | None = None) -> pa.RecordBatchReader:
-        """The rows of the files, for tables of Parquet files; partition values are columns like any other."""
+        """The rows of the files, if they are Parquet files. Partition values are ordinary columns.
+
+        Examples:
+            >>> snapshot.scan(["text"], where="id > 1").read_all().to_pylist()
+            [{'text': 'two'}]
+        """
         snapshot = self if where is None else self._narrowed(where)
         return scan_files(
             self._reader.store,

@@ -64,9 +64,17 @@ class Wishes:
 
 @dataclass(frozen=True, slots=True)
 class RebuildResult:
-    """The columns of `RepairResult`, as far as they mean something here, and what was found.
+    """The columns of `RepairResult`, as far as they apply, and the findings.
 
-    `status` is SUCCESS, PARTIAL_SUCCESS when files were left out since they can't be read, or DRY_RUN.
+    `status` is SUCCESS, DRY_RUN, or PARTIAL_SUCCESS if unreadable files were left out.
+
+    Examples:
+        >>> import pathlib, pyarrow, pyarrow.parquet
+        >>> pathlib.Path("lake/events").mkdir(parents=True)
+        >>> pyarrow.parquet.write_table(pyarrow.table({"id": [1, 2]}), "lake/events/a.parquet")
+        >>> result = headgate.rebuild_log("lake/events/_transaction_log", dry_run=True)
+        >>> result.status, result.valid_splits, result.num_records
+        ('DRY_RUN', 1, 2)
     """
 
     source_path: str
@@ -110,15 +118,24 @@ def rebuild_log(
     ambient: Ambient | None = None,
     resources: ReadResources | None = None,
 ) -> RebuildResult:
-    """Write a log of all Parquet files below the table whose own log, `source_log`, is gone or says nothing any more.
+    """Write a new log from all Parquet files below a table whose log, `source_log`, is gone or unreadable.
 
-    Removed files that cleaning has not deleted, and files that nobody ever committed, become live: files don't tell.
-    `target_log` must be empty; it is the place of the lost log itself unless another one is given. What `schema` (all
-    columns), `partition_by` and `partition_types` (as columns in SQL) don't say is found out from footers and folders.
+    Files do not tell whether they were removed. So files that were removed but not yet deleted become live, and so do
+    files that nobody ever committed. `target_log` must be empty. By default it is the place of the lost log. Footers and
+    folders supply what `schema` (all columns), `partition_by` and `partition_types` (columns in SQL) leave out.
 
-    Raises `InvalidInput` for a log that still says something, for files that don't go together, and for what was given and
-    they contradict; `TableNotFound` where there are no files; `TableExists` for a target that is not empty. The target is no
-    table until its last file, version 0, is written, and until all files have been read nothing is written at all.
+    Raises `InvalidInput` if the log is still readable, if the files do not fit together, or if they contradict the
+    arguments. Raises `TableNotFound` if there are no files, and `TableExists` if the target is not empty. Nothing is
+    written until all files are read. The target becomes a table with its last file, version 0.
+
+    Examples:
+        >>> import pathlib, pyarrow, pyarrow.parquet
+        >>> pathlib.Path("lake/events").mkdir(parents=True)
+        >>> pyarrow.parquet.write_table(pyarrow.table({"id": [1, 2]}), "lake/events/a.parquet")
+        >>> headgate.rebuild_log("lake/events/_transaction_log").status
+        'SUCCESS'
+        >>> headgate.Table.open("lake/events").snapshot().num_records
+        2
     """
     chosen = ambient or SystemAmbient()
     settings = storage if isinstance(storage, StoreSettings) else StoreSettings.from_mapping(dict(storage or {}))

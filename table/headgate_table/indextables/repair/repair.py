@@ -33,9 +33,16 @@ _log = get_logger("headgate.repair")
 
 @dataclass(frozen=True, slots=True)
 class RepairResult:
-    """`status` is SUCCESS, or PARTIAL_SUCCESS when the log lost something: `damage` names all of it that could not be read.
+    """The result of a repair. `status` is SUCCESS, or PARTIAL_SUCCESS if the log lost content. `damage` names all unreadable
+    parts.
 
-    Files that are gone are counted beside; to leave them out is what a repair is for.
+    Files that no longer exist are counted, but they do not make a repair partial. Leaving them out is its purpose.
+
+    Examples:
+        >>> table = headgate.Table.create("lake/events", "id BIGINT")
+        >>> result = headgate.repair_log("lake/events/_transaction_log", "lake/mended/_transaction_log")
+        >>> result.status, result.valid_splits, result.damage
+        ('SUCCESS', 0, ())
     """
 
     source_path: str
@@ -65,13 +72,20 @@ def repair_log(
     ambient: Ambient | None = None,
     resources: ReadResources | None = None,
 ) -> RepairResult:
-    """Write at `target_log` a log of the newest files of `source_log` that can be made out and still exist.
+    """Write a new log at `target_log`, with the newest files of `source_log` that are readable and still exist.
 
-    Paths in the new log are those of the old one, relative to the table: a log becomes a table where it lies beside the
-    files, as `<table>/_transaction_log`. `metadata` is used when the source has none left.
+    Paths in the new log equal those of the old one, relative to the table. So the new log must lie beside the files, as
+    `<table>/_transaction_log`. `metadata` is used if the source has none left.
 
-    Raises `TableNotFound` where there is no source, `TableExists` for a target that is not empty, `CorruptTable` when the
-    metadata is nowhere readable. The target is no table until its last file, version 0, is written.
+    Raises `TableNotFound` if there is no source, `TableExists` if the target is not empty, and `CorruptTable` if no
+    metadata is readable. The target becomes a table with its last file, version 0.
+
+    Examples:
+        >>> table = headgate.Table.create("lake/events", "id BIGINT")
+        >>> headgate.repair_log("lake/events/_transaction_log", "lake/mended/_transaction_log").status
+        'SUCCESS'
+        >>> headgate.Table.open("lake/mended").metadata.schema_string == table.metadata.schema_string
+        True
     """
     chosen = ambient or SystemAmbient()
     settings = storage if isinstance(storage, StoreSettings) else StoreSettings.from_mapping(dict(storage or {}))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from headgate.embedded import committing as committing
+    from headgate.rows import write as write
     from headgate.statements.execute import sql as sql
     from headgate.statements.statements import StatementError as StatementError
     from headgate.table import Table as Table
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from headgate_table.errors import TableNotFound as TableNotFound
     from headgate_table.errors import UnsupportedTable as UnsupportedTable
     from headgate_table.errors import VersionNotRetained as VersionNotRetained
+    from headgate_table.errors import WriteRefused as WriteRefused
     from headgate_table.indextables.history.changes import Changes as Changes
     from headgate_table.indextables.read.snapshot import Snapshot as Snapshot
     from headgate_table.indextables.repair.rebuild import RebuildResult as RebuildResult
@@ -82,12 +84,14 @@ _HOMES = {
     "UnsupportedTable": "headgate_table.errors",
     "VersionNotRetained": "headgate_table.errors",
     "Ticket": "headgate_producer.delivery.ticket",
+    "WriteRefused": "headgate_table.errors",
     "Writer": "headgate_schemas.messages.operations",
     "__version__": "headgate_schemas.version",
     "committing": "headgate.embedded",
     "rebuild_log": "headgate_table.indextables.repair.rebuild",
     "repair_log": "headgate_table.indextables.repair.repair",
     "sql": "headgate.statements.execute",
+    "write": "headgate.rows",
 }
 
 __all__ = list(_HOMES)

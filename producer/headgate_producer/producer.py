@@ -59,6 +59,8 @@ if TYPE_CHECKING:
 
     from headgate_table.caching.resources import ReadResources
     from headgate_table.indextables.log.reader import LogReader
+    from headgate_table.rows.incoming import ArrowRows
+    from headgate_table.rows.writing import WriteMode
 
 ROOM_WITHIN_S = 60.0
 """How long a proposal waits for room among those in flight."""
@@ -170,6 +172,35 @@ class Producer:
         """
         given = _values("files", files, AddFile)
         return self.propose(Append(given, told_columns(given)), **terms)
+
+    def write(
+        self,
+        rows: "ArrowRows",
+        *,
+        mode: "WriteMode" = "append",
+        where: str | None = None,
+        partition_by: Sequence[str] | None = None,
+        schema_evolution: bool = False,
+        target_file_size: int | str | None = None,
+        timeout: float | None = None,
+        **terms: Unpack[Terms],
+    ) -> Ticket:
+        """Write rows into new files, and propose them in one version. The arguments are those of `headgate.write`.
+
+        Returns once the files are written. Before that it waits up to `timeout` seconds for each receipt by which the table is
+        made or gets new columns. Raises `WriteRefused` where it is not.
+
+        Examples:
+            >>> import pyarrow as pa
+            >>> producer.write(pa.table({"id": [1], "text": ["a"]}), writer=headgate.Writer("nightly", seq=17)).wait(30)
+            Committed(version=2, proposal_id='...')
+        """
+        from headgate_producer.proposed_rows import propose_rows  # brings PyArrow's writer along
+        from headgate_table.rows.writing import RowsOrder
+
+        order = RowsOrder.of(mode, where, partition_by, schema_evolution, target_file_size)
+        timeout = None if timeout is None else arguments.seconds("timeout", timeout)
+        return propose_rows(self, rows, order, timeout, terms)
 
     def overwrite(self, files: Sequence[AddFile], where: str | None = None, **terms: Unpack[Terms]) -> Ticket:
         """Replace the files that match `where` at decision time (all, without it) by `files`.

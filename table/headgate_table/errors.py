@@ -78,6 +78,10 @@ class CommitConflict(HeadgateError):
     """Other writers won every attempt. Nothing was committed."""
 
 
+class WriteRefused(HeadgateError):
+    """The table doesn't take the rows that were written for it. None of them are in the table; the message says why."""
+
+
 class OutcomeUnknown(HeadgateError):
     """Nobody can tell whether the change was committed. The message names the proposal to ask for."""
 

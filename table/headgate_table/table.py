@@ -17,9 +17,11 @@ from headgate_schemas.messages.operations import (
     Append,
     Create,
     Delete,
+    Duplicate,
     Operation,
     Overwrite,
     Receipt,
+    Rejected,
     Restore,
     Rewrite,
 )
@@ -50,6 +52,9 @@ from headgate_table.store.open import StoreSettings, open_store
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from headgate_table.rows.incoming import ArrowRows
+    from headgate_table.rows.writing import WriteMode
 
 
 class Table:
@@ -317,6 +322,36 @@ class Table:
         if (where is None) == (paths is None):
             raise InvalidInput("delete takes either `where` or `paths`")
         return self._commit(Delete(tuple(paths or ()), where))
+
+    def write(
+        self,
+        rows: "ArrowRows",
+        *,
+        mode: "WriteMode" = "append",
+        where: str | None = None,
+        partition_by: Sequence[str] | None = None,
+        schema_evolution: bool = False,
+        target_file_size: int | str | None = None,
+    ) -> Receipt:
+        """Write rows into new files, and commit them in one version. The arguments are those of `headgate.write`.
+
+        Examples:
+            >>> import pyarrow as pa
+            >>> table.write(pa.table({"id": [1], "text": ["a"]}), mode="overwrite").version
+            2
+            >>> table.snapshot().num_records
+            1
+        """
+        from headgate_table.rows.writing import RowsOrder, written_rows
+        from headgate_table.rows.written_table import WrittenTable  # brings PyArrow's writer along
+
+        order = RowsOrder.of(mode, where, partition_by, schema_evolution, target_file_size)
+
+        def made(_: Create) -> "Table":
+            raise TableNotFound(f"there is no table at {self.uri} any more")
+
+        result = written_rows(WrittenTable(self._store, self._ambient, lambda: self, made), rows, order)
+        return result if isinstance(result, Duplicate | Rejected) else self._commit(result)
 
     @checked(removes=arguments.texts, adds=arguments.files)
     def rewrite(self, removes: Sequence[str], adds: Sequence[AddFile]) -> Receipt:

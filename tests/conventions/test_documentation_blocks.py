@@ -26,6 +26,7 @@ PYTHON_RUN_BY = {
     "docs/guide-spark-stream.md": ("tests/spark/test_spark_examples.py",),
     "docs/milvus.md": ("tests/milvus/test_milvus_page.py",),
     "docs/reading-with-other-engines.md": ("tests/table/read/test_other_engines.py",),
+    "docs/rows.md": ("tests/front/test_rows_page.py",),
     "docs/spark.md": ("tests/spark/test_spark_examples.py",),
     "docs/spark-changes-and-sql.md": ("tests/spark/test_spark_examples.py",),
 }
@@ -35,6 +36,7 @@ TEXT_CHECKED_BY = {
     "docs/milvus.md": "tests/milvus/test_milvus_page.py",
     "docs/operating.md": "tests/deployment/test_operating_page.py",
     "docs/reading-with-other-engines.md": "tests/table/read/test_other_engines.py",
+    "docs/rows.md": "tests/front/test_rows_page.py",
     "docs/spark.md": "tests/spark/test_spark_examples.py",
 }
 """The pages whose printed results are compared with what comes."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy
+import pyarrow as pa
 import pytest
 
 import headgate
@@ -52,6 +53,7 @@ SOUND: dict[str, Any] = {
     "swap": None,
     "skips": (),
     "partition_by": (),
+    "rows": pa.table({"id": [1], "region": ["eu"]}),
 }
 """What the other arguments are meanwhile."""
 
@@ -187,7 +189,7 @@ def test_no_accident_comes_out_of_a_ticket(tmp_path: Path) -> None:
         assert raw(ticket.wait, Ticket.wait, "wait") == []
 
 
-FUNCTIONS: tuple[Callable[..., Any], ...] = (headgate.sql, headgate.repair_log, headgate.rebuild_log)
+FUNCTIONS: tuple[Callable[..., Any], ...] = (headgate.sql, headgate.repair_log, headgate.rebuild_log, headgate.write)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda each: str(each.__name__))

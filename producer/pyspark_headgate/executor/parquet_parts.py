@@ -4,21 +4,20 @@ What the files become in the table is the driver's; it gets their footers, and s
 """
 
 import os
-import re
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
 from pyspark_headgate.executor.arrow_store import StorePlace
 from pyspark_headgate.executor.float_statistics import leaf_paths, statistics_option, with_nan
 from pyspark_headgate.executor.fsync import make_durable
-from pyspark_headgate.executor.partition_split import Key, PartitionSplit
+from pyspark_headgate.executor.partition_split import Key, partition_folder, partition_parts
+from pyspark_headgate.executor.row_columns import conformed
 
 BUFFERED_BYTES = 128 << 20
 """Rows that one task holds in memory before it writes the partition that has the most of them. Larger row groups are
@@ -31,10 +30,6 @@ FILES_PER_TASK = 10_000
 SPLIT_ROWS = 1 << 17
 SPLIT_BYTES = 32 << 20
 """Rows that are looked at together when they are put into partitions, whichever comes first."""
-
-
-_LENGTH = re.compile(rb"\(([0-9]+)\)")
-"""In `varchar(20)`, as the schema notes it."""
 
 
 class WrongRows(Exception):
@@ -91,10 +86,14 @@ def write_parts(
 ) -> list[WrittenFile]:
     """Raises `WrongRows` for values that the table's columns can't hold. What was written by then is an orphan."""
     parts = _Parts(plan, f"part-{partition_id:05d}-{attempt}-{plan.job}")
-    shape = _Shape(plan)
+    schema = pa.schema([*plan.data, *plan.partition])
     try:
         for table in _gathered(batches):
-            parts.take(shape.conform(table))
+            try:
+                rows = conformed(table, schema, plan.sources, plan.table)
+            except ValueError as error:
+                raise WrongRows(str(error)) from error
+            parts.take(rows)
         return parts.finish()
     finally:
         parts.give_up()
@@ -115,43 +114,6 @@ def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
             held, rows, size = [], 0, 0
     if held:
         yield pa.Table.from_batches(held)
-
-
-class _Shape:
-    """From the columns of Spark's rows to those of the table."""
-
-    __slots__ = ("_lengths", "_plan", "_schema")
-
-    def __init__(self, plan: PartsPlan) -> None:
-        self._plan = plan
-        self._schema = pa.schema([*plan.data, *plan.partition])
-        noted = {field.name: (field.metadata or {}).get(b"spark.type", b"") for field in self._schema}
-        sized = {name: _LENGTH.search(text) for name, text in noted.items()}
-        self._lengths = {name: int(found[1]) for name, found in sized.items() if found}
-
-    def conform(self, rows: pa.Table) -> pa.Table:
-        columns = []
-        for wanted in self._schema:
-            column = rows.column(self._plan.sources[wanted.name])
-            if column.null_count and not wanted.nullable:
-                raise WrongRows(
-                    f"column {wanted.name!r} has {column.null_count} nulls, but the table at {self._plan.table} says NOT NULL"
-                )
-            if column.type != wanted.type:
-                try:
-                    column = column.cast(wanted.type)
-                except pa.ArrowException as error:
-                    raise WrongRows(
-                        f"column {wanted.name!r} can't become the {wanted.type} of the table at {self._plan.table}: {error}"
-                    ) from error
-            longest = self._lengths.get(wanted.name)
-            if longest is not None and (pc.max(pc.utf8_length(column)).as_py() or 0) > longest:
-                raise WrongRows(
-                    f"column {wanted.name!r} holds texts of more than {longest} characters, the most that the table at "
-                    f"{self._plan.table} takes there"
-                )
-            columns.append(column)
-        return pa.Table.from_arrays(columns, schema=self._schema)
 
 
 @dataclass(slots=True)
@@ -183,7 +145,6 @@ class _Parts:
         self._plan = plan
         self._stem = stem
         self._system = plan.place.open()
-        self._split = PartitionSplit(plan.partition, plan.data, plan.escapes, plan.null_text)
         self._leaves = leaf_paths(plan.data)
         self._parts: dict[Key, _Part] = {}
         self._open: dict[Key, _OpenFile] = {}
@@ -194,7 +155,7 @@ class _Parts:
         self._group_bytes = min(plan.buffered_bytes, plan.target_file_bytes)
 
     def take(self, rows: pa.Table) -> None:
-        for key, part_rows in self._split.parts(rows):
+        for key, part_rows in partition_parts(rows, self._plan.partition.names, self._plan.data.names):
             part = self._parts.setdefault(key, _Part())
             part.take(part_rows)
             self._buffered += part_rows.nbytes
@@ -241,7 +202,8 @@ class _Parts:
         if len(self._open) >= self._plan.open_files:
             oldest = next(iter(self._open))
             self._close(oldest, self._parts[oldest])
-        path = f"{self._split.folder(key)}{self._stem}-{self._begun:05d}.parquet"
+        folder = partition_folder(key, self._plan.partition.names, self._plan.escapes, self._plan.null_text)
+        path = f"{folder}{self._stem}-{self._begun:05d}.parquet"
         self._begun += 1
         part.file = self._open[key] = _OpenFile(
             self._plan, self._system, path, statistics_option(self._leaves, part.with_nan)

@@ -1,6 +1,9 @@
-"""Rows by the values of their partition columns: which there are, as texts, and the folder of each. By PyArrow alone."""
+"""Rows by the values of their partition columns: which there are, as texts, and the folder of each. By PyArrow alone.
 
-from collections.abc import Iterator, Mapping
+The same as `headgate_table.rows.partition_split`, which executors don't have.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -14,39 +17,29 @@ _FLOATS = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity", "-0": "-0.0"}
 """Arrow's spellings and those that all readers of a table understand. Zeros keep their sign, though predicates take them for equal."""
 
 
-class PartitionSplit:
-    """Takes rows apart, without the columns that folders stand for."""
+def partition_parts(rows: pa.Table, partition: Sequence[str], data: Sequence[str]) -> Iterator[tuple[Key, pa.Table]]:
+    """The rows of each partition, in their order, without the columns that folders stand for."""
+    stored = rows.select(list(data))
+    if not partition:
+        yield (), stored
+        return
+    number, keys = _coded(rows, partition)
+    order = pc.sort_indices(number)
+    runs = pc.run_end_encode(number.take(order))
+    whole = stored.combine_chunks()
+    begin = 0
+    for end, code in zip(runs.run_ends.to_pylist(), runs.values.to_pylist(), strict=True):
+        # Copied, not sliced: a few rows that wait for more would keep all the others in memory.
+        yield keys[code], whole.take(order.slice(begin, end - begin))
+        begin = end
 
-    __slots__ = ("_data", "_escapes", "_null_text", "_partition")
 
-    def __init__(self, partition: pa.Schema, data: pa.Schema, escapes: Mapping[int, str], null_text: str) -> None:
-        self._partition = partition
-        self._data = data
-        self._escapes = escapes
-        self._null_text = null_text
-
-    def parts(self, rows: pa.Table) -> Iterator[tuple[Key, pa.Table]]:
-        """The rows of each partition, in their order."""
-        stored = rows.select(self._data.names)
-        if not self._partition.names:
-            yield (), stored
-            return
-        number, keys = _coded(rows, self._partition.names)
-        order = pc.sort_indices(number)
-        runs = pc.run_end_encode(number.take(order))
-        whole = stored.combine_chunks()
-        begin = 0
-        for end, code in zip(runs.run_ends.to_pylist(), runs.values.to_pylist(), strict=True):
-            # Copied, not sliced: a few rows that wait for more would keep all the others in memory.
-            yield keys[code], whole.take(order.slice(begin, end - begin))
-            begin = end
-
-    def folder(self, key: Key) -> str:
-        """`a=1/b=x/`, as Spark names folders; empty without partitions."""
-        return "".join(
-            f"{name.translate(self._escapes)}={self._null_text if text is None else text.translate(self._escapes)}/"
-            for name, text in zip(self._partition.names, key, strict=True)
-        )
+def partition_folder(key: Key, partition: Sequence[str], escapes: Mapping[int, str], null_text: str) -> str:
+    """`a=1/b=x/`, as Spark names folders; empty without partitions."""
+    return "".join(
+        f"{name.translate(escapes)}={null_text if text is None else text.translate(escapes)}/"
+        for name, text in zip(partition, key, strict=True)
+    )
 
 
 def partition_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -61,7 +54,7 @@ def partition_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
 
 
-def _coded(rows: pa.Table, columns: list[str]) -> tuple[pa.Array, list[Key]]:
+def _coded(rows: pa.Table, columns: Sequence[str]) -> tuple[pa.Array, list[Key]]:
     """A number for each row, and the key of each number: both are as few as there are partitions."""
     number = pa.repeat(pa.scalar(0, pa.int64()), rows.num_rows)
     keys: list[Key] = [()]

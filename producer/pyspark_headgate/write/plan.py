@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from headgate_schemas.actions.actions import NULL_PARTITION
+from headgate_schemas.columns.rows_fit import RowsFit, fit_new_table, fit_rows
 from headgate_schemas.columns.table_schema import arrow_schema
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.predicates.partition_text import escape_partition_text
@@ -16,7 +17,6 @@ from pyspark_headgate.executor.parquet_parts import PartsPlan
 from pyspark_headgate.options import DEFAULT_TARGET_FILE_BYTES, SourceOptions
 from pyspark_headgate.read.table_version import Pinned
 from pyspark_headgate.write.change import Replaces, WriteChange
-from pyspark_headgate.write.schema_fit import RowsFit, fit_new_table, fit_rows
 from pyspark_headgate.write.table_target import TableTarget
 
 _ESCAPES = {code: escaped for code in range(128) if (escaped := escape_partition_text(chr(code))) != chr(code)}

@@ -51,6 +51,14 @@ def schema_string_of(value: "pa.Schema | str | HasJson") -> str:
     return print_schema(struct)
 
 
+def row_schema_string(schema: "pa.Schema") -> str:
+    """The same for rows that are yet to fit into a table: a column of nulls alone is `void`, and nothing else is checked.
+
+    Raises `InvalidInput` for types that no table holds.
+    """
+    return print_schema(_struct_of(schema))
+
+
 def _struct_of(value: "pa.Schema | str | HasJson") -> Struct:
     import pyarrow as pa
 
@@ -265,6 +273,7 @@ def _from_arrow(type_: "pa.DataType", place: str, depth: int) -> SparkType:
 
 
 _ARROW_ATOMICS = (
+    ("is_null", "void"),
     ("is_string", "string"),
     ("is_large_string", "string"),
     ("is_string_view", "string"),

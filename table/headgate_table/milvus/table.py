@@ -187,6 +187,9 @@ class MilvusTable(Table):
     def append(self, files: Sequence[AddFile]) -> Receipt:
         return meaningless(self.uri, _BY_TRANSACTIONS)
 
+    def write(self, rows: object, **how: object) -> Receipt:
+        return meaningless(self.uri, _BY_TRANSACTIONS)
+
     def overwrite(self, files: Sequence[AddFile], where: str | None = None) -> Receipt:
         return meaningless(self.uri, _BY_TRANSACTIONS)
 

@@ -21,7 +21,7 @@ from headgate_table.indextables.read.rows.row_shape import RowShape
 from pyspark_headgate.executor import parquet_parts
 from pyspark_headgate.executor.arrow_store import StorePlace
 from pyspark_headgate.executor.parquet_parts import PartsPlan, TooManyParts, WrittenFile, WrongRows, write_parts
-from pyspark_headgate.executor.partition_split import PartitionSplit
+from pyspark_headgate.executor.partition_split import partition_folder, partition_parts
 
 ESCAPES = {ord("/"): "%2F", ord("%"): "%25"}
 ID = pa.field("id", pa.int64())
@@ -203,18 +203,19 @@ def test_taking_rows_apart_and_together_again_changes_nothing(
         ],
         schema=pa.schema([ID, *partition]),
     )
-    split = PartitionSplit(partition, pa.schema([ID]), ESCAPES, NULL)
     expected: dict[tuple[str | None, ...], list[int]] = {}
     for place, (number, text, flag) in enumerate(values):
         key = (str(number), text or None, None if flag is None else str(flag).lower())
         expected.setdefault(key, []).append(place)
-    assert {key: part.column("id").to_pylist() for key, part in split.parts(rows)} == expected
+    assert {
+        key: part.column("id").to_pylist() for key, part in partition_parts(rows, partition.names, ["id"])
+    } == expected
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")))
 def test_a_folder_says_the_partition_that_it_stands_for(text: str) -> None:
     escapes = {code: escape_partition_text(chr(code)) for code in range(128)}
-    folder = PartitionSplit(pa.schema([pa.field("k", pa.string())]), pa.schema([ID]), escapes, NULL).folder((text,))
+    folder = partition_folder((text,), ["k"], escapes, NULL)
     assert folder.count("/") == 1
     assert unescape_partition_text(folder.removesuffix("/").removeprefix("k=")) == text
 

@@ -7,7 +7,71 @@ _SPELLINGS = "tests/table/read/test_column_spellings.py"
 _COLUMNS = "tests/table/parquet/test_file_columns.py"
 _PARTITIONS = "tests/table/read/test_partition_fit.py"
 
+_INCOMING = "tests/table/rows/test_incoming_rows.py"
+_FILES = "tests/table/rows/test_row_files.py"
+_WRITE = "tests/front/test_front_write.py"
+
 MUTANTS = (
+    Mutant(
+        "rows-lose-a-named-index",
+        Rule.VALUES,
+        "The index of a frame of pandas is dropped although it has a name.",
+        "table/headgate_table/rows/incoming.py",
+        "        frame = frame.reset_index()\n",
+        "        pass\n",
+        (_INCOMING,),
+        NONE,
+    ),
+    Mutant(
+        "list-views-become-empty-lists",
+        Rule.VALUES,
+        "Columns of list views are handed to PyArrow, which casts them to empty lists.",
+        "table/headgate_table/rows/incoming.py",
+        "    if types.is_list_view(type_) or types.is_large_list_view(type_):\n",
+        "    if False:\n",
+        (_INCOMING,),
+        NONE,
+    ),
+    Mutant(
+        "late-nan-in-written-statistics",
+        Rule.VALUES,
+        "A file of rows has statistics of a column that holds NaN in a later row group.",
+        "table/headgate_table/rows/file_writer.py",
+        "            self._close(part)  # its statistics would be wrong from here on\n",
+        "            pass\n",
+        (_FILES,),
+        NONE,
+    ),
+    Mutant(
+        "partition-values-that-read-otherwise",
+        Rule.VALUES,
+        "A partition value whose text is read as another value is written.",
+        "table/headgate_table/rows/file_writer.py",
+        "            if again != text:\n",
+        "            if False:\n",
+        (_FILES,),
+        NONE,
+    ),
+    Mutant(
+        "rows-that-wait-without-bound",
+        Rule.FITTING,
+        "Rows of many partitions are held in memory until the write ends.",
+        "table/headgate_table/rows/file_writer.py",
+        "        while self._buffered >= self._limits.buffered_bytes:\n",
+        "        while False:\n",
+        (_FILES,),
+        NONE,
+    ),
+    Mutant(
+        "rows-for-a-table-partitioned-otherwise",
+        Rule.FITTING,
+        "Files without partition values go into a table that somebody else has just made with partitions.",
+        "table/headgate_table/rows/evolving.py",
+        "        if seen.partition_columns != partition_columns:\n",
+        "        if False:\n",
+        (_WRITE,),
+        NONE,
+    ),
     Mutant(
         "restored-rows-are-no-change",
         Rule.DECISIONS,

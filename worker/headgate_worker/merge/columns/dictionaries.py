@@ -1,25 +1,19 @@
-"""Columns whose values repeat, and dictionaries: which are read as such, and which are worth one in an output.
+"""Columns of texts that repeat, which are read as dictionaries.
 
-Texts that repeat stay numbers into a dictionary from the pages of a source to those of the output: that spares half of the
-work on them. And Parquet's own writer finds out whether a dictionary is worth it by building one until it is full, for every
-row group anew: a third of the time of writing.
+They stay numbers into a dictionary from the pages of a source to those of the output: that spares half of the work on them.
 """
 
 import base64
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pyarrow import types
 
 from headgate_table.parquet.footer import Footer, Physical
 from headgate_table.parquet.thrift import Struct
 
-SAMPLE_ROWS = 20_000
-MOSTLY_DISTINCT = 0.5
-"""Above this share of distinct values an entry of a dictionary is used less than twice."""
 REPEATING_BYTES = 64 << 10
 """A larger dictionary in a source, as it is stored, may be one that was given up, or that others don't share."""
 
@@ -77,30 +71,3 @@ def decoded_bytes(batch: pa.RecordBatch) -> int:
             lengths = pc.binary_length(column.dictionary).take(column.indices)
             size += (pc.sum(lengths).as_py() or 0) - column.dictionary.nbytes
     return size
-
-
-def dictionary_columns(sample: pa.Table, schema: pa.Schema) -> list[str]:
-    """The paths of the columns to write with a dictionary, as Parquet spells them. Nested ones always have one.
-
-    `sample` are rows of the columns of `schema`; those that come as dictionaries keep one.
-    """
-    rows = sample.slice(0, SAMPLE_ROWS)
-    without = {
-        field.name
-        for field, column in zip(rows.schema, rows.columns, strict=True)
-        if not types.is_nested(field.type) and not types.is_dictionary(field.type) and _is_mostly_distinct(column)
-    }
-    return [path for path in _leaves(schema) if path not in without]
-
-
-def _is_mostly_distinct(column: Any) -> bool:
-    values = len(column) - column.null_count
-    return bool(values > 0 and pc.count_distinct(column).as_py() > MOSTLY_DISTINCT * values)
-
-
-def _leaves(schema: pa.Schema) -> Iterable[str]:
-    """The stored columns: a file without rows tells how they are called."""
-    sink = pa.BufferOutputStream()
-    pq.write_table(schema.empty_table(), sink, store_schema=False)
-    stored = pq.ParquetFile(pa.BufferReader(sink.getvalue())).schema
-    return [stored.column(number).path for number in range(len(stored))]

@@ -1,6 +1,6 @@
 """The merge engine of a single process: PyArrow streams the sources' rows into one Parquet file, in bounded memory.
 
-How sources are read is in `merge.sources`, what their columns become in `columns.columns`, where the bytes go in `merge.outputs`.
+How sources are read is in `merge.sources`, what their columns become in `columns.columns`, where the bytes go in `headgate_table.rows.output_file`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,12 +18,13 @@ from headgate_table.data_file import DataFile
 from headgate_table.errors import StoreError, UnsupportedTable
 from headgate_table.indextables.read.rows.row_shape import RowShape
 from headgate_table.parquet.bounds import STATISTICS_NOTE, WITHOUT_NAN
+from headgate_table.parquet.dictionary_columns import dictionary_columns
 from headgate_table.parquet.float_statistics import floats, leaf_paths, statistics_option, with_nan
+from headgate_table.rows.output_file import output_file
 from headgate_table.store.interface import Store
 from headgate_worker.merge.columns.columns import OutputColumns, contradiction, output_columns
-from headgate_worker.merge.columns.dictionaries import decoded_bytes, dictionary_columns, encoded, shown_metadata
+from headgate_worker.merge.columns.dictionaries import decoded_bytes, encoded, shown_metadata
 from headgate_worker.merge.engines.interface import Gone, Merged, MergeOrder, MergeOutcome, NotMerged, Unreadable
-from headgate_worker.merge.outputs import output_file
 from headgate_worker.merge.sources import BadSource, CheckedSource, SourceReader
 
 CODECS = ("zstd", "snappy", "gzip", "brotli", "lz4", "none")

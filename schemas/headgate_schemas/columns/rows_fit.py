@@ -1,4 +1,7 @@
-"""Whether rows of one schema can be written to a table of another, and what the table's schema becomes. Pure."""
+"""Whether rows of one schema can be written to a table of another, and what the table's schema becomes. Pure.
+
+Every writer of rows asks it: Spark's sinks, and rows that come from Python.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -38,8 +41,13 @@ class RowsFit:
     """Columns that the table has to be given first."""
 
 
-def fit_rows(rows: str, table: str, address: str, *, merge_schema: bool) -> RowsFit:
-    """The first two are schemas in Spark's JSON. Raises `InvalidInput` that says which column doesn't fit, and why."""
+def fit_rows(
+    rows: str, table: str, address: str, *, merge_schema: bool, adds_by: str = "the option mergeSchema"
+) -> RowsFit:
+    """The first two are schemas in Spark's JSON. `adds_by` is what a user sets to true so that columns are added.
+
+    Raises `InvalidInput` that says which column doesn't fit, and why.
+    """
     given, held = parse_schema(rows), parse_schema(table)
     _check_names(given)
     places = _places(given)
@@ -60,10 +68,11 @@ def fit_rows(rows: str, table: str, address: str, *, merge_schema: bool) -> Rows
     if added and not merge_schema:
         names = ", ".join(repr(field.name) for field in added)
         raise InvalidInput(
-            f"the table at {address} has no column {names}; leave it out, or set the option mergeSchema to true to add it"
+            f"the table at {address} has no column {names}; leave it out, or set {adds_by} to true to add it"
         )
     if not sources and not added:
         raise InvalidInput(f"the rows have no column of the table at {address}")
+    _check_typed(added)
     new = tuple(_nullable_field(field) for field in added)
     sources |= {field.name: places[name_key(field.name)] for field in new}
     schema = Struct((*held.fields, *new))
@@ -72,9 +81,10 @@ def fit_rows(rows: str, table: str, address: str, *, merge_schema: bool) -> Rows
 
 
 def fit_new_table(rows: str, partition_by: Sequence[str]) -> RowsFit:
-    """For a table that is made for these rows: all of its columns may be null, as in every table that Spark saves files to."""
+    """For a table that is made for these rows: all of its columns may be null."""
     given = parse_schema(rows)
     _check_names(given)
+    _check_typed(given.fields)
     whole = schema_string_of(print_schema(Struct(tuple(_nullable_field(field) for field in given.fields))))
     check_partition_columns(whole, partition_by)
     return RowsFit(whole, {field.name: place for place, field in enumerate(given.fields)})
@@ -87,7 +97,30 @@ def _check_names(rows: Struct) -> None:
     for field in rows.fields:
         other = seen.setdefault(name_key(field.name), field.name)
         if other is not field.name:
-            raise InvalidInput(f"the rows have {other!r} and {field.name!r}, which are one column to Spark; rename one")
+            raise InvalidInput(
+                f"the rows have {other!r} and {field.name!r}, which are one column (case is ignored); rename one"
+            )
+
+
+def _check_typed(new: Sequence[Field]) -> None:
+    for field in new:
+        if _is_untyped(field.type):
+            raise InvalidInput(
+                f"column {field.name!r} holds nothing but nulls, or empty lists, so that nobody knows its type, and the table has no "
+                f"such column yet; cast it"
+            )
+
+
+def _is_untyped(type_: SparkType) -> bool:
+    match type_:
+        case Atomic(name):
+            return name == "void"
+        case ArrayOf(element):
+            return _is_untyped(element)
+        case MapOf(key, value):
+            return _is_untyped(key) or _is_untyped(value)
+        case Struct(fields):
+            return any(_is_untyped(field.type) for field in fields)
 
 
 def _places(rows: Struct) -> dict[str, int]:
@@ -97,6 +130,8 @@ def _places(rows: Struct) -> dict[str, int]:
 def _problem(given: SparkType, held: SparkType, where: str) -> str | None:
     """Why not every value of one type is one of the other; nulls at the top are looked at when rows are written."""
     match given, held:
+        case Atomic("void"), _:
+            return None
         case Atomic(name), Atomic(wanted):
             if _widens(name, wanted):
                 return None
@@ -129,7 +164,7 @@ def _struct_problem(given: Sequence[Field], held: Sequence[Field], where: str) -
 
 
 def _widens(given: str, held: str) -> bool:
-    if given in (held, "void"):
+    if given == held:
         return True
     if is_sized_text(given) or given == "string":
         return held == "string" or is_sized_text(held)

@@ -1,4 +1,4 @@
-"""The predicate that matches exactly the partitions of some files. Pure; for drivers."""
+"""The predicate that matches exactly the partitions of some files. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -16,14 +16,14 @@ def where_of(columns: Sequence[str], values: Iterable[Mapping[str, str]], table:
     """Raises `InvalidInput` for a table without partitions, or too many of them."""
     if not columns:
         raise InvalidInput(
-            f"the table at {table} has no partitions, so partitionOverwriteMode can't be dynamic; leave it out to replace everything"
+            f"the table at {table} has no partitions, so it can't be overwritten by partition; overwrite everything, or partition the table"
         )
     keys = sorted({tuple(_text(each.get(column)) for column in columns) for each in values}, key=_order)
     where = format_predicate(_matching(columns, keys))
     if len(where) > MAX_WHERE_CHARS:
         raise InvalidInput(
             f"{len(keys)} partitions of {table} can't be replaced at once: naming them takes {len(where)} characters, more than "
-            f"{MAX_WHERE_CHARS} (MAX_WHERE_CHARS). Write them by parts, or give replaceWhere"
+            f"{MAX_WHERE_CHARS} (MAX_WHERE_CHARS). Write them by parts, or say by a predicate what is overwritten"
         )
     return where
 

@@ -1,0 +1,205 @@
+"""Rows of any Arrow producer as one stream of batches, read once, in plain types. What columns they fit into is decided elsewhere.
+
+Nothing is copied that comes as Arrow. Polars' lazy frames and DuckDB's relations are run as their batches are asked for, and
+frames of pandas are converted slice by slice.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types
+
+from headgate_schemas.errors import InvalidInput
+
+BATCH_ROWS = 1 << 17
+BATCH_BYTES = 32 << 20
+"""Rows that are handed on together, at most, whichever comes first: larger batches are cut, which copies nothing."""
+
+ArrowRows = Any
+"""Whatever `incoming_rows` takes: most of it has no type in common."""
+
+_TAKEN = (
+    "a PyArrow table, batch or reader, a frame of pandas or Polars, a DuckDB relation, anything else with __arrow_c_stream__ or "
+    "__arrow_c_array__, or an iterable of batches"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingRows:
+    schema: pa.Schema
+    """In plain types: without dictionaries, views and extensions."""
+    batches: Iterator[pa.RecordBatch]
+    """Of that schema. Asked for once; raises `InvalidInput` where a batch has other columns, and what their producer raises."""
+
+
+def incoming_rows(rows: ArrowRows) -> IncomingRows:
+    """Raises `InvalidInput` for what holds no rows, and for types that no file holds."""
+    schema, batches = _opened(rows)
+    plain = pa.schema([_plain_field(field, f"column {field.name!r}") for field in schema])
+    return IncomingRows(plain, _in_plain_types(batches, schema, plain))
+
+
+def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Small batches, some at a time."""
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
+        size += batch.nbytes
+        if rows >= BATCH_ROWS or size >= BATCH_BYTES:
+            yield pa.Table.from_batches(held)
+            held, rows, size = [], 0, 0
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+def _opened(rows: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    kind = type(rows)
+    library = kind.__module__.partition(".")[0].lstrip("_")
+    if library == "pandas" and kind.__name__ == "DataFrame":
+        return _of_pandas(rows)
+    if library == "polars" and kind.__name__ == "LazyFrame":
+        return _of_stream(_collected(rows))
+    if library == "duckdb" and hasattr(rows, "to_arrow_reader"):
+        reader = rows.to_arrow_reader(BATCH_ROWS)
+        return reader.schema, iter(reader)
+    if isinstance(rows, pa.Table | pa.RecordBatch):
+        return rows.schema, iter(rows.to_batches() if isinstance(rows, pa.Table) else [rows])
+    if hasattr(rows, "__arrow_c_stream__"):
+        reader = pa.RecordBatchReader.from_stream(rows)
+        return reader.schema, iter(reader)
+    if hasattr(rows, "__arrow_c_array__"):
+        batch = pa.record_batch(rows)
+        return batch.schema, iter([batch])
+    if library == "pyarrow" and hasattr(rows, "scanner"):
+        rows = rows.scanner(batch_size=BATCH_ROWS)
+    if library == "pyarrow" and hasattr(rows, "to_reader"):
+        reader = rows.to_reader()
+        return reader.schema, iter(reader)
+    if isinstance(rows, Iterable) and not isinstance(rows, str | bytes | bytearray | Mapping):
+        return _of_stream(rows)
+    hint = "; of a dict of columns, pyarrow.table(rows) makes a table" if isinstance(rows, Mapping) else ""
+    raise InvalidInput(f"rows is {_shown(rows)}; give {_TAKEN}{hint}")
+
+
+def _of_stream(parts: Iterable[Any]) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """The batches of several producers, one after the other. The first one says which columns there are."""
+    left = iter(parts)
+    try:
+        schema, first = _opened_part(next(left), 0)
+    except StopIteration:
+        raise InvalidInput(
+            "rows is an iterable without any batch, so nobody knows its columns; give at least one, which may be empty"
+        ) from None
+    rest = (batch for number, part in enumerate(left, 1) for batch in _same_columns(part, number, schema))
+    return schema, chain(first, rest)
+
+
+def _opened_part(part: Any, number: int) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    if not (hasattr(part, "__arrow_c_stream__") or hasattr(part, "__arrow_c_array__")):
+        hint = (
+            "; of a list of dicts, pyarrow.Table.from_pylist(rows) makes a table" if isinstance(part, Mapping) else ""
+        )
+        raise InvalidInput(f"item {number} of rows is {_shown(part)}, and no batch of Arrow{hint}")
+    return _opened(part)
+
+
+def _same_columns(part: Any, number: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    found, batches = _opened_part(part, number)
+    if found.names != schema.names or found.types != schema.types:
+        pairs = (f"{name} {type_}" for name, type_ in zip(found.names, found.types, strict=True))
+        raise InvalidInput(
+            f"item {number} of rows has other columns than the first: {', '.join(pairs)[:300]}. Nothing was written; cast "
+            f"them all to one schema"
+        )
+    return batches
+
+
+def _of_pandas(frame: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """An index that has a name is a column; one without a name only counts rows, or tells where they came from."""
+    if any(name is not None for name in frame.index.names):
+        frame = frame.reset_index()
+    try:
+        schema = pa.Schema.from_pandas(frame, preserve_index=False).remove_metadata()
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise InvalidInput(f"the frame of pandas can't become Arrow: {error}. Give its column one type") from error
+    return schema, _slices_of_pandas(frame, schema)
+
+
+def _slices_of_pandas(frame: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for start in range(0, len(frame), BATCH_ROWS):
+        part = frame.iloc[start : start + BATCH_ROWS]
+        yield pa.RecordBatch.from_pandas(part, schema=schema, preserve_index=False).replace_schema_metadata(None)
+
+
+def _collected(frame: Any) -> Iterator[Any]:
+    """A lazy frame of Polars, run by its streaming engine. An empty frame of its columns comes first: a result may have no batch."""
+    yield frame.collect_schema().to_frame()
+    if hasattr(frame, "collect_batches"):
+        yield from frame.collect_batches(chunk_size=BATCH_ROWS)
+    else:  # an older Polars, which hands over the whole result
+        yield frame.collect(engine="streaming")
+
+
+def _in_plain_types(batches: Iterator[pa.RecordBatch], schema: pa.Schema, plain: pa.Schema) -> Iterator[pa.RecordBatch]:
+    is_plain = schema.types == plain.types
+    for batch in batches:
+        step = max(1, min(BATCH_ROWS, batch.num_rows * BATCH_BYTES // max(1, batch.nbytes)))
+        for start in range(0, batch.num_rows, step):
+            part = batch.slice(start, step)
+            arrays = (
+                part.columns if is_plain else [_cast(array, field) for array, field in zip(part, plain, strict=True)]
+            )
+            yield pa.RecordBatch.from_arrays(arrays, schema=plain)
+
+
+def _cast(array: Any, field: "pa.Field[Any]") -> Any:
+    if array.type == field.type:
+        return array
+    try:
+        return array.cast(field.type)
+    except pa.ArrowException as error:
+        raise InvalidInput(
+            f"column {field.name!r} is {array.type}, which can't become {field.type}: {error}"
+        ) from error
+
+
+def _plain_field(field: "pa.Field[Any]", place: str) -> "pa.Field[Any]":
+    return field.with_type(_plain(field.type, place)).remove_metadata()
+
+
+def _plain(type_: Any, place: str) -> pa.DataType:
+    """The type without what only Arrow knows: files hold values, and readers see no dictionaries."""
+    if isinstance(type_, pa.BaseExtensionType):
+        return _plain(type_.storage_type, place)
+    if types.is_dictionary(type_):
+        return _plain(type_.value_type, place)
+    if types.is_string_view(type_):
+        return pa.string()
+    if types.is_binary_view(type_):
+        return pa.binary()
+    if types.is_struct(type_):
+        return pa.struct(
+            [
+                _plain_field(type_.field(number), f"{place}.{type_.field(number).name}")
+                for number in range(type_.num_fields)
+            ]
+        )
+    if types.is_map(type_):
+        key, item = type_.key_field, type_.item_field
+        return pa.map_(_plain_field(key, f"{place}.key"), _plain_field(item, f"{place}.value"))
+    if types.is_list(type_) or types.is_large_list(type_) or types.is_fixed_size_list(type_):
+        return pa.list_(_plain_field(type_.value_field, f"{place}.element"))
+    if types.is_list_view(type_) or types.is_large_list_view(type_):
+        # PyArrow casts them to empty lists.
+        raise InvalidInput(f"{place} has the Arrow type {type_}, which can't be written; make it a list first")
+    return type_
+
+
+def _shown(given: object) -> str:
+    text = repr(given)
+    return f"{text[:80]} ({type(given).__name__})"

@@ -1,0 +1,59 @@
+"""A table as a target of rows, committed to as its `Table` commits: directly, or as whoever opened it said."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from headgate_schemas.ambient import Ambient
+from headgate_schemas.messages.operations import Committed, Create, Operation, Receipt, RejectCode, Rejected
+from headgate_schemas.messages.proposal_ids import timed_id
+from headgate_table.errors import TableExists, TableNotFound
+from headgate_table.rows.writing import LookedAt
+from headgate_table.store.interface import Store
+
+if TYPE_CHECKING:
+    from headgate_table.table import Table
+
+
+class WrittenTable:
+    """`opened` opens the table, or raises `TableNotFound`; `made` makes it, or raises `TableExists`."""
+
+    def __init__(
+        self, store: Store, ambient: Ambient, opened: "Callable[[], Table]", made: "Callable[[Create], Table]"
+    ) -> None:
+        self._store = store
+        self._ambient = ambient
+        self._opened = opened
+        self._made = made
+        self._table: Table | None = None
+
+    @property
+    def address(self) -> str:
+        return self._store.uri
+
+    @property
+    def store(self) -> Store:
+        return self._store
+
+    @property
+    def ambient(self) -> Ambient:
+        return self._ambient
+
+    def look(self) -> LookedAt | None:
+        try:
+            self._table = self._table or self._opened()
+            snapshot = self._table.snapshot()
+        except TableNotFound:
+            return None
+        return LookedAt(snapshot.version, snapshot.metadata)
+
+    def change(self, operation: Operation) -> Receipt:
+        if not isinstance(operation, Create):
+            if self._table is None:
+                self._table = self._opened()
+            return self._table.commit(operation)
+        proposal_id = timed_id(self._ambient.new_id(), self._ambient.now_ms())
+        try:
+            self._table = self._made(operation)
+        except TableExists as error:
+            return Rejected(RejectCode.ALREADY_EXISTS, str(error), proposal_id)
+        return Committed(0, proposal_id)

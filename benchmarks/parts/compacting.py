@@ -114,8 +114,8 @@ def compact_by_worker(folder: str, runs: int) -> Measured:
     from headgate_table.store.addresses import table_address
     from headgate_table.store.settings import StoreSettings
     from headgate_worker.roles.compact import CompactRole
+    from headgate_worker.roles.interface import CompactTask
     from headgate_worker.tables import ProposedTables, Proposing
-    from headgate_worker.tasks import CompactTask
 
     _import_what_is_used()
     ambient = SystemAmbient()

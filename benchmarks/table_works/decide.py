@@ -13,46 +13,49 @@ from parts.tables import PARTITION, partition_of, path_of
 from table_works.work import DELTA, HEADGATE, ICEBERG, HasNone, Task, Work, large_sizes
 
 if TYPE_CHECKING:
-    from headgate_committer.deciding.grouping import Item
+    from headgate_committer.deciding.grouping import OpenedProposal
 
 PROPOSALS = 100
 _NO_COMMITTER = HasNone("no committer: every writer decides by itself, which the work append measures")
 
 
 def _headgate(task: Task) -> Measured:
-    from headgate_committer.versions.version_log import VersionLog
+    from headgate_committer.context import CommitterContext
+    from headgate_committer.proposals.answers import ProposalBatch
+    from headgate_committer.versions.version_log import LoadedVersions, VersionLog
     from headgate_schemas.ambient import SystemAmbient
     from headgate_schemas.messages.sources import Source
     from headgate_table.avro import decode  # noqa: F401  # imports are not part of the work
     from headgate_table.caching.resources import lean_resources
-    from headgate_table.coordination.commit_info import Settled
     from headgate_table.indextables.log.reader import LogReader
     from headgate_table.settings.options import table_options
     from headgate_table.store.open import StoreSettings, open_store
 
     ambient = SystemAmbient()
     groups = itertools.count()
-    settled = Settled(Source("benchmark", "proposals", 0), 0, PROPOSALS, ambient.now_ms())
-    waiting: list[Item] = []
+    source = Source("benchmark", "proposals", 0)
+    waiting: list[OpenedProposal] = []
+    loaded: list[LoadedVersions] = []
     with ThreadPoolExecutor(1) as background:
         store = open_store(task.folder, StoreSettings(), ambient)
         reader = LogReader(store, lean_resources(ambient.monotonic_s))
-        log = VersionLog(reader, ambient, "benchmark", table_options, background)
+        context = CommitterContext(ambient, "benchmark", background, background)
+        log = VersionLog(reader, table_options, context)
 
         def prepare() -> None:
             waiting[:] = _proposals(task.folder, next(groups), ambient.now_ms())
 
         def work() -> str:
-            if not log.is_loaded:  # in the first run, whose memory counts and whose time doesn't
-                log.load()
-            draft = log.plan(waiting, lambda _: settled)
+            if not loaded:  # in the first run, whose memory counts and whose time doesn't
+                loaded.append(log.load())
+            draft = loaded[0].plan(waiting, ProposalBatch(source, [item.undecided for item in waiting], 0))
             assert not isinstance(draft, tuple), draft
             return f"version {draft.version} of {len(draft.answers)} proposals"
 
         return repeat(task.runs, prepare, work)
 
 
-def _proposals(table: str, group: int, now_ms: int) -> "list[Item]":
+def _proposals(table: str, group: int, now_ms: int) -> "list[OpenedProposal]":
     from headgate_bus.interface import Record
     from headgate_committer.deciding.grouping import OpenedProposal
     from headgate_committer.proposals.intake import QueuedProposal
@@ -60,7 +63,7 @@ def _proposals(table: str, group: int, now_ms: int) -> "list[Item]":
     from headgate_schemas.messages.operations import Append
     from headgate_schemas.messages.proposals import encode_proposal, new_proposal
 
-    items: list[Item] = []
+    items: list[OpenedProposal] = []
     for number in range(PROPOSALS):
         path, values = path_of(number, f"decide{group}"), {PARTITION: partition_of(number)}
         operation = Append((AddFile(path=path, partition_values=values, size=1000, modification_time=1),))

@@ -1,22 +1,22 @@
-"""Work beside the commits of a table that nobody waits for, and that may fail: one piece at a time."""
+"""Work that runs beside the commits, may fail, and is waited for by nobody: one piece at a time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 
-from headgate_committer.trouble import describe_error
+from headgate_committer.errors import describe_error
 from headgate_schemas.logs import get_logger
 
 _log = get_logger("headgate.committer")
 
 
 class BackgroundTask:
-    """Whatever a piece fails at is told in the log; the next is begun all the same."""
+    """A failure is logged, and the next piece begins all the same."""
 
-    def __init__(self, table: str, executor: Executor, failure: str) -> None:
-        """`failure` is the event by which the log tells of one."""
-        self._table = table
+    def __init__(self, executor: Executor, failure: str, about: Mapping[str, object]) -> None:
+        """`failure` is the event that is logged when a piece fails, with `about` as fields."""
         self._executor = executor
         self._failure = failure
+        self._about = dict(about)
         self._task: Future[None] | None = None
 
     @property
@@ -25,9 +25,9 @@ class BackgroundTask:
 
     def begin(self, work: Callable[[], None]) -> None:
         self._task = self._executor.submit(work)
-        self._task.add_done_callback(self._tell)
+        self._task.add_done_callback(self._log_failure)
 
-    def _tell(self, task: "Future[None]") -> None:
+    def _log_failure(self, task: "Future[None]") -> None:
         error = None if task.cancelled() else task.exception()
         if error is not None:
-            _log.warning(self._failure, table=self._table, kind=type(error).__name__, reason=describe_error(error))
+            _log.warning(self._failure, **self._about, kind=type(error).__name__, reason=describe_error(error))

@@ -4,22 +4,19 @@
 """
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
 
 from headgate_bus.errors import BusUnavailable, Fenced, OffsetGone
 from headgate_bus.interface import Bus, Deployment, Mark, Record, Topic
 from headgate_bus.marks import KnownLog, Proof, cut_mark, known_again
+from headgate_committer.context import CommitterContext
 from headgate_committer.errors import RivalDeployment
-from headgate_committer.limits import CommitterLimits
+from headgate_committer.feed.partition_source import PartitionSource
 from headgate_committer.partition.held_partition import HeldPartition
-from headgate_committer.partition.partition_source import PartitionSource
 from headgate_committer.rivals import rivalry
 from headgate_committer.served_addresses import ServedAddresses
 from headgate_committer.status import CommitterStatus
 from headgate_committer.tables import CommitterTables
-from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
-from headgate_schemas.measures import SILENT, Measures
 
 DEFAULT_GROUP = "headgate-committer"
 _IDLE_S = 0.5
@@ -39,42 +36,30 @@ _log = get_logger("headgate.committer")
 
 
 class Committer:
-    """One process' worth of deciding. `identity` must be its own for every run: it stands in every version."""
+    """One process' worth of deciding."""
 
     def __init__(
         self,
         bus: Bus,
         tables: CommitterTables,
-        ambient: Ambient,
-        limits: CommitterLimits | None = None,
+        context: CommitterContext,
         *,
-        identity: str,
         group: str = DEFAULT_GROUP,
         roots: Sequence[str] = (),
-        executor: Executor,
-        background: Executor | None = None,
-        measures: Measures = SILENT,
     ) -> None:
-        """`background` writes states, and does what may take its time; work on tables may wait for it, so its threads are
-        others than the executor's.
-        """
         self._bus = bus
         self._tables = tables
         self._served = ServedAddresses()
-        self._ambient = ambient
-        self._limits = limits or CommitterLimits()
-        self._identity = identity
-        self._executor = executor
-        self._background = background or executor
-        self._measures = measures
+        self._context = context
+        self._ambient, self._limits = context.ambient, context.limits
         self._deployment = Deployment(group, tuple(roots))
         self._seat = bus.seat(group, roots)
         self._is_alone = False
         """Whether, since it holds something, it was seen that nobody contradicts it."""
-        self._looks_around_at_s = ambient.monotonic_s()
+        self._looks_around_at_s = self._ambient.monotonic_s()
         self._steps_back = 0
         self._lanes: dict[int, HeldPartition] = {}
-        self._checked_at_s = ambient.monotonic_s()
+        self._checked_at_s = self._ambient.monotonic_s()
         self._is_draining = False
         self._stands_by = False
         self._paused: set[int] = set()
@@ -82,11 +67,11 @@ class Committer:
         self._unread_since_s: float | None = None
         self._bus_trouble = ""
         self._round_s = self._checked_at_s
-        self._standing = CommitterStatus(identity, self._checked_at_s, vacant_since_s=self._checked_at_s)
+        self._standing = CommitterStatus(self.identity, self._checked_at_s, vacant_since_s=self._checked_at_s)
 
     @property
     def identity(self) -> str:
-        return self._identity
+        return self._context.identity
 
     @property
     def round_s(self) -> float:
@@ -147,7 +132,7 @@ class Committer:
         if now_s - self._standing.at_s < _STANDING_S:
             return
         self._standing = CommitterStatus(
-            self._identity,
+            self.identity,
             now_s,
             tuple(lane.standing() for lane in self._lanes.values()),
             self._vacant_since_s,
@@ -158,12 +143,12 @@ class Committer:
 
     def run(self, stopping: Callable[[], bool]) -> None:
         """Go on until `stopping`; then settle what was taken, as far as it can be in time, and leave."""
-        _log.info("committer_started", committer=self._identity, bus=self._bus.address)
+        _log.info("committer_started", committer=self.identity, bus=self._bus.address)
         while not stopping():
             self.step()
         self._drain()
         self.close()
-        _log.info("committer_stopped", committer=self._identity)
+        _log.info("committer_stopped", committer=self.identity)
 
     def _drain(self) -> None:
         self._is_draining = True
@@ -213,7 +198,7 @@ class Committer:
             self._stands_by = not held
             if self._stands_by:
                 _log.info(
-                    "standing_by", committer=self._identity, why="another committer of the group holds all partitions"
+                    "standing_by", committer=self.identity, why="another committer of the group holds all partitions"
                 )
         for partition in [partition for partition in self._lanes if partition not in held]:
             _log.info("partition_lost", partition=partition)
@@ -255,7 +240,7 @@ class Committer:
         self._seat.close()
         if self._steps_back >= _TRIES:
             raise RivalDeployment(reason)
-        _log.warning("rival_found", committer=self._identity, reason=reason)
+        _log.warning("rival_found", committer=self.identity, reason=reason)
         self._ambient.sleep(_STEP_BACK_S * (0.5 + self._ambient.jitter()))
         self._seat = self._bus.seat(self._deployment.group, self._deployment.roots or ())
 
@@ -272,19 +257,7 @@ class Committer:
         self._paused.discard(partition)
         self._seat.resume(partition)
         _log.info("partition_taken", partition=partition, offset=feed.start, committed=committed, source=str(source))
-        return HeldPartition(
-            partition,
-            feed,
-            self._bus,
-            self._tables,
-            self._ambient,
-            self._limits,
-            self._identity,
-            self._executor,
-            self._background,
-            self._measures,
-            self._served,
-        )
+        return HeldPartition(feed, self._tables, self._served, self._context)
 
     def _set_back(self, partition: int, topic: str, known: KnownLog) -> int:
         """The log isn't the one of which the offset was said, and whoever began there would pass over what lies there now."""

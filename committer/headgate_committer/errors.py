@@ -1,5 +1,7 @@
 """Every error of the committer room. Each message says what happened, to which table or committer, and what to do."""
 
+import traceback
+
 from headgate_schemas.errors import HeadgateError
 from headgate_table.coordination.memory import TableMemory
 
@@ -25,3 +27,8 @@ class RivalDeployment(HeadgateError):
 
 class Overtaken(HeadgateError):
     """Another committer works on this table in a later term. This one must stop."""
+
+
+def describe_error(error: BaseException) -> str:
+    """An error as the log tells it. Ours explain themselves; any other is a defect, and its traceback is needed to mend it."""
+    return str(error) if isinstance(error, HeadgateError) else "".join(traceback.format_exception(error)[-3:])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from headgate_bus.interface import Bus
 from headgate_committer.committer import DEFAULT_GROUP, Committer
+from headgate_committer.context import CommitterContext
 from headgate_committer.limits import CommitterLimits
 from headgate_committer.tables import StoredTables
 from headgate_schemas.ambient import Ambient
@@ -46,18 +47,8 @@ def serving(
         ThreadPoolExecutor(STATE_THREADS, thread_name_prefix="headgate-state") as background,
         ThreadPoolExecutor(STORE_THREADS, thread_name_prefix="headgate-commit") as executor,
     ):
-        committer = Committer(
-            bus,
-            tables,
-            ambient,
-            limits,
-            identity=identity,
-            group=group,
-            roots=tuple(map(table_address, roots)),
-            executor=executor,
-            background=background,
-            measures=measures,
-        )
+        context = CommitterContext(ambient, identity, executor, background, limits or CommitterLimits(), measures)
+        committer = Committer(bus, tables, context, group=group, roots=tuple(map(table_address, roots)))
         try:
             yield committer
         finally:

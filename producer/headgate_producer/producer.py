@@ -18,7 +18,6 @@ from headgate_producer.delivery.outbox import (
     unknown_outcome,
 )
 from headgate_producer.delivery.receipt_reader import ReceiptReader
-from headgate_producer.delivery.sender import Sender
 from headgate_producer.delivery.shared_outbox import SharedOutbox
 from headgate_producer.delivery.ticket import Ticket
 from headgate_producer.errors import NotSent
@@ -133,9 +132,15 @@ class Producer:
         self._past = DecisionLookup(lambda: self.reader, self._ambient)
         self._drafter = Drafter(self._table, author or f"headgate-producer/{__version__}", self._put_claim)
         self._follower = ReceiptReader(self._bus, self._table, self._flight, self._past, self._ambient)
-        sender = Sender(self._bus, self._flight, self._follower, prepares=self._owned_bus is not None)
         self._is_closed = False
-        self._courier = DeliveryThreads(sender, self._follower, self._flight, self._ambient, threads=threads)
+        self._courier = DeliveryThreads(
+            self._bus,
+            self._flight,
+            self._follower,
+            self._ambient,
+            prepares=self._owned_bus is not None,
+            threads=threads,
+        )
 
     @property
     def table(self) -> str:

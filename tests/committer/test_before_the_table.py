@@ -4,13 +4,12 @@ from dataclasses import replace
 
 from headgate_bus.interface import Topic
 from headgate_committer.committer import Committer
-from headgate_committer.limits import CommitterLimits
 from headgate_committer.tables import OutsideRoots
 from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.messages.operations import Append, Create, Milvus, RejectCode, Rejected
 from headgate_schemas.milvus import DeltaLog, Updates
 from headgate_table.indextables.log.reader import LogReader
-from support.committing.rig import TABLE, AtOnce, Rig, Stores
+from support.committing.rig import TABLE, Rig, Stores
 from support.tables import COLUMNS, add_file
 
 CREATE = Create(schema_string_of(COLUMNS), ())
@@ -19,9 +18,7 @@ CREATE = Create(schema_string_of(COLUMNS), ())
 def second_group(rig: Rig, name: str = "second") -> Committer:
     """Reads the same proposals from their beginning, beside the first: it is of a release that doesn't look around."""
     rig.bus.cluster.announces = False
-    tables = Stores(rig.stores, rig.settings)
-    limits = CommitterLimits(linger_ms=0)
-    return Committer(rig.bus.again(), tables, rig.ambient, limits, identity=name, group=name, executor=AtOnce())
+    return rig.committer(name, group=name)
 
 
 def made_directly(rig: Rig) -> None:
@@ -146,9 +143,7 @@ def test_what_a_committer_with_other_roots_set_aside_is_decided_by_one_that_serv
     made_directly(rig)
     proposal = rig.proposal(Append((add_file("early"),)))
     rig.send(proposal)
-    narrow = Committer(
-        rig.bus.again(), _Nowhere(rig.stores, rig.settings), rig.ambient, identity="narrow", executor=AtOnce()
-    )
+    narrow = rig.committer("narrow", tables=_Nowhere(rig.stores, rig.settings))
     rig.settle(narrow)
     narrow.close()
     assert [letter.code for letter in rig.dead_letters()] == ["unknown_table"]

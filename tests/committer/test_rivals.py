@@ -9,7 +9,7 @@ from headgate_committer.committer import Committer
 from headgate_committer.errors import RivalDeployment
 from headgate_committer.rivals import rivalry
 from headgate_schemas.messages.operations import Committed
-from support.committing.rig import NO_LINGER, TABLE, AtOnce, Rig, Stores
+from support.committing.rig import TABLE, Rig
 
 BUS = "sqlite:///bus.db"
 
@@ -45,16 +45,7 @@ def test_others_are_rivals(
 
 
 def _committer(rig: Rig, name: str, group: str = "blue", roots: Sequence[str] = ()) -> Committer:
-    return Committer(
-        rig.bus.again(),
-        Stores(rig.stores, rig.settings),
-        rig.ambient,
-        NO_LINGER,
-        identity=name,
-        group=group,
-        roots=roots,
-        executor=AtOnce(),
-    )
+    return rig.committer(name, group=group, roots=roots)
 
 
 def _steps(committer: Committer) -> None:

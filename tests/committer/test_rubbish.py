@@ -3,7 +3,6 @@
 import pytest
 
 from headgate_bus.interface import Message, Record, Topic, Unread
-from headgate_committer.committer import Committer
 from headgate_committer.proposals.intake import UndecidableRecord, take_in
 from headgate_committer.tables import NotServed
 from headgate_schemas.messages.cloud_events import PROPOSAL, attributes
@@ -11,7 +10,7 @@ from headgate_schemas.messages.events import ReceiptEvent
 from headgate_schemas.messages.operations import Append, Committed, RejectCode, Rejected
 from headgate_schemas.messages.proposals import encode_proposal
 from headgate_table.indextables.log.reader import LogReader
-from support.committing.rig import NO_LINGER, TABLE, AtOnce, Rig, Stores
+from support.committing.rig import TABLE, Rig, Stores
 from support.tables import add_file
 
 RUBBISH = {
@@ -85,15 +84,7 @@ def test_a_committer_with_other_roots_contradicts_nobody_about_the_same_proposal
     rig.settle(every)
     rig.receipts()
     proposal = rig.append("a", table="memory://other")
-    few = Committer(
-        rig.bus.again(),
-        Stores({TABLE: rig.stores[TABLE]}, rig.settings),
-        rig.ambient,
-        NO_LINGER,
-        identity="few",
-        group="others",
-        executor=AtOnce(),
-    )
+    few = rig.committer("few", tables=Stores({TABLE: rig.stores[TABLE]}, rig.settings), group="others")
     rig.settle(few)
     assert proposal not in rig.receipts()
     rig.settle(every)
@@ -106,7 +97,7 @@ def test_an_address_that_no_committer_serves_is_refused_with_a_receipt() -> None
             raise NotServed(f"{uri} is not the one spelling of its address")
 
     rig = Rig()
-    committer = Committer(rig.bus.again(), Strict({}, {}), rig.ambient, NO_LINGER, identity="one", executor=AtOnce())
+    committer = rig.committer(tables=Strict({}, {}))
     proposal = rig.append("a")
     rig.settle(committer)
     assert rig.receipts()[proposal].code is RejectCode.UNKNOWN_TABLE  # type: ignore[union-attr]

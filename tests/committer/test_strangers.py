@@ -10,7 +10,6 @@ import pytest
 
 from headgate_bus.interface import MAX_MESSAGE_BYTES, Message, Record, Topic
 from headgate_bus.message_bounds import check_messages
-from headgate_committer.committer import Committer
 from headgate_committer.proposals.answers import letter_message
 from headgate_committer.proposals.intake import UndecidableRecord, take_in
 from headgate_schemas.actions.actions import CommitInfo
@@ -23,7 +22,7 @@ from headgate_table.indextables.format.version_file import encode_actions
 from headgate_table.indextables.log.reader import LogReader
 from headgate_table.indextables.write.create import create_table
 from support.ambient import FakeAmbient
-from support.committing.rig import NO_LINGER, TABLE, AtOnce, Rig, Stores
+from support.committing.rig import TABLE, Rig
 from support.stores.faulty import Fault, FaultyStore, Step, StepKill, on
 from support.tables import COLUMNS, add_file, fresh_resources, new_table
 
@@ -341,15 +340,7 @@ def test_a_state_of_a_table_that_was_replaced_is_not_put_under_the_new_one() -> 
         if step.operation == "create" and step.key == version_key(3):
             states.tell()
 
-    committer = Committer(
-        rig.bus.again(),
-        Stores({TABLE: FaultyStore(rig.stores[TABLE], plan)}, rig.settings),
-        rig.ambient,
-        NO_LINGER,
-        identity="one",
-        executor=AtOnce(),
-        background=states,
-    )
+    committer = rig.committer(stores={TABLE: FaultyStore(rig.stores[TABLE], plan)}, background=states)
     rig.settle(committer)
     for name in ("old-1", "old-2"):
         rig.append(name)

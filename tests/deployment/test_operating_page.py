@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from headgate_committer.backend.own_term import OwnTerm
 from headgate_committer.errors import Overtaken
-from headgate_committer.table.guards import check_term
 from headgate_table.coordination.commit_info import Term
 from support.docs.page_blocks import DOCS, Block, blocks_of
 
@@ -61,7 +61,7 @@ def test_a_committer_that_gives_way_says_the_words_of_the_page() -> None:
     """Which of two it is, and when, no drill can tell before."""
     [words] = re.findall(r"`([^`]* is worked on by [^`]*)`", PAGE.read_text(encoding="utf-8"))
     with pytest.raises(Overtaken, match=pattern_of(words)):
-        check_term("lake/events", newest=Term(2, "others"), mine=Term(1, "committer"))
+        OwnTerm("lake/events", "committer").check(Term(2, "others"), chosen=Term(1, "committer"))
 
 
 def pattern_of(words: str) -> str:

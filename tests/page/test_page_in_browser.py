@@ -16,7 +16,7 @@ from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.messages.operations import Append, Delete
 from headgate_table.table import Table
 from headgate_worker.loop.schedule import RunTask
-from headgate_worker.tasks import CleanTask
+from headgate_worker.roles.interface import CleanTask
 from support.page.reading import DEADLINE_MS, reading
 from support.page.served import a_page
 from support.page.story import STORES, Story

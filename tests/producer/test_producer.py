@@ -237,7 +237,7 @@ def test_a_bus_without_topics_refuses_what_is_proposed() -> None:
 def test_events_are_followed_from_before_the_first_proposal() -> None:
     world = World()
     ticket = world.append()
-    world.producer._courier._sender.send_once()
+    world.producer._courier.send_once()
     world.decider.step()
     assert ticket.wait(10).version == 1
 

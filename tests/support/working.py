@@ -12,9 +12,7 @@ from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from headgate_worker.limits import RoleTerms, WorkerLimits
 from headgate_worker.loop.worker import Worker
-from headgate_worker.roles.interface import Outlook, Report, Role
-from headgate_worker.tasks import CleanTask, Task
-from headgate_worker.triggers import Trigger
+from headgate_worker.roles.interface import CleanTask, Outlook, Report, Role, Task, Trigger
 from support.ambient import FakeAmbient
 from support.committing.rig import AtOnce
 from support.stores.memory import MemoryStore

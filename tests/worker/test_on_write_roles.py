@@ -27,10 +27,8 @@ from headgate_worker.merge.table_settings import (
     unasked_limits,
 )
 from headgate_worker.roles.clean import CleanRole
-from headgate_worker.roles.interface import Role
+from headgate_worker.roles.interface import CleanTask, MergeTask, Role, Trigger
 from headgate_worker.serving import ROLES, RoleContext
-from headgate_worker.tasks import CleanTask, MergeTask
-from headgate_worker.triggers import Trigger
 from support.ambient import FakeAmbient
 from support.bus.memory import MemoryBus
 from support.merging import COLUMNS, append, put_file, rows_table

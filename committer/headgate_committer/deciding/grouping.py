@@ -43,6 +43,8 @@ class OpenedProposal:
 Item = AlreadyDecided | OpenedProposal | UndecidableRecord
 
 _ALONE = (Create, Alter, Restore, Purge, CompactState)
+MAX_SELECTIONS = 8
+"""Different predicates in one group: what they match is in memory at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,28 @@ def commits_alone(operation: Operation) -> bool:
 def selects(operation: Overwrite | Delete) -> bool:
     """Whether it takes the files that match a predicate, or all."""
     return isinstance(operation, Overwrite) or operation.where is not None
+
+
+class VersionGroupRule:
+    """A proposal that commits alone is a group of its own; one that has read the table begins a group; and only so many select
+    files by a predicate, for each of which the table is searched.
+    """
+
+    def __init__(self) -> None:
+        self.is_full = False
+        self._selections: set[str | None] = set()
+
+    def admits(self, proposal: OpenedProposal, *, is_first: bool) -> bool:
+        operation = proposal.operation
+        alone = commits_alone(operation)
+        if not is_first and (alone or proposal.undecided.proposal.read_set is not None):
+            return False
+        if isinstance(operation, Overwrite | Delete) and selects(operation):
+            self._selections.add(operation.where)
+            if len(self._selections) > MAX_SELECTIONS:
+                return False
+        self.is_full = alone
+        return True
 
 
 def plan_group(

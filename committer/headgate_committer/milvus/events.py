@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headgate_committer.table.commit_events import event_of
+from headgate_committer.backend.commit_events import event_of
 from headgate_schemas.logs import get_logger
 from headgate_schemas.messages.events import CommitEvent
 from headgate_table.coordination.commit_info import CommitRecord

@@ -48,6 +48,32 @@ def version_needed(operation: Operation) -> int | None:
     return operation.read_version if isinstance(operation, Milvus) and needs_read(operation) else None
 
 
+class ManifestGroupRule:
+    """A transaction that overwrites begins a group, and so does one that needs another earlier version than those before
+    it: one earlier manifest is in memory at most.
+
+    Where there is no table yet, a group ends before what isn't a transaction: nobody knows whether there will be one.
+    """
+
+    is_full = False
+
+    def __init__(self, newest: int) -> None:
+        """`newest` is the version that the group is decided upon; 0 where there is no table yet."""
+        self._newest = newest
+        self._earlier: int | None = None
+
+    def admits(self, proposal: OpenedProposal, *, is_first: bool) -> bool:
+        opened = proposal.operation
+        needed = version_needed(opened)
+        needed = None if needed is None or needed >= self._newest else needed
+        begins = overwrites(opened) or not (self._newest > 0 or isinstance(opened, Milvus))
+        begins = begins or not (needed is None or self._earlier is None or needed == self._earlier)
+        if begins and not is_first:
+            return False
+        self._earlier = self._earlier if needed is None else needed
+        return True
+
+
 def plan_manifest(
     items: Sequence[Item],
     seen: SeenManifest,

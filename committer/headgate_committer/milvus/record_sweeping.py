@@ -1,9 +1,10 @@
 """Deleting commit records of a Milvus table that nobody needs any more, beside its commits: the lowest first, and a prefix only."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 
 from headgate_committer.background_task import BackgroundTask
+from headgate_committer.feed.partition_source import PartitionSource
 from headgate_schemas.logs import get_logger
 from headgate_schemas.messages.sources import Source
 from headgate_table.milvus.committed.log import RecordedLog
@@ -20,18 +21,18 @@ _log = get_logger("headgate.committer")
 class RecordSweeper:
     """Sweeps after every so many commits of this process."""
 
-    def __init__(self, log: RecordedLog, announced: Callable[[], tuple[Source, int]], executor: Executor) -> None:
+    def __init__(self, log: RecordedLog, feed: PartitionSource, background: Executor) -> None:
         self._records = log
-        self._announced = announced
-        self._work = BackgroundTask(log.uri, executor, "commit_records_not_deleted")
+        self._feed = feed
+        self._work = BackgroundTask(background, "commit_records_not_deleted", {"table": log.uri})
         self._commits = 0
 
     def after_commit(self, record: VersionRecord) -> None:
         self._commits += 1
         if self._commits % _EVERY or self._work.is_under_way:
             return
-        announced = self._announced()
-        self._work.begin(lambda: self._sweep(*announced))
+        source, announced = self._feed.source, self._feed.announced
+        self._work.begin(lambda: self._sweep(source, announced))
 
     def _sweep(self, source: Source, settled: int) -> None:
         old = _old(self._records.recorded())

@@ -1,12 +1,13 @@
 """What was decided and is not announced yet: it leaves in transactions of the bus, with how far the partition is settled."""
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
 from typing import assert_never
 
 from headgate_bus.errors import BusUnavailable
-from headgate_bus.interface import Mark, Message, Seat
-from headgate_committer.limits import CommitterLimits
+from headgate_bus.interface import Mark, Message, Record, Seat
+from headgate_bus.marks import mark_of
+from headgate_committer.context import CommitterContext
 from headgate_committer.proposals.answers import (
     Answer,
     Settlement,
@@ -16,9 +17,7 @@ from headgate_committer.proposals.answers import (
     set_aside,
 )
 from headgate_committer.proposals.intake import UndecidableRecord
-from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
-from headgate_schemas.measures import Measures
 from headgate_schemas.messages.operations import Committed, Duplicate, Rejected
 from headgate_schemas.messages.sources import Source
 from headgate_schemas.metrics import COMMIT_STEP_SECONDS, DEAD_LETTERS, PROPOSALS_DECIDED
@@ -31,26 +30,44 @@ _BYTES_AT_ONCE = 8 << 20
 """The same, in bytes of events and again of dead letters: so that one is through long before the bus gives it up."""
 _UNPUBLISHED_LETTER_BYTES = 64 << 20
 """Dead letters that wait to be published; beyond it, nothing more is taken in."""
+MAX_CANDIDATES = 10_000
+"""Records that are remembered while the committed offset waits. Beyond it every second is forgotten: a mark may lie further
+below the offset then, and so much more is read again by whoever takes over."""
+
+
+class Landmarks:
+    """The newest records of one partition that were read, by which a committed offset is known again. Used by the lane's thread alone."""
+
+    def __init__(self, topic: str, max_candidates: int = MAX_CANDIDATES) -> None:
+        """`topic` is the topic's id."""
+        self._topic = topic
+        self._max_candidates = max_candidates
+        self._candidates: deque[Mark] = deque()
+
+    def passed(self, record: Record) -> None:
+        """The record was read; they come in order."""
+        self._candidates.append(mark_of(self._topic, record))
+        if len(self._candidates) > self._max_candidates:
+            self._candidates = deque(list(self._candidates)[::2])
+
+    def below(self, offset: int) -> Mark | None:
+        """The newest below an offset that is being committed; older ones are forgotten. None where none was read."""
+        newest = None
+        while self._candidates and self._candidates[0].offset < offset:
+            newest = self._candidates.popleft()
+        if newest is not None:
+            self._candidates.appendleft(newest)  # should the bus not answer, it is asked for again
+        return newest
 
 
 class Announcements:
     """Receipts, commits and dead letters of one partition, in order. Used by the lane's thread alone."""
 
-    def __init__(
-        self,
-        partition: int,
-        source: Source,
-        identity: str,
-        ambient: Ambient,
-        limits: CommitterLimits,
-        measures: Measures,
-    ) -> None:
-        self._partition = partition
+    def __init__(self, source: Source, context: CommitterContext) -> None:
+        self._partition = source.partition
         self._source = source
-        self._identity = identity
-        self._ambient = ambient
-        self._limits = limits
-        self._measures = measures
+        self._identity = context.identity
+        self._ambient, self._limits, self._measures = context.ambient, context.limits, context.measures
         self._events: list[Message] = []
         self._letters: list[Message] = []
         self._letter_bytes = 0

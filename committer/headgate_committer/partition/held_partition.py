@@ -5,15 +5,14 @@ The lane's thread takes records in and hands settlements out; only work on a tab
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 
 from headgate_bus.errors import BusUnavailable
-from headgate_bus.interface import Bus, Mark, Record, Seat
-from headgate_committer.errors import Overtaken, TableHeld
-from headgate_committer.limits import CommitterLimits
-from headgate_committer.partition.announcements import Announcements
-from headgate_committer.partition.landmarks import Landmarks
-from headgate_committer.partition.partition_source import PartitionSource
+from headgate_bus.interface import Mark, Record, Seat
+from headgate_committer.context import CommitterContext
+from headgate_committer.errors import Overtaken, TableHeld, describe_error
+from headgate_committer.feed.partition_source import PartitionSource
+from headgate_committer.partition.announcements import Announcements, Landmarks
 from headgate_committer.partition.spilled_reader import SpilledReader
 from headgate_committer.partition.table_queue import TableQueue
 from headgate_committer.partition.trimming import Trimmer
@@ -23,11 +22,8 @@ from headgate_committer.served_addresses import ServedAddresses
 from headgate_committer.status import OldestProposal, PartitionStatus, TableCounts
 from headgate_committer.table.table_committer import TableCommitter
 from headgate_committer.tables import CommitterTables, NotServed
-from headgate_committer.trouble import describe_error
-from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.logs import get_logger
-from headgate_schemas.measures import Measures
 from headgate_schemas.messages.operations import RejectCode
 from headgate_schemas.metrics import (
     COMMIT_SECONDS,
@@ -48,39 +44,24 @@ class HeldPartition:
     """Made when a partition is taken, thrown away when it is lost or its log changes its identity."""
 
     def __init__(
-        self,
-        partition: int,
-        feed: PartitionSource,
-        bus: Bus,
-        tables: CommitterTables,
-        ambient: Ambient,
-        limits: CommitterLimits,
-        identity: str,
-        executor: Executor,
-        background: Executor,
-        measures: Measures,
-        served: ServedAddresses,
+        self, feed: PartitionSource, tables: CommitterTables, served: ServedAddresses, context: CommitterContext
     ) -> None:
-        self._served = served
-        self.partition = partition
+        self.partition = feed.source.partition
         self.feed = feed
         self._next = feed.start
         self._tables = tables
-        self._ambient = ambient
-        self._limits = limits
-        self._identity = identity
-        self._executor = executor
-        self._background = background
-        self._measures = measures
+        self._served = served
+        self._context = context
+        self._ambient, self._limits, self._measures = context.ambient, context.limits, context.measures
         self._queues: dict[str, TableQueue] = {}
         self._active: dict[str, TableQueue] = {}
         """Those that are not idle; who was worked on longest ago is first."""
         self._committers: OrderedDict[str, TableCommitter] = OrderedDict()
         """The tables that are open, in the same order. Each has a queue."""
-        self._leftovers = SpilledReader(bus, partition, limits)
-        self._announcements = Announcements(partition, feed.source, identity, ambient, limits, measures)
+        self._leftovers = SpilledReader(feed.bus, self.partition, self._limits)
+        self._announcements = Announcements(feed.source, context)
         self._landmarks = Landmarks(feed.source.topic)
-        self._trimmer = Trimmer(bus, feed.source, ambient, limits, background)
+        self._trimmer = Trimmer(feed, context)
         self._announced_mark: Mark | None = None
         self._held_bytes = 0
         self._untold: set[str] = set()
@@ -201,7 +182,7 @@ class HeldPartition:
         else:
             batch = tuple(_first(queue, self._limits.group_proposals))
             self._measure_wait(queue, now_s)
-            queue.work = self._executor.submit(committer.settle, batch)
+            queue.work = self._context.executor.submit(committer.settle, batch)
 
     def _opened(self, uri: str) -> TableCommitter:
         """The table, open. Raises `NotServed`, and `StoreError` where its store can't be opened now."""
@@ -210,17 +191,7 @@ class HeldPartition:
             self._served.check_place(uri, reader.store.place)
             if len(self._committers) >= self._limits.open_tables:
                 self._close_one()
-            self._committers[uri] = TableCommitter(
-                reader,
-                self.feed,
-                self._ambient,
-                self._limits,
-                self._identity,
-                self._tables.options,
-                self._background,
-                self._measures,
-                lambda table_id: self._served.check_id(uri, table_id),
-            )
+            self._committers[uri] = TableCommitter(reader, self.feed, self._tables, self._served, self._context)
         self._committers.move_to_end(uri)
         return self._committers[uri]
 
@@ -263,7 +234,7 @@ class HeldPartition:
         elif queue.is_idle and now_s >= queue.ready_at_s and committer.can_catch_up:
             self._behind.discard(uri)
             self._active[uri] = queue
-            queue.work = self._executor.submit(committer.catch_up)
+            queue.work = self._context.executor.submit(committer.catch_up)
 
     def collect(self) -> bool:
         """Take the results of finished work; whether there were any. Raises `Overtaken`."""

@@ -3,15 +3,12 @@
 Nothing waits for it. Where it fails, the proposals stay a while longer.
 """
 
-from concurrent.futures import Executor, Future
-
-from headgate_bus.errors import BusError
-from headgate_bus.interface import Bus, Mark, Topic
+from headgate_bus.interface import Mark, Topic
 from headgate_bus.marks import known_again
-from headgate_committer.limits import CommitterLimits
-from headgate_schemas.ambient import Ambient
+from headgate_committer.background_task import BackgroundTask
+from headgate_committer.context import CommitterContext
+from headgate_committer.feed.partition_source import PartitionSource
 from headgate_schemas.logs import get_logger
-from headgate_schemas.messages.sources import Source
 
 _SHARE = 10
 """It is worth while once a tenth of what is kept anyway can go."""
@@ -22,19 +19,14 @@ _log = get_logger("headgate.committer")
 class Trimmer:
     """Of one partition. Used by the lane's thread alone."""
 
-    def __init__(
-        self, bus: Bus, source: Source, ambient: Ambient, limits: CommitterLimits, background: Executor
-    ) -> None:
-        self._bus = bus
-        self._source = source
-        self._partition = source.partition
-        self._ambient = ambient
-        self._limits = limits
-        self._background = background
-        self._next_s = ambient.monotonic_s()
+    def __init__(self, feed: PartitionSource, context: CommitterContext) -> None:
+        self._bus, self._source = feed.bus, feed.source
+        self._partition = feed.source.partition
+        self._ambient, self._limits = context.ambient, context.limits
+        self._work = BackgroundTask(context.background, "proposals_not_trimmed", {"partition": self._partition})
+        self._next_s = self._ambient.monotonic_s()
         self._trimmed_to = 0
-        """Written by the task, of which there is one at a time."""
-        self._task: Future[None] | None = None
+        """Written by the work, of which there is one piece at a time."""
 
     def look(self, announced: int, mark: Mark | None) -> None:
         """Begin where it is time. What lies below `announced` is decided and announced; nobody decides it again. `mark` is what was
@@ -43,21 +35,17 @@ class Trimmer:
         before = announced - self._limits.kept_proposals
         if before - self._trimmed_to < max(1, self._limits.kept_proposals // _SHARE):
             return
-        if self._ambient.monotonic_s() < self._next_s or (self._task is not None and not self._task.done()):
+        if self._ambient.monotonic_s() < self._next_s or self._work.is_under_way:
             return
         self._next_s = self._ambient.monotonic_s() + self._limits.trim_ms / 1000
-        self._task = self._background.submit(self._trim, before, announced, mark)
+        self._work.begin(lambda: self._trim(before, announced, mark))
 
     def _trim(self, before: int, announced: int, mark: Mark | None) -> None:
-        try:
-            other = self._other_log(announced, mark)
-            if other:
-                _log.warning("proposals_not_trimmed", partition=self._partition, offset=before, reason=other)
-                return
-            self._bus.trim(self._partition, before)
-        except BusError as error:
-            _log.warning("proposals_not_trimmed", partition=self._partition, offset=before, reason=str(error))
+        other = self._other_log(announced, mark)
+        if other:
+            _log.warning("proposals_not_trimmed", partition=self._partition, offset=before, reason=other)
             return
+        self._bus.trim(self._partition, before)
         self._trimmed_to = before
         _log.info("proposals_trimmed", partition=self._partition, offset=before)
 

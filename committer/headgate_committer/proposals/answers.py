@@ -1,16 +1,17 @@
 """What a committer has to say: about each proposal, and about each new version. Values, and how they are announced."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from headgate_bus.interface import Message, Record
-from headgate_committer.proposals.intake import UndecidableRecord
+from headgate_committer.proposals.intake import QueuedProposal, UndecidableRecord
 from headgate_schemas.messages.cloud_events import COMMIT, DEAD_LETTER, RECEIPT, attributes
 from headgate_schemas.messages.dead_letters import DeadLetter, encode_dead_letter
 from headgate_schemas.messages.events import CommitEvent, encode_event, receipt_event
 from headgate_schemas.messages.message_shape import FORMAT
-from headgate_schemas.messages.operations import Receipt, Rejected
+from headgate_schemas.messages.operations import Committed, Receipt, Rejected
 from headgate_schemas.messages.sources import Source
+from headgate_table.coordination.commit_info import Settled
 
 MAX_LETTER_BODY_BYTES = 600 << 10
 """Of an undecidable message's bytes: in base64, and beside all of the rest at its longest, they still fit into one message."""
@@ -36,6 +37,30 @@ class Settlement:
 
     answers: tuple[Answer, ...] = ()
     commits: tuple[CommitEvent, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalBatch:
+    """The first undecided proposals of a table, in the order of the bus."""
+
+    source: Source
+    items: Sequence[QueuedProposal]
+    position: int
+    """The offset up to which the table is decided."""
+
+    def settled(self, answers: Sequence[Answer]) -> Settled:
+        """What a version settles that answers this many of the first."""
+        taken = self.items[: len(answers)]
+        first = min((item.offset for item in taken if item.offset >= self.position), default=self.position)
+        accepted = [isinstance(answer.receipt, Committed) for answer in answers]
+        made_ms = (item.proposal.created for item, is_in in zip(taken, accepted, strict=True) if is_in)
+        return Settled(
+            self.source,
+            first,
+            max(self.position, taken[-1].offset + 1),
+            max(item.record.time_ms for item in taken),
+            max(made_ms, default=None),
+        )
 
 
 def set_aside(letter: UndecidableRecord) -> Answer:

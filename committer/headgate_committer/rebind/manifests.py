@@ -1,8 +1,8 @@
 """Binding a Milvus table to the log that feeds it: a version with an unchanged manifest, whose record says so."""
 
 from headgate_bus.interface import Bus
+from headgate_committer.feed.tail import log_truncated_reason
 from headgate_committer.rebind.offer import Offer, RebindReport
-from headgate_committer.table.tail import log_truncated_reason
 from headgate_schemas.ambient import Ambient
 from headgate_table.coordination.commit_info import record_of
 from headgate_table.coordination.memory import MemoryLimits

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from headgate_bus.interface import Extent
-from headgate_committer.table.guards import feed_mismatch
+from headgate_committer.backend.own_term import next_epoch
+from headgate_committer.feed.guards import feed_mismatch
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
 from headgate_schemas.messages.sources import Source
@@ -60,8 +61,7 @@ class Offer:
             return RebindReport(uri, None, self.source, known, before, position_before, f"{said}: nothing to do")
         is_there = lost is None and known is not None and self.extent.first <= known <= self.extent.next_offset
         position = known if known is not None and is_there else self.extent.first
-        epoch = 1 if memory.term is None else memory.term.epoch + 1
-        return Binding(uri, self.source, position, before, position_before, reason, epoch)
+        return Binding(uri, self.source, position, before, position_before, reason, next_epoch(memory.term))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from headgate_bus.interface import Bus
 from headgate_bus.marks import Proof, look_again
 from headgate_committer.committer import DEFAULT_GROUP
+from headgate_committer.feed.tail import log_truncated_reason
 from headgate_committer.rebind.manifests import bind_manifests
 from headgate_committer.rebind.offer import Offer, RebindReport
-from headgate_committer.table.tail import log_truncated_reason
 from headgate_committer.versions.table_log import records_from
 from headgate_schemas.ambient import Ambient
 from headgate_table.coordination.memory_text import memory_limits

@@ -1,15 +1,14 @@
 """Deleting claims that were settled long ago, now and then, beside the commits of their table."""
 
-from concurrent.futures import Executor
 from contextlib import closing
 
 from headgate_bus.claims import sweep_claims
 from headgate_bus.errors import BusError, BusUnavailable
 from headgate_bus.interface import Topic
 from headgate_committer.background_task import BackgroundTask
-from headgate_committer.partition.partition_source import PartitionSource
+from headgate_committer.context import CommitterContext
+from headgate_committer.feed.partition_source import PartitionSource
 from headgate_committer.proposals.intake import QueuedProposal, take_in
-from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
 from headgate_table.coordination.memory import TableMemory
 from headgate_table.store.interface import Store
@@ -27,12 +26,12 @@ _log = get_logger("headgate.committer")
 class ClaimSweeper:
     """Sweeps the claims of one table after its first commit, and every hour in which something is committed."""
 
-    def __init__(self, store: Store, ambient: Ambient, executor: Executor, feed: PartitionSource) -> None:
+    def __init__(self, store: Store, feed: PartitionSource, context: CommitterContext) -> None:
         self._store = store
-        self._ambient = ambient
         self._feed = feed
-        self._work = BackgroundTask(store.uri, executor, "claims_not_swept")
-        self._next_s = ambient.monotonic_s()
+        self._ambient = context.ambient
+        self._work = BackgroundTask(context.background, "claims_not_swept", {"table": store.uri})
+        self._next_s = self._ambient.monotonic_s()
 
     def after_commit(self, memory: TableMemory) -> None:
         """Proposals are decided in the order of the bus: older ones than the newest decided need their claims no more.

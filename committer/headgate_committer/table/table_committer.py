@@ -1,37 +1,31 @@
-"""Settling the proposals of one table: sort out, decide, write one version, remember. The loop around a `TableBackend`.
+"""Settling the proposals of one table: triage, decide, write one version, remember. The loop around a `LoadedTable`.
 
 One thread at a time works on a table. What becomes of a version is what the store says, never what was meant.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
-from typing import NoReturn, assert_never
+from collections.abc import Mapping, Sequence
+from typing import assert_never
 
-from headgate_bus.claims import open_claim
-from headgate_bus.errors import ClaimFault, ClaimRefused
+from headgate_committer.backend.group_selection import open_operation
+from headgate_committer.backend.interface import Draft, DraftSummary, LoadedTable, TableBackend
+from headgate_committer.context import CommitterContext
 from headgate_committer.deciding.creation import FirstVersion, begin_table
 from headgate_committer.deciding.earlier_letters import EarlierLetters, as_decided
 from headgate_committer.deciding.grouping import Item
 from headgate_committer.errors import Misplaced, TableHeld
-from headgate_committer.limits import CommitterLimits
+from headgate_committer.feed.guards import check_feed, check_home, check_not_rebound
+from headgate_committer.feed.partition_source import PartitionSource
 from headgate_committer.milvus.milvus_backend import MilvusBackend
-from headgate_committer.partition.partition_source import PartitionSource
-from headgate_committer.proposals.answers import Answer, Settlement
+from headgate_committer.proposals.answers import Answer, ProposalBatch, Settlement
 from headgate_committer.proposals.intake import QueuedProposal, UndecidableRecord
 from headgate_committer.proposals.triage import misplaced, triage
+from headgate_committer.served_addresses import ServedAddresses
 from headgate_committer.table.claim_sweeping import ClaimSweeper
-from headgate_committer.table.guards import feed_mismatch, rebind_hint
-from headgate_committer.table.table_backend import Draft, DraftSummary, TableBackend
-from headgate_committer.table.tail import log_truncated_reason
-from headgate_committer.versions.version_log import FirstVersionDraft, VersionLog
-from headgate_schemas.ambient import Ambient
+from headgate_committer.tables import CommitterTables
+from headgate_committer.versions.version_log import VersionLog
 from headgate_schemas.logs import get_logger
-from headgate_schemas.measures import Measures
 from headgate_schemas.messages.events import CommitEvent
-from headgate_schemas.messages.message_shape import UnreadableMessage
-from headgate_schemas.messages.operation_bodies import operation_of
-from headgate_schemas.messages.operations import Committed, Operation, Receipt, RejectCode, Rejected
-from headgate_schemas.messages.proposals import decode_claimed
+from headgate_schemas.messages.operations import Operation, Receipt, RejectCode, Rejected
 from headgate_schemas.metrics import (
     COMMIT_STEP_SECONDS,
     FILES_ADDED,
@@ -40,7 +34,7 @@ from headgate_schemas.metrics import (
     VERSIONS_LOST,
     VERSIONS_WRITTEN,
 )
-from headgate_table.coordination.commit_info import Decision, Settled
+from headgate_table.coordination.commit_info import Decision
 from headgate_table.coordination.memory import TableMemory
 from headgate_table.coordination.memory_text import memory_limits
 from headgate_table.errors import CommitConflict, ManifestMissing, OutcomeUnknown, TableNotFound
@@ -48,7 +42,6 @@ from headgate_table.indextables.format.state_manifest import StateManifest
 from headgate_table.indextables.log.reader import LogReader
 from headgate_table.indextables.write.commit_times import bounded_time_ms, commit_time_ms
 from headgate_table.indextables.write.version_writer import NumberTaken, PredecessorGone
-from headgate_table.settings.options import TableOptions
 
 _log = get_logger("headgate.committer")
 
@@ -60,33 +53,24 @@ class TableCommitter:
         self,
         reader: LogReader,
         feed: PartitionSource,
-        ambient: Ambient,
-        limits: CommitterLimits,
-        identity: str,
-        options_for: Callable[[Mapping[str, str]], TableOptions],
-        background: Executor,
-        measures: Measures,
-        check_id: Callable[[str], None],
+        tables: CommitterTables,
+        served: ServedAddresses,
+        context: CommitterContext,
     ) -> None:
-        self._check_id = check_id
-        self._versions = VersionLog(reader, ambient, identity, options_for, background)
-        self._manifests = MilvusBackend(
-            reader.store,
-            ambient,
-            identity,
-            memory_limits(options_for({})),
-            lambda: (feed.source, feed.announced),
-            background,
-        )
-        self._log: TableBackend = self._versions
-        """Of the kind that was found; where there is no table yet, the first proposal says which it will be."""
-        self._letters = EarlierLetters(feed.bus, feed.source, reader.store.uri)
-        self._claims = ClaimSweeper(reader.store, ambient, background, feed)
+        self.uri = reader.store.uri
+        self._store = reader.store
         self._feed = feed
-        self._ambient = ambient
-        self._limits = limits
-        self._measures = measures
-        self._options_for = options_for
+        self._options_for = tables.options
+        self._served = served
+        self._ambient, self._limits, self._measures = context.ambient, context.limits, context.measures
+        self._versions = VersionLog(reader, tables.options, context)
+        self._manifests = MilvusBackend(reader.store, memory_limits(tables.options({})), feed, context)
+        self._backend: TableBackend = self._versions
+        """Of the kind that was found; where there is no table yet, the first proposal says which it will be."""
+        self._table: LoadedTable | None = None
+        """None until it is loaded, and again once it is known to be out of date."""
+        self._letters = EarlierLetters(feed.bus, feed.source, self.uri)
+        self._claims = ClaimSweeper(reader.store, feed, context)
         self._told: dict[int, Receipt] = {}
         """What versions say of proposals that are yet to be answered here, by offset."""
         self._oldest = 0
@@ -95,10 +79,6 @@ class TableCommitter:
         """A version whose outcome nobody knows."""
         self._commits: list[CommitEvent] = []
         """Versions that came, and are not announced yet."""
-
-    @property
-    def uri(self) -> str:
-        return self._log.store.uri
 
     def settle(self, batch: Sequence[QueuedProposal]) -> Settlement:
         """Decide as many of the first proposals as go into one version, and write it.
@@ -110,8 +90,11 @@ class TableCommitter:
         try:
             return self._settle(batch)
         except Misplaced as elsewhere:
-            self._log.forget()
+            self._table = None
             return self._settlement(misplaced(batch, elsewhere.memory, self._feed.source.partition, elsewhere.home))
+        except TableHeld:
+            self._table = None  # an operator looks, and what is there by then is read anew
+            raise
 
     def _settle(self, batch: Sequence[QueuedProposal]) -> Settlement:
         if self._unsure is not None:
@@ -120,14 +103,9 @@ class TableCommitter:
                 return settlement
         for _ in range(self._limits.lost_numbers):
             try:
-                if self._log.is_loaded and self._log.is_gone():
-                    self._log.forget()
-                if not self._log.is_loaded:
-                    self._load()
-                if self._log.before_deciding():
-                    self._follow()
+                table = self._current()
                 with self._measures.timing(COMMIT_STEP_SECONDS, "decide"):
-                    draft = self._decide(batch)
+                    draft = self._decide(table, batch)
             except TableNotFound:
                 found = self._without_table(batch)
                 if isinstance(found, Settlement):
@@ -142,48 +120,47 @@ class TableCommitter:
                 _log.warning("base_was_cleaned", table=self.uri, reason=str(missing))
                 continue
             if isinstance(draft, tuple):
-                if not self._log.is_loaded:
+                if self._table is None:
                     self._letters.told(draft)
                 return self._settlement(draft)
-            try:
-                return self._write(draft)
-            except PredecessorGone:
-                _log.warning("version_stranded", table=self.uri, version=draft.version)
-                self._measures.count(VERSIONS_LOST, "predecessor_gone")
-                self._log.forget()
-            except NumberTaken:
-                self._measures.count(VERSIONS_LOST, "number_taken")
-                if self._log.is_loaded:
-                    self._follow()
+            settlement = self._try_write(draft)
+            if settlement is not None:
+                return settlement
         raise CommitConflict(
             f"other writers took the next version of {self.uri} {self._limits.lost_numbers} times in a row; its proposals are "
             f"tried again after a pause"
         )
 
+    # ---- states
+
     @property
     def newest_state(self) -> StateManifest | None:
         """The newest that is known; None before the first, and where there are none. Threads may ask."""
-        return self._log.newest_state
+        table = self._table
+        return None if table is None or table.states is None else table.states.newest
 
     @property
     def is_behind_with_states(self) -> bool:
         """Whether a state was due while another was under way."""
-        return self._log.is_behind
+        table = self._table
+        return table is not None and table.states is not None and table.states.is_behind
 
     @property
     def can_catch_up(self) -> bool:
         """Whether nothing has to be waited for before that state is begun."""
-        return self._log.can_catch_up
+        table = self._table
+        return table is None or table.states is None or not table.states.is_under_way
 
     def catch_up(self) -> Settlement:
         """Begin the state that was due, without a commit that would take it along. Decides nothing."""
-        if self._unsure is None:
-            self._log.catch_up()
+        if self._unsure is None and self._table is not None and self._table.states is not None:
+            self._table.states.catch_up()
         return Settlement((), ())
 
     def finish(self) -> None:
         """Wait for a state that is under way."""
-        self._log.finish()
+        if self._table is not None and self._table.states is not None:
+            self._table.states.finish()
 
     # ---- reading
 
@@ -194,82 +171,46 @@ class TableCommitter:
         return Settlement(tuple(answers), commits)
 
     def _unanswered(self, told: Mapping[int, Receipt]) -> dict[int, Receipt]:
-        """What of it was answered already, and only has yet to be announced, is not asked for again."""
+        """Leaves out what was answered already, and only has yet to be announced."""
         return {offset: receipt for offset, receipt in told.items() if offset >= self._oldest}
 
-    def _load(self) -> None:
-        self._log.load()
-        table_id = self._log.table_id
-        if table_id is not None:
-            try:
-                self._check_id(table_id)
-            except TableHeld:
-                self._log.forget()
-                raise
-        self._check_feed()
+    def _current(self) -> LoadedTable:
+        """The table, ready for a decision."""
+        if self._table is not None and self._table.is_gone():
+            self._table = None
+        table = self._table or self._load()
+        if table.before_deciding() and not self._follow(table):
+            table = self._load()
+        return table
 
-    def _check_feed(self) -> None:
-        """Whether this log may be fed from our bus, and what has to be announced again."""
+    def _load(self) -> LoadedTable:
+        table = self._backend.load()
+        if table.table_id is not None:
+            self._served.check_id(self.uri, table.table_id)
+        self._begin_with(table)
+        return table
+
+    def _begin_with(self, table: LoadedTable) -> None:
+        """Go on with this table, if it may be fed from our bus; what may have to be announced again is read first."""
         feed = self._feed
-        try:
-            self._check_home(self._log.memory)
-            reason = (
-                feed_mismatch(self.uri, self._log.memory, feed.source, feed.extent, feed.committed) or self._lost_tail()
-            )
-            if reason is None:
-                earlier = self._log.announced_since(feed.source, feed.announced)
-                self._told = self._unanswered(earlier.told)
-                self._commits += earlier.commits
-        except BaseException:
-            # Loaded is what was asked this, too: a log that is loaded is never asked again.
-            self._log.forget()
-            raise
-        if reason is not None:
-            self._hold(reason)
+        check_feed(self.uri, table.memory, table.records(), feed)
+        earlier = table.announced_since(feed.source, feed.announced)
+        self._told = self._unanswered(earlier.told)
+        self._commits += earlier.commits
+        self._table = table
 
-    def _check_home(self, memory: TableMemory | None) -> None:
-        """Raise `Misplaced` where neither the table is fed from this partition nor its proposals belong here."""
-        here = self._feed.source
-        if memory is not None and memory.source == here:
-            return
-        home = self._feed.home_of(self.uri)
-        if home != here.partition:
-            raise Misplaced(
-                f"proposals of {self.uri} belong on partition {home}, not on {here.partition}", memory, home
-            )
-
-    def _lost_tail(self) -> str | None:
-        """Looked for unless everything that the table has decided was settled, and the log is known to be the one it was: else
-        somebody crashed, or something is lost.
-        """
-        feed = self._feed
-        position = self._log.memory.position(feed.source)
-        if position is None or (feed.is_known and position <= feed.start):
-            return None
-        return log_truncated_reason(
-            self.uri, feed.bus, feed.source, position, self._log.records(), was_cut=feed.was_cut
-        )
-
-    def _hold(self, reason: str) -> NoReturn:
-        """Until an operator has looked. What is there by then is read anew."""
-        self._log.forget()
-        raise TableHeld(f"{reason}. {rebind_hint(self.uri)}")
-
-    def _follow(self) -> bool:
+    def _follow(self, table: LoadedTable) -> bool:
         """Take in what others wrote; what an earlier holder of the partition decided is told to its authors.
 
-        Whether it is still the table that was known; else the one that took its place is loaded.
+        False where the table has to be loaded anew.
         """
-        earlier = self._log.follow(self._feed.source)
-        if not earlier.is_same_table:
-            self._log.forget()
-            self._load()
+        earlier = table.follow(self._feed.source)
+        if earlier is None:
+            self._table = None
             return False
         self._commits += earlier.commits
         self._told |= self._unanswered(earlier.told)
-        source = self._log.memory.source
-        if source is not None and source != self._feed.source:
-            self._hold(f"{self.uri} was bound to {source} meanwhile; this bus is {self._feed.source}")
+        check_not_rebound(self.uri, table.memory, self._feed)
         return True
 
     def _is_based_anew(self) -> bool:
@@ -277,88 +218,66 @@ class TableCommitter:
 
         The log is followed, not read anew: what is remembered goes on to count, and so does what we have written ourselves.
         """
-        if not self._log.is_loaded:
+        table = self._table
+        if table is None:
             return False
-        known = self._log.base
-        return not self._follow() or self._log.base != known
+        known = table.base
+        return not self._follow(table) or table.base != known
 
     # ---- deciding
 
-    def _decide(self, batch: Sequence[QueuedProposal]) -> Draft | tuple[Answer, ...]:
-        items, position = self._sorted(batch)
-        if self._log.must_follow(items):
-            if not self._follow():
-                return self._decide(batch)
-            items, position = self._sorted(batch)  # what came meanwhile may have decided some of them
-        before = as_decided(self._told_before())
-        return self._log.plan(items, lambda answers: self._settled(answers, batch, position), before)
+    def _decide(self, table: LoadedTable, batch: Sequence[QueuedProposal]) -> Draft | tuple[Answer, ...]:
+        items = self._selected(table, batch)
+        if table.must_follow(items):
+            if not self._follow(table):
+                return self._decide(self._load(), batch)
+            items = self._selected(table, batch)  # what came meanwhile may have decided some of them
+        before = as_decided(self._told_before(table.memory))
+        return table.plan(items, ProposalBatch(self._feed.source, batch, self._position(table)), before)
 
-    def _sorted(self, batch: Sequence[QueuedProposal]) -> tuple[list[Item], int]:
-        """What is known of each by now, and the offset up to which the table is decided."""
-        position = self._log.memory.position(self._feed.source) or 0
-        now_ms = bounded_time_ms(self._ambient.now_ms(), self._log.store.clock_ms(), 0)
-        before = self._told_before()
+    def _position(self, table: LoadedTable) -> int:
+        return table.memory.position(self._feed.source) or 0
+
+    def _selected(self, table: LoadedTable, batch: Sequence[QueuedProposal]) -> list[Item]:
+        """The first proposals that one version may decide, with what is known of each by now."""
+        now_ms = bounded_time_ms(self._ambient.now_ms(), self._store.clock_ms(), 0)
+        before = self._told_before(table.memory)
         told_before = {
             item.proposal.id: Rejected(earlier.code or RejectCode.INVALID, earlier.reason or "", earlier.id)
             for item in batch
             if (earlier := before.get(item.proposal.id)) is not None
         }
-        sorted_out = triage(batch, self._log.memory, position, self._told, self._limits, now_ms, told_before)
-        return self._log.opened(sorted_out, self._open), position
+        triaged = triage(batch, table.memory, self._position(table), self._told, self._limits, now_ms, told_before)
+        return table.select_group(triaged)
 
-    def _told_before(self) -> Mapping[str, Decision]:
+    def _told_before(self, memory: TableMemory) -> Mapping[str, Decision]:
         """What was told by id before the table was there; nothing once a version that was fed from a bus has taken it over."""
-        if self._log.memory.source is not None:
+        if memory.source is not None:
             self._letters.forget()
             return {}
         return self._letters.refusals()
 
     def _open(self, undecided: QueuedProposal) -> Operation | UndecidableRecord:
-        proposal = undecided.proposal
-        if proposal.operation is not None:
-            return operation_of(proposal.operation)
-        assert proposal.claim is not None, "a proposal has an operation or a claim"
-        try:
-            return decode_claimed(open_claim(self._log.store, proposal.claim, self._limits.claims))
-        except UnreadableMessage as error:
-            code, reason = RejectCode.UNREADABLE, str(error)
-        except ClaimRefused as error:
-            code = RejectCode.OVER_BOUND if error.fault is ClaimFault.OVER_BOUND else RejectCode.UNREADABLE
-            reason = str(error)
-        return UndecidableRecord(undecided.record, code, reason, proposal.id, proposal.table)
-
-    def _settled(self, answers: Sequence[Answer], batch: Sequence[QueuedProposal], position: int) -> Settled:
-        """The offsets that the version settles: a table's proposals are decided in the order of the bus."""
-        taken = batch[: len(answers)]
-        first = min((item.offset for item in taken if item.offset >= position), default=position)
-        accepted = [isinstance(answer.receipt, Committed) for answer in answers]
-        made_ms = (item.proposal.created for item, is_in in zip(taken, accepted, strict=True) if is_in)
-        return Settled(
-            self._feed.source,
-            first,
-            max(position, taken[-1].offset + 1),
-            max(item.record.time_ms for item in taken),
-            max(made_ms, default=None),
-        )
+        return open_operation(undecided, self._store, self._limits.claims)
 
     def _without_table(self, batch: Sequence[QueuedProposal]) -> Settlement | Draft | tuple[Answer, ...] | None:
         """No log of versions is there, or no manifest any more; None where the log of the other kind is to be looked for."""
-        self._log.forget()
-        if self._log is not self._versions:
-            self._log = self._versions
+        self._table = None
+        if self._backend is not self._versions:
+            self._backend = self._versions
             return None
         if self._manifests.is_there:
-            self._log = self._manifests
+            self._backend = self._manifests
             return None
-        self._check_home(None)
+        check_home(self.uri, None, self._feed)
         begun = begin_table(
             self.uri,
             batch,
             self._open,
             self._feed.source,
-            self._versions.table.first_term(),
+            self._versions.own_term.first(),
             self._ambient,
-            commit_time_ms(self._log.store, self._ambient),
+            commit_time_ms(self._store, self._ambient),
             self._options_for,
             lambda: as_decided(self._letters.refusals()),
         )
@@ -366,7 +285,7 @@ class TableCommitter:
             case Settlement():
                 return begun
             case FirstVersion():
-                return FirstVersionDraft(self._versions, begun)
+                return self._versions.draft_of(begun)
             case None:
                 return self._first_transaction(batch)
             case _:
@@ -374,13 +293,12 @@ class TableCommitter:
 
     def _first_transaction(self, batch: Sequence[QueuedProposal]) -> Draft | tuple[Answer, ...]:
         """Upon no manifest at all; where nothing is accepted, there still is no table."""
-        self._manifests.begin()
-        self._log = self._manifests
-        self._check_feed()
-        draft = self._decide(batch)
+        table = self._manifests.begin()
+        self._begin_with(table)
+        self._backend = self._manifests
+        draft = self._decide(table, batch)
         if isinstance(draft, tuple):
-            self._manifests.forget()
-            self._log = self._versions
+            self._table, self._backend = None, self._versions
         return draft
 
     # ---- writing
@@ -398,8 +316,8 @@ class TableCommitter:
         if draft.begins:
             self._load()
             self._told, self._commits = {}, []  # of this version only, which is announced below
-        else:
-            self._claims.after_commit(self._log.memory)
+        elif self._table is not None:
+            self._claims.after_commit(self._table.memory)
         summary = draft.summary
         self._measure(summary)
         _log.info(
@@ -423,16 +341,22 @@ class TableCommitter:
         self._measures.count(FILES_ADDED, by=summary.added)
         self._measures.count(FILES_REMOVED, by=summary.removed)
 
-    def _ask_again(self, draft: Draft) -> Settlement | None:
-        """What became of the version whose outcome nobody knew; None when it is not in the log."""
+    def _try_write(self, draft: Draft) -> Settlement | None:
+        """None where the version is not in the log: another's is, or the log was cleaned below it."""
         try:
             return self._write(draft)
         except PredecessorGone:
+            _log.warning("version_stranded", table=self.uri, version=draft.version)
             self._measures.count(VERSIONS_LOST, "predecessor_gone")
-            self._log.forget()
+            self._table = None
         except NumberTaken:
             self._measures.count(VERSIONS_LOST, "number_taken")
-            if self._log.is_loaded:
-                self._follow()
-        self._unsure = None
+            if self._table is not None:
+                self._follow(self._table)
         return None
+
+    def _ask_again(self, draft: Draft) -> Settlement | None:
+        """What became of the version whose outcome nobody knew; None when it is not in the log."""
+        settlement = self._try_write(draft)
+        self._unsure = None
+        return settlement

@@ -4,5 +4,6 @@ written.
 `table` opens one per table. The version file is written only if it is absent; an unknown outcome is read back. States
 are written beside the commits and never delay them.
 
-Begin with `version_log`, then `table_log` for what is held in memory and `states` for the states.
+Begin with `version_log`, then `table_log` for what is held in memory, `version_draft` for the next version and `states`
+for the states.
 """

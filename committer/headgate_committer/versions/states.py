@@ -1,11 +1,11 @@
 """States of one table, written beside its commits: at most one at a time, from a copy of the log that nobody changes."""
 
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
-from headgate_committer.versions.table_log import Held, TableLog
-from headgate_schemas.ambient import Ambient
+from headgate_committer.context import CommitterContext
+from headgate_committer.versions.table_log import TableLog
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.logs import get_logger
 from headgate_schemas.messages.operations import CompactState
@@ -30,10 +30,10 @@ class _Task:
 class StateKeeper:
     """Starts a state when one is due, and puts it under the log when it is done."""
 
-    def __init__(self, table: TableLog, ambient: Ambient, executor: Executor) -> None:
+    def __init__(self, table: TableLog, context: CommitterContext) -> None:
         self._table = table
-        self._ambient = ambient
-        self._executor = executor
+        self._ambient = context.ambient
+        self._executor = context.background
         self._task: _Task | None = None
         self._needed = -1
         """The version that must have a state before the next is written."""
@@ -44,15 +44,19 @@ class StateKeeper:
         self._passed_over = False
         """Whether a state was due while another was under way."""
 
-    def after_commit(self, held: Held, *, at_once: bool, swap: CompactState | None) -> None:
+    @property
+    def newest(self) -> StateManifest | None:
+        return self._table.log.state
+
+    def after_commit(self, *, at_once: bool, swap: CompactState | None) -> None:
         """A version was written. `at_once`: readers of other kinds need its state before the next version."""
         if at_once:
-            self._needed, self._swap = held.log.version, swap
-        if _is_due(held) or at_once:
+            self._needed, self._swap = self._table.log.version, swap
+        if self._is_due() or at_once:
             self._passed_over = self._task is not None
-            self._start(held)
+            self._start()
 
-    def before_commit(self, held: Held) -> None:
+    def before_commit(self) -> None:
         """Put a state that is done under the log; wait for one that the next version must not overtake.
 
         Raises `CorruptTable` when a state shows that another program writes to this log by other rules, for as long as it
@@ -64,8 +68,8 @@ class StateKeeper:
             self._table.rebase(base)
         if self._task is not None and self._task.future.done():
             self._adopt()
-        while held.log.plan.base.version < self._needed:
-            self._start(held)
+        while self._table.log.plan.base.version < self._needed:
+            self._start()
             is_its_own = self._task is not None and self._task.version >= self._needed
             if not self._adopt() and is_its_own:
                 break  # tried again before the next commit, unless it was a swap
@@ -81,7 +85,7 @@ class StateKeeper:
     def is_under_way(self) -> bool:
         return self._task is not None and not self._task.future.done()
 
-    def catch_up(self, held: Held) -> None:
+    def catch_up(self) -> None:
         """Begin the state that was passed over, of the version that is the newest by now."""
         if self._task is not None:
             try:
@@ -89,24 +93,18 @@ class StateKeeper:
             except CorruptTable:
                 self._passed_over = False
                 return  # who commits next is told
-        if _is_due(held) or held.log.plan.base.version < self._needed:
-            self._start(held)
+        if self._is_due() or self._table.log.plan.base.version < self._needed:
+            self._start()
         self._passed_over = False
 
-    def settle(self) -> None:
+    def finish(self) -> None:
         """Wait for a state that is under way, and put it under the log."""
-        if self._task is not None and self._table.held is not None:
+        if self._task is not None:
             self._adopt()
 
     def let_go(self) -> None:
         """Somebody else's newer state came under the log: nothing on top of the one before it is waited for."""
         self._task, self._stopped = None, None
-
-    def drop(self) -> None:
-        """The log was read anew: a state under way is no longer waited for."""
-        self.let_go()
-        self._needed, self._swap = -1, None
-        self._passed_over = False
 
     def _adopt(self) -> bool:
         """Wait for the state under way; whether it was written."""
@@ -128,18 +126,22 @@ class StateKeeper:
         self._table.rebase(base)
         return True
 
-    def _start(self, held: Held) -> None:
+    def _is_due(self) -> bool:
+        table = self._table
+        since = table.log.version - max(table.log.plan.base.version, 0)
+        return table.options.checkpoint_enabled and since >= table.options.checkpoint_interval
+
+    def _start(self) -> None:
         if self._task is not None:
             return
-        log = replace(held.log, delta=held.log.delta.copy())
+        log = replace(self._table.log, delta=self._table.log.delta.copy())
         swap = self._swap if log.version == self._needed else None
-        work = self._work(log, held, kept_memory(held.memory), swap)
+        work = self._work(log, kept_memory(self._table.memory), swap)
         self._task = _Task(log.version, work, self._executor.submit(work))
 
-    def _work(
-        self, log: LoadedLog, held: Held, memory: KeptMemory, swap: CompactState | None
-    ) -> Callable[[], LoadedLog]:
-        reader, ambient, metadata, options = self._table.reader, self._ambient, held.metadata, held.options
+    def _work(self, log: LoadedLog, memory: KeptMemory, swap: CompactState | None) -> Callable[[], LoadedLog]:
+        reader, ambient = self._table.reader, self._ambient
+        metadata, options = self._table.metadata, self._table.options
 
         def work() -> LoadedLog:
             with reader.resources.measures.timing(COMMIT_STEP_SECONDS, "state"):
@@ -149,11 +151,6 @@ class StateKeeper:
                 return base
 
         return work
-
-
-def _is_due(held: Held) -> bool:
-    since = held.log.version - max(held.log.plan.base.version, 0)
-    return held.options.checkpoint_enabled and since >= held.options.checkpoint_interval
 
 
 def _index(reader: LogReader, state: StateManifest, before: StateManifest | None) -> None:

@@ -1,32 +1,34 @@
-"""One table as its committer holds it in memory: the newest version, what is remembered, and whose turn it is.
-
-Follows the log when others write to it; deciding and writing are `table.table_committer`'s.
-"""
+"""A log of versions as its committer holds it in memory: the newest version, and what the table remembers."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from headgate_committer.table.commit_events import event_of, receipts_of
-from headgate_committer.table.guards import check_term
-from headgate_committer.versions.own_versions import OwnVersions
-from headgate_schemas.actions.actions import Action, AddFile, Metadata, RemoveFile
+from headgate_committer.backend.commit_events import event_of, receipts_of
+from headgate_committer.backend.interface import Earlier
+from headgate_committer.backend.own_term import OwnTerm
+from headgate_committer.versions.known_versions import OwnVersions, ReachedVersion
+from headgate_schemas.actions.actions import Action, AddFile, RemoveFile
+from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
 from headgate_schemas.messages.events import CommitEvent
 from headgate_schemas.messages.operations import Receipt
 from headgate_schemas.messages.sources import Source
-from headgate_table.coordination.commit_info import CommitRecord, Term, commit_record
-from headgate_table.coordination.memory import TableMemory
+from headgate_table.coordination.commit_info import CommitRecord, commit_record
+from headgate_table.indextables.format.names import version_key
 from headgate_table.indextables.format.replay import Delta
 from headgate_table.indextables.log.overtaken import check_agrees, may_be_by_states_alone
+from headgate_table.indextables.log.predecessor import looks_like
 from headgate_table.indextables.log.reader import LoadedLog, LogReader
 from headgate_table.indextables.log.stale_versions import late_up_to
 from headgate_table.indextables.recovery.memory_reader import advance, recover
-from headgate_table.indextables.rules.evidence import EvidenceReader
 from headgate_table.indextables.write.version_body import VersionBody
 from headgate_table.settings.options import TableOptions
 
 _log = get_logger("headgate.committer")
 
+SURE_S = 1.0
+"""For so long after the newest version was seen or written, nobody looks whether it is still there. So a table that is busy pays
+no request for it, and any other pays one a commit."""
 _BATCH = 32
 MAX_TOLD = 1_000_000
 """Earlier decisions that are announced again with what their versions say; those beyond, from what is remembered."""
@@ -46,94 +48,82 @@ class ToldVersion:
         return receipts_of(self.number, self.record) if settled is not None and settled.source == source else {}
 
 
-@dataclass(slots=True)
-class Held:
-    """What is known of the table. `log` is replaced, never changed, except for its delta, which grows with `applied`."""
-
-    log: LoadedLog
-    memory: TableMemory
-    metadata: Metadata
-    options: TableOptions
-    term: Term
-
-
 class TableLog:
     """Loads, follows and extends one table's log in memory. Used by one thread at a time."""
 
     def __init__(
-        self, reader: LogReader, identity: str, options_for: Callable[[Mapping[str, str]], TableOptions]
+        self,
+        reader: LogReader,
+        options_for: Callable[[Mapping[str, str]], TableOptions],
+        own_term: OwnTerm,
+        reached: ReachedVersion,
+        ambient: Ambient,
     ) -> None:
+        """Reads the log as it is now. Raises `TableNotFound`, `Overtaken`, and `TableHeld` where it ends before what was known."""
         self.reader = reader
-        self.evidence = EvidenceReader(reader)
-        self._identity = identity
         self._options_for = options_for
-        self._held: Held | None = None
-        self._claimed: Term | None = None
+        self._own_term = own_term
+        self._reached = reached
+        self._ambient = ambient
         self._own = OwnVersions()
+        log = reader.latest()
+        self.metadata = reader.metadata(log)
+        self.options = options_for(self.metadata.configuration)
+        self.memory = recover(reader, log, self.options)
+        self.term = own_term.upon(self.memory.term)
+        reached.move(self.metadata.id, log.version)
+        self.log = replace(log, delta=log.delta.copy())
+        """Replaced, never changed, except for its delta, which grows with `applied`."""
+        self._sure_s = ambient.monotonic_s()
+        """When the newest known version was surely there."""
+        _log.info("table_loaded", table=self.uri, version=log.version, epoch=self.term.epoch, files=_files(log))
 
     @property
     def uri(self) -> str:
         return self.reader.store.uri
 
-    @property
-    def held(self) -> Held | None:
-        return self._held
+    def is_gone(self) -> bool:
+        """Whether the newest known version is not there any more. Looked for only where it wasn't seen a moment ago."""
+        if self._ambient.monotonic_s() < self._sure_s + SURE_S or self.log.newest_version_file < self.log.version:
+            return False
+        seen = self.reader.store.head(version_key(self.log.version))
+        known = self.reader.predecessor(self.log)
+        if seen is None or (known is not None and known.info.etag and not looks_like(known, seen)):
+            _log.warning("newest_version_gone", table=self.uri, version=self.log.version)
+            return True
+        self._sure_s = self._ambient.monotonic_s()
+        return False
 
-    def load(self) -> Held:
-        """Read the log as it is now. Raises `TableNotFound`, and `Overtaken` when a later term has begun."""
-        log = self.reader.latest()
-        metadata = self.reader.metadata(log)
-        options = self._options_for(metadata.configuration)
-        memory = recover(self.reader, log, options)
-        self._check_term(memory)
-        epoch = 1 if memory.term is None else memory.term.epoch + 1
-        term = self._claimed or Term(epoch, self._identity)
-        self._own.clear()
-        self._held = Held(replace(log, delta=log.delta.copy()), memory, metadata, options, term)
-        _log.info("table_loaded", table=self.uri, version=log.version, epoch=term.epoch, files=_files(log))
-        return self._held
-
-    def forget(self) -> None:
-        """What is there now is not what was read."""
-        self._held = None
-
-    def first_term(self) -> Term:
-        """The term of a table that is yet to be created."""
-        return Term(1, self._identity)
-
-    def created(self) -> None:
-        """Version 0 is ours, and with it the first term."""
-        self._claimed = self.first_term()
-
-    def applied(self, body: VersionBody, size: int, seen_etag: str, record: CommitRecord) -> Held:
+    def applied(self, body: VersionBody, size: int, seen_etag: str, record: CommitRecord) -> None:
         """Our own version is in the log; `record` is what it says of itself."""
-        held = self._known()
         self.reader.remember_actions(body.version, body.actions, size, seen_etag)
         self._own.add(body.version, body.actions)
-        self._claimed = held.term
-        held.log.delta.apply(body.version, body.actions)
-        self._move(self.reader.extended(held.log, body.version, held.log.delta))
-        held.memory.apply(body.version, body.actions, record)
-        return held
+        self._own_term.write(self.term)
+        self.log.delta.apply(body.version, body.actions)
+        self._move(self.reader.extended(self.log, body.version, self.log.delta))
+        self.memory.apply(body.version, body.actions, record)
+        self._sure_s = self._ambient.monotonic_s()
 
-    def follow(self) -> list[ToldVersion]:
-        """Take in what others have written since, and what it says. Raises `Overtaken` when one of them has a later term."""
-        held = self._known()
-        before = held.log.version
-        log = self.reader.advance(held.log)
-        if log.version == before and log.plan.base == held.log.plan.base:
-            held.log = log
-            return []
+    def follow(self, source: Source) -> Earlier | None:
+        """Take in what others have written since, and what it says; None where another table took the place of this one.
+
+        Raises `Overtaken` when one of them has a later term.
+        """
+        before = self.log.version
+        log = self.reader.advance(self.log)
+        if log.version == before and log.plan.base == self.log.plan.base:
+            self.log = log
+            return Earlier({}, [])
         self._check_base(log)
-        if self.reader.metadata(log).id != held.metadata.id:
-            self.load()  # another table took the place of the one we knew
-            return []
+        if self.reader.metadata(log).id != self.metadata.id:
+            return None
         # Before anything moves: where it can't be read now, the next look begins at the same version.
-        told = self._told(range(self._believed_from(before, log), log.version + 1))
-        advance(held.memory, self.reader, log)
-        self._check_term(held.memory)
+        versions = self._told(range(self._believed_from(before, log), log.version + 1))
+        advance(self.memory, self.reader, log)
+        self._own_term.check(self.memory.term, self.term)
         self._move(replace(log, delta=log.delta.copy()))
-        return told
+        told = {offset: receipt for version in versions for offset, receipt in version.receipts(source).items()}
+        return Earlier(told, [version.event for version in versions])
 
     def _believed_from(self, before: int, log: LoadedLog) -> int:
         """The first version after `before` whose file can be believed: the log may have been cleaned past that one."""
@@ -143,12 +133,11 @@ class TableLog:
 
     def _check_base(self, log: LoadedLog) -> None:
         """Raise `CorruptTable` where a state that came below our newest version says otherwise than what we have written."""
-        held = self._known()
-        state = log.state
-        if state is None or not held.log.plan.base.version < state.version <= held.log.version:
+        known, state = self.log, log.state
+        if state is None or not known.plan.base.version < state.version <= known.version:
             return
         ours, is_there = Delta(), False
-        for version in range(held.log.plan.base.version + 1, state.version + 1):
+        for version in range(known.plan.base.version + 1, state.version + 1):
             own, there = self._own.get(version), self.reader.actions_or_none(version)
             if own is not None and there is not None:
                 if _nonce(own) != _nonce(there):
@@ -159,37 +148,35 @@ class TableLog:
                 ours = Delta()  # nobody can say what of all before it stood
             else:
                 ours.apply(version, actions)
-        if is_there or self.reader.metadata(log).id == held.metadata.id:
+        if is_there or self.reader.metadata(log).id == self.metadata.id:
             check_agrees(self.reader.store, self.reader.resources, state, ours.added.keys(), ours.removed.keys())
 
     def is_shared_with_states(self) -> bool:
         """Whether somebody may number versions by states alone: then a number is free only if it has no state either."""
-        held = self._known()
-        return held.log.state is not None and may_be_by_states_alone(held.log.state)
+        return self.log.state is not None and may_be_by_states_alone(self.log.state)
 
     def rebase(self, base: LoadedLog) -> None:
         """A state or checkpoint of an earlier version was written, newer than the one before: what came after stays on top."""
-        held = self._known()
-        if not held.log.plan.base.version < base.version <= held.log.version:
+        newest = self.log.version
+        if not self.log.plan.base.version < base.version <= newest:
             return
         delta = base.delta.copy()
-        for version in range(base.version + 1, held.log.version + 1):
+        for version in range(base.version + 1, newest + 1):
             delta.apply(version, self._own.get(version) or self.reader.actions(version))
-        self._move(self.reader.extended(base, held.log.version, delta) if held.log.version > base.version else base)
+        self._move(self.reader.extended(base, newest, delta) if newest > base.version else base)
 
-    def announced_since(self, source: Source, committed: int) -> tuple[dict[int, Receipt], list[CommitEvent]]:
+    def announced_since(self, source: Source, committed: int) -> Earlier:
         """What versions that settled offsets from `committed` on say, by offset; they may have to be announced again.
 
         Offsets are settled in order. So what settles any that a later version settles, or none has, was written too late, into
         a number that was cleaned: it counts for nothing, and whatever lies below it was cleaned as well.
         """
-        held = self._known()
-        position = held.memory.position(source)
+        position = self.memory.position(source)
         told: dict[int, Receipt] = {}
         commits: list[CommitEvent] = []
         if position is None or position <= committed:
-            return told, commits
-        last, settled_from = held.log.version, position
+            return Earlier(told, commits)
+        last, settled_from = self.log.version, position
         while last >= 0 and len(told) < MAX_TOLD:
             first = max(0, last - _BATCH + 1)
             found = self._told(range(first, last + 1))
@@ -197,14 +184,14 @@ class TableLog:
                 settled = version.record.settled
                 if settled is not None and settled.source == source:
                     if settled.next_offset <= committed or settled.next_offset > settled_from:
-                        return told, commits[::-1]
+                        return Earlier(told, commits[::-1])
                     settled_from = settled.first
                     commits.append(version.event)
                 told |= version.receipts(source)
             if len(found) < last - first + 1:
                 break  # earlier versions were cleaned up
             last = first - 1
-        return told, commits[::-1]
+        return Earlier(told, commits[::-1])
 
     def _told(self, versions: Sequence[int]) -> list[ToldVersion]:
         """What these versions say of themselves, as far as they have a file; from the newest hole on."""
@@ -220,19 +207,12 @@ class TableLog:
         return found
 
     def _move(self, log: LoadedLog) -> None:
-        held = self._known()
-        if log.plan.base != held.log.plan.base:
+        if log.plan.base != self.log.plan.base:
             self._own.base_on(log.plan.base.version)
-        held.log = log
-        held.metadata = self.reader.metadata(log)
-        held.options = self._options_for(held.metadata.configuration)
-
-    def _known(self) -> Held:
-        assert self._held is not None, "the table has to be loaded first"
-        return self._held
-
-    def _check_term(self, memory: TableMemory) -> None:
-        check_term(self.uri, memory.term, self._claimed or (None if self._held is None else self._held.term))
+        self.log = log
+        self.metadata = self.reader.metadata(log)
+        self.options = self._options_for(self.metadata.configuration)
+        self._reached.move(self.metadata.id, log.version)
 
 
 def records_from(reader: LogReader, newest: int) -> Iterator[CommitRecord | None]:

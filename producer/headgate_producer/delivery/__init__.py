@@ -3,6 +3,6 @@
 Only `headgate_producer.producer` puts these parts together. Decisions are in `outbox` and `writer_turns`, which are
 pure and are handed the time. Threads, locks and calls of the bus are in the modules around them.
 
-Begin with `outbox`, then `delivery_threads` and `receipt_reader`. `sender` and `ticket` are short: one is the only
-module that appends to the bus, the other the only one that users hold.
+Begin with `outbox`, then `delivery_threads`, the only module that appends to the bus, and `receipt_reader`. `ticket` is
+short: it is the only part that users hold.
 """

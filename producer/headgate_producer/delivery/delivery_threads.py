@@ -1,13 +1,18 @@
-"""What carries proposals and receipts: two threads, or, without them, whoever waits."""
+"""Carrying proposals to the bus and receipts back: in two threads, or, without them, in the thread that waits.
+
+A message that the bus didn't acknowledge is sent again, the same each time.
+"""
 
 import threading
 from collections.abc import Callable
 from typing import Final
 
+from headgate_bus.errors import BusError, BusUnavailable
+from headgate_bus.interface import Bus, Topic
 from headgate_producer.delivery.receipt_reader import ReceiptReader
-from headgate_producer.delivery.sender import Sender
 from headgate_producer.delivery.shared_outbox import SharedOutbox
 from headgate_schemas.ambient import Ambient
+from headgate_schemas.logs import get_logger
 
 POLL_S: Final = 0.25
 """How long a thread waits at most before it looks around."""
@@ -15,13 +20,28 @@ JOIN_S: Final = 5.0
 """How long a closing producer waits for each of its threads; one that hangs in a call ends with it, or the process."""
 
 
+SEND_TIMEOUT_S: Final = 10.0
+"""How long the bus may take for one batch, until the batch is sent again."""
+
+_log = get_logger("headgate.producer")
+
+
 class DeliveryThreads:
     """Without threads nothing moves but in `pump`, so that a simulation decides what happens when."""
 
     def __init__(
-        self, sender: Sender, follower: ReceiptReader, flight: SharedOutbox, ambient: Ambient, *, threads: bool
+        self,
+        bus: Bus,
+        flight: SharedOutbox,
+        follower: ReceiptReader,
+        ambient: Ambient,
+        *,
+        prepares: bool,
+        threads: bool,
     ) -> None:
-        self._sender = sender
+        """`prepares`: the bus is prepared before the first message is sent."""
+        self._bus = bus
+        self._is_prepared = not prepares
         self._follower = follower
         self._flight = flight
         self._ambient = ambient
@@ -50,7 +70,7 @@ class DeliveryThreads:
 
     def pump(self, timeout_s: float) -> None:
         """One turn of everything, in the caller's thread; about `timeout_s` long when nothing happens."""
-        self._sender.send_once()
+        self.send_once()
         self._flight.expire()
         pause_s = self._flight.pause_s()
         turn_s = min(timeout_s, POLL_S, POLL_S if pause_s is None else pause_s)
@@ -58,6 +78,30 @@ class DeliveryThreads:
             self._follower.follow_once(turn_s)
         elif pause_s is not None:
             self._ambient.sleep(turn_s)
+
+    def send_once(self) -> int:
+        """Send one batch, if something is queued and the bus needs no pause; returns how many were acknowledged."""
+        batch, messages = self._flight.take()
+        if not batch:
+            return 0
+        may_have_arrived = False
+        try:
+            if not self._is_prepared:
+                self._bus.prepare()
+                self._is_prepared = True
+            self._follower.mark()
+            may_have_arrived = True
+            self._bus.append(Topic.PROPOSALS, messages, SEND_TIMEOUT_S)
+        except BusUnavailable as error:
+            _log.warning("proposals_not_acknowledged", bus=self._bus.address, proposals=len(batch), reason=str(error))
+            self._flight.unanswered(batch, may_have_arrived=may_have_arrived)
+            return 0
+        except BusError as error:
+            _log.warning("proposals_refused", bus=self._bus.address, proposals=len(batch), reason=str(error))
+            self._flight.refused(batch, str(error))
+            return 0
+        self._flight.acknowledged(batch)
+        return len(batch)
 
     def stop(self) -> None:
         """End the threads. What is in flight stays as it is."""
@@ -71,7 +115,7 @@ class DeliveryThreads:
     def _send(self) -> None:
         while not self._stopping.is_set():
             self._flight.wait_to_send(POLL_S)
-            self._sender.send_once()
+            self.send_once()
             self._flight.expire()
 
     def _follow(self) -> None:

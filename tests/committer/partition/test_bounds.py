@@ -217,9 +217,7 @@ def test_an_address_that_turns_out_to_be_none_later_ends_no_committer() -> None:
     rig = Rig(TABLE, OTHER)
     nowhere = rig.append("a")
     well = rig.append("a", table=OTHER)
-    committer = Committer(
-        rig.bus.again(), _Moody(rig.stores, rig.settings), rig.ambient, NO_LINGER, identity="one", executor=AtOnce()
-    )
+    committer = rig.committer(tables=_Moody(rig.stores, rig.settings))
     for _ in range(10):
         rig.ambient.advance(seconds=20)
         committer.step(0.0)

@@ -6,13 +6,12 @@ from typing import Any
 
 from headgate_bus.errors import BusUnavailable
 from headgate_bus.interface import Mark, Message, Record, Topic
-from headgate_committer.committer import Committer
 from headgate_committer.limits import CommitterLimits
 from headgate_committer.partition.table_queue import TableQueue
 from headgate_committer.proposals.intake import QueuedProposal
 from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.messages.operations import Append, Committed, Create
-from support.committing.rig import NO_LINGER, TABLE, AtOnce, Rig, Stores
+from support.committing.rig import NO_LINGER, TABLE, AtOnce, Rig
 from support.stores.faulty import Fault, FaultyStore
 from support.tables import COLUMNS, add_file
 
@@ -96,15 +95,7 @@ class _Changing(AtOnce):
 def test_a_committer_that_ends_leaves_alone_what_a_thread_still_works_on() -> None:
     rig = Rig(interval=1)
     work, states = _Changing(), _Never()
-    committer = Committer(
-        rig.bus.again(),
-        Stores(rig.stores, rig.settings),
-        rig.ambient,
-        NO_LINGER,
-        identity="one",
-        executor=work,
-        background=states,
-    )
+    committer = rig.committer(executor=work, background=states)
     rig.append("a")
     rig.settle(committer)
     work.later = _Never()

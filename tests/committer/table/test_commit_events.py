@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from headgate_bus.interface import Topic
 from headgate_bus.message_bounds import check_messages
+from headgate_committer.backend.commit_events import event_of
 from headgate_committer.proposals.answers import commit_messages
-from headgate_committer.table.commit_events import event_of
 from headgate_schemas.messages.events import decode_event
 from headgate_table.coordination.commit_info import record_of
 

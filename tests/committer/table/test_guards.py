@@ -6,9 +6,9 @@ import pytest
 
 from headgate_bus.interface import Extent, Message, Topic
 from headgate_committer.committer import DEFAULT_GROUP
+from headgate_committer.feed.guards import feed_mismatch
+from headgate_committer.feed.tail import log_truncated_reason
 from headgate_committer.rebind.rebind import rebind
-from headgate_committer.table.guards import feed_mismatch
-from headgate_committer.table.tail import log_truncated_reason
 from headgate_schemas.messages.operations import Append, Committed, Duplicate, Writer
 from headgate_schemas.messages.proposals import Proposal, new_proposal
 from headgate_schemas.messages.sources import Source

@@ -1,8 +1,8 @@
 """States beside commits: written every interval, never in the way, and enough to recover from."""
 
 from headgate_committer.committer import Committer
-from headgate_committer.versions.own_versions import OwnVersions
-from headgate_committer.versions.version_log import VersionLog
+from headgate_committer.versions.known_versions import OwnVersions
+from headgate_committer.versions.version_log import LoadedVersions
 from headgate_schemas.actions.actions import CommitInfo
 from headgate_schemas.messages.operations import (
     Append,
@@ -254,9 +254,9 @@ def test_what_lies_below_a_state_of_somebody_else_is_held_no_longer() -> None:
         table.append([add_file(f"theirs{number}")])
         table.checkpoint()
         (lane,) = committer._lanes.values()
-        log = lane._committers[TABLE]._log
-        assert isinstance(log, VersionLog)
-        held.append(len(log.table._own._held))
+        loaded = lane._committers[TABLE]._table
+        assert isinstance(loaded, LoadedVersions)
+        held.append(len(loaded.log._own._held))
     assert max(held) <= 2
     assert rig.table().snapshot().num_files == 12
     assert rig.table().verify(data_files=False).ok

@@ -7,8 +7,9 @@ from typing import Any
 
 from headgate_bus.interface import Message, Topic
 from headgate_committer.committer import DEFAULT_GROUP, Committer
+from headgate_committer.context import CommitterContext
 from headgate_committer.limits import CommitterLimits
-from headgate_committer.tables import OutsideRoots
+from headgate_committer.tables import CommitterTables, OutsideRoots
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.messages.cloud_events import PROPOSAL, attributes
@@ -40,6 +41,19 @@ class AtOnce(Executor):
         except Exception as error:  # noqa: BLE001  # as an executor does: it is the future's to tell
             future.set_exception(error)
         return future
+
+
+def context_of(
+    ambient: Ambient,
+    identity: str = "one",
+    limits: CommitterLimits = NO_LINGER,
+    *,
+    executor: Executor | None = None,
+    background: Executor | None = None,
+) -> CommitterContext:
+    """A committer's context; without executors all work is done where it is submitted."""
+    chosen = executor or AtOnce()
+    return CommitterContext(ambient, identity, chosen, background or chosen, limits)
 
 
 class Stores:
@@ -108,17 +122,14 @@ class Rig:
         executor: Executor | None = None,
         background: Executor | None = None,
         caches: bool = True,
+        tables: CommitterTables | None = None,
+        group: str = DEFAULT_GROUP,
+        roots: Sequence[str] = (),
     ) -> Committer:
-        tables = Stores({**self.stores, **(stores or {})}, self.settings, caches=caches)
-        return Committer(
-            bus or self.bus.again(),
-            tables,
-            ambient or self.ambient,
-            limits,
-            identity=name,
-            executor=executor or AtOnce(),
-            background=background,
-        )
+        """It serves the rig's tables, of which `stores` replaces some; or other `tables`."""
+        served = tables or Stores({**self.stores, **(stores or {})}, self.settings, caches=caches)
+        context = context_of(ambient or self.ambient, name, limits, executor=executor, background=background)
+        return Committer(bus or self.bus.again(), served, context, group=group, roots=roots)
 
     def depose(self, committer: Committer) -> None:
         """The bus takes the committer for dead, and gives its partitions to others; it doesn't know."""

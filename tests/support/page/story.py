@@ -33,7 +33,7 @@ from headgate_schemas.messages.proposals import encode_proposal, new_proposal
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table
 from support.ambient import FakeAmbient
-from support.committing.rig import NO_LINGER, AtOnce
+from support.committing.rig import context_of
 from support.tables import fresh_resources
 
 DAYS = ("2026-11-15", "2026-11-16", "2026-11-17", "2026-11-18", "2026-11-19")
@@ -80,9 +80,7 @@ class Story:
         self._bus = self._stack.enter_context(closing(open_bus(self.bus_address, self.ambient)))
         self._bus.prepare()
         tables = StoredTables(STORES, fresh_resources(), self.ambient, overrides={"checkpoint.interval": "10"})
-        self._committer = Committer(
-            self._bus, tables, self.ambient, NO_LINGER, identity="committer-1f7e20c4b9d3", executor=AtOnce()
-        )
+        self._committer = Committer(self._bus, tables, context_of(self.ambient, "committer-1f7e20c4b9d3"))
         self._stack.callback(self._committer.close)
         for place in self.places:
             self.create(place.uri, place.author, place.partitions)

@@ -27,7 +27,7 @@ from headgate_schemas.messages.sources import Source
 from headgate_table.table import Table
 from support.ambient import FakeAmbient
 from support.bus.memory import MemoryBus
-from support.committing.rig import NO_LINGER, AtOnce, Stores
+from support.committing.rig import Stores, context_of
 from support.processes.fuse import Fuse
 from support.stores.faulty import FaultyStore
 from support.stores.memory import MemoryStore
@@ -166,7 +166,7 @@ class BatchWorld:
         self.commits_from_s = 0.0
         self.answer_within_s = 600.0
         stores = Stores({TABLE: self.store}, {"checkpoint.interval": "4"})
-        self.committer = Committer(self.bus.again(), stores, self.ambient, NO_LINGER, identity="one", executor=AtOnce())
+        self.committer = Committer(self.bus.again(), stores, context_of(self.ambient))
         with self._producer(Fuse()) as producer:
             producer.create(schema_string_of("text STRING, region STRING"), partition_by).wait(10)
 

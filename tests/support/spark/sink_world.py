@@ -23,7 +23,7 @@ from pyspark_headgate.write.stream_sink import writer_name
 from pyspark_headgate.write.table_target import TableTarget
 from support.ambient import FakeAmbient
 from support.bus.memory import MemoryBus
-from support.committing.rig import NO_LINGER, AtOnce, Stores
+from support.committing.rig import Stores, context_of
 from support.processes.fuse import Fuse
 from support.producer.batch_world import FusedBus
 
@@ -41,7 +41,7 @@ class SinkWorld:
         self.bus.prepare()
         self.is_committing = True
         stores = Stores({self.uri: LocalStore(self.uri, self.ambient, durable=False)}, {})
-        self.committer = Committer(self.bus.again(), stores, self.ambient, NO_LINGER, identity="one", executor=AtOnce())
+        self.committer = Committer(self.bus.again(), stores, context_of(self.ambient))
         self.wrap: Callable[[Bus], Bus] = lambda bus: bus
         self._attempts = 0
 

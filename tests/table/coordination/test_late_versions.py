@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from headgate_committer.backend.own_term import OwnTerm
+from headgate_committer.versions.known_versions import ReachedVersion
 from headgate_committer.versions.table_log import TableLog
 from headgate_schemas.actions.actions import Protocol
 from headgate_schemas.messages.operations import Append, Committed, Duplicate, ReadSet, RejectCode, Rejected, Writer
@@ -16,6 +18,7 @@ from headgate_table.indextables.recovery.decisions import find_decision
 from headgate_table.indextables.recovery.memory_reader import advance, recover
 from headgate_table.settings.options import table_options
 from headgate_table.store.interface import Store
+from support.ambient import FakeAmbient
 from support.logs.decided_logs import (
     SOURCE,
     TERM,
@@ -110,15 +113,17 @@ def test_a_late_version_is_not_announced_by_who_held_the_table_meanwhile() -> No
     ]
     store = MemoryStore()
     write_log(store, versions[:1])
-    held = TableLog(fresh_reader(store), "b", lambda given: table_options(given, {}))
-    held.load()
+    term, reached = OwnTerm(store.uri, "b"), ReachedVersion(store.uri)
+    held = TableLog(fresh_reader(store), lambda given: table_options(given, {}), term, reached, FakeAmbient())
     write_log(store, versions)
     for number in (2, 4):
         write_state(store, number, replayed(versions[:number], TableMemory()))
     store.delete([version_key(number) for number in range(3)])
     late = by_committer(accepted("p", 1), first=1, next_offset=2, actions=adds("late"))
     store.put(version_key(2), encode_actions(late))
-    assert [told.number for told in held.follow()] == [3, 4]
+    earlier = held.follow(SOURCE)
+    assert earlier is not None
+    assert [commit.version for commit in earlier.commits] == [3, 4]
 
 
 def test_version_0_of_another_table_decides_nothing() -> None:

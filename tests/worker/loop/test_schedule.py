@@ -11,8 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from headgate_schemas.actions.actions import AddFile
 from headgate_worker.limits import RoleTerms, ScheduleLimits
 from headgate_worker.loop.schedule import Decision, PlanTable, RunTask, Schedule
-from headgate_worker.tasks import CleanTask, CompactTask, MergeTask
-from headgate_worker.triggers import Trigger
+from headgate_worker.roles.interface import CleanTask, CompactTask, MergeTask, Trigger
 
 SECOND = 1_000
 TERMS = {

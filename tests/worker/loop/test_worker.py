@@ -12,8 +12,7 @@ from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import StoreError, TableNotFound
 from headgate_worker.limits import RoleTerms, ScheduleLimits, WorkerLimits
 from headgate_worker.loop.worker import COMMITTER_GROUP
-from headgate_worker.roles.interface import Abandoned, Report
-from headgate_worker.tasks import Task
+from headgate_worker.roles.interface import Abandoned, Report, Task
 from support.ambient import FakeAmbient
 from support.bus.memory import MemoryBus
 from support.bus.memory_follower import MemoryFollower

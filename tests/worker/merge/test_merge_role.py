@@ -11,8 +11,7 @@ from headgate_table.table import Table
 from headgate_worker.merge.engines.arrow import ArrowEngine
 from headgate_worker.merge.plan import MergeLimits
 from headgate_worker.merge.role import MergeFailed, MergeRole
-from headgate_worker.roles.interface import Abandoned
-from headgate_worker.tasks import MergeTask
+from headgate_worker.roles.interface import Abandoned, MergeTask
 from support.merging import append, append_small, data_files, new_parquet_table, put_file, rows_of, rows_table
 from support.tables import SteadyAmbient, fresh_resources
 

@@ -12,8 +12,8 @@ from headgate_table.indextables.format.names import log_key, version_key
 from headgate_worker.loop.worker import COMMITTER_GROUP
 from headgate_worker.roles import undecided
 from headgate_worker.roles.clean import CleanRole
+from headgate_worker.roles.interface import CleanTask
 from headgate_worker.roles.undecided import TooMuchUndecided, protected_by
-from headgate_worker.tasks import CleanTask
 from support.committing.rig import TABLE
 from support.coordinated import Coordinated
 from support.tables import add_file

@@ -22,9 +22,8 @@ from headgate_table.indextables.verify.report import Severity
 from headgate_table.store.interface import Store
 from headgate_worker.loop.worker import COMMITTER_GROUP
 from headgate_worker.roles.clean import CleanRole
-from headgate_worker.roles.interface import Abandoned
+from headgate_worker.roles.interface import Abandoned, CleanTask
 from headgate_worker.roles.undecided import protected_by
-from headgate_worker.tasks import CleanTask
 from support.cleaning import copied
 from support.committing.rig import TABLE
 from support.coordinated import Coordinated

@@ -18,7 +18,7 @@ from headgate_table.errors import CommitConflict, CorruptTable
 from headgate_table.indextables.format.names import state_key, version_key
 from headgate_table.indextables.format.state_manifest import StateManifest
 from headgate_worker.roles.compact import ROUNDS, CompactRole
-from headgate_worker.tasks import CompactTask
+from headgate_worker.roles.interface import CompactTask
 from support.committing.rig import TABLE
 from support.coordinated import Coordinated
 from support.tables import add_file
@@ -223,7 +223,7 @@ def test_a_compaction_whose_manifests_were_cleaned_up_is_planned_again(monkeypat
     late = CompactRole(world.tables.open, world.rig.ambient)
     state_before = world.tables.open(TABLE).reader.latest()
     slow = world.tables.open(TABLE)
-    monkeypatch.setattr(slow.reader, "latest", lambda: state_before)
+    monkeypatch.setattr(slow.reader, "latest", lambda *_: state_before)
     world.worked(role(world))
     assert state_before.state is not None
     world.rig.stores[TABLE].delete([f"_transaction_log/{info.path}" for info in state_before.state.manifests])

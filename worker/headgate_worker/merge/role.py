@@ -12,9 +12,7 @@ from headgate_worker.merge.merging import Merging
 from headgate_worker.merge.plan import MergeGroup, MergeLimits
 from headgate_worker.merge.report import GroupDone, GroupFailed, GroupLost, GroupNothing, GroupPending
 from headgate_worker.merge.table_settings import codec_of, files_until_due, on_write_limits, unasked_limits
-from headgate_worker.roles.interface import OpenTable, Outlook, Report
-from headgate_worker.tasks import MergeTask, Task
-from headgate_worker.triggers import Trigger
+from headgate_worker.roles.interface import MergeTask, OpenTable, Outlook, Report, Task, Trigger
 
 _log = get_logger("headgate.merge")
 

@@ -19,10 +19,8 @@ from headgate_table.settings.option_conflicts import contradiction
 from headgate_table.settings.options import TableOptions
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
-from headgate_worker.roles.interface import OpenTable, Outlook, Report
+from headgate_worker.roles.interface import CleanTask, OpenTable, Outlook, Report, Task, Trigger
 from headgate_worker.roles.undecided import protected_by
-from headgate_worker.tasks import CleanTask, Task
-from headgate_worker.triggers import Trigger
 
 MAX_CLAIMS = 100_000
 """Claims that one run deletes; what is left over waits for the next."""

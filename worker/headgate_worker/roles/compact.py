@@ -16,8 +16,7 @@ from headgate_table.indextables.log.readable_versions import left_versions
 from headgate_table.indextables.log.reader import LoadedLog, LogReader
 from headgate_table.settings.options import TableOptions
 from headgate_table.table import Table
-from headgate_worker.roles.interface import OpenTable, Outlook, Report
-from headgate_worker.tasks import CompactTask, Task
+from headgate_worker.roles.interface import CompactTask, OpenTable, Outlook, Report, Task
 
 ROUNDS = 3
 """How often a compaction that was overtaken is planned anew at once; after that it waits like any failure."""

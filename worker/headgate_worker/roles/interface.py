@@ -1,16 +1,63 @@
-"""What a role is: it knows what one kind of maintenance needs doing to a table, and does it. When, the schedule says."""
+"""The interface of a role, which knows what one kind of maintenance has to do to a table, and does it; and its tasks.
+
+When tasks run, `loop.schedule` decides.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.errors import HeadgateError
 from headgate_table.table import Table
-from headgate_worker.tasks import Task
-from headgate_worker.triggers import Trigger
 
 OpenTable = Callable[[str], Table]
 """The table at an address, which proposes its changes. Each caller gets one of its own."""
+
+
+STATE_ENTRY_BYTES = 1 << 10
+"""What one entry of a state weighs in memory while it is compacted, roughly and with room to spare."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactTask:
+    """Swap manifests of the table's state for fewer and sorted ones."""
+
+    table: str
+    reason: str
+    entries: int
+    """Those of the manifests that are rewritten."""
+
+    @property
+    def weight_bytes(self) -> int:
+        return self.entries * STATE_ENTRY_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class MergeTask:
+    """Write the rows of some data files of one partition into one file, and propose it in their place."""
+
+    table: str
+    sources: tuple[AddFile, ...]
+    """Live files, in the order in which their rows are written. They share their partition values."""
+
+    @property
+    def weight_bytes(self) -> int:
+        return sum(source.size for source in self.sources)
+
+
+@dataclass(frozen=True, slots=True)
+class CleanTask:
+    """Delete what nothing retained names any more."""
+
+    table: str
+
+    @property
+    def weight_bytes(self) -> int:
+        return 0  # names only
+
+
+Task = CompactTask | MergeTask | CleanTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +78,17 @@ class Report:
 
 class Abandoned(HeadgateError):
     """The worker is stopping, and the task was given up where that is safe. The next worker plans it anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """Commits since the last look that call for the next one; any of these is enough."""
+
+    added_files: int | None = None
+    """Files that writes have added, together."""
+    writes: int | None = None
+    """Versions that changed data."""
+    after_merge: bool = False
 
 
 @dataclass(frozen=True, slots=True)

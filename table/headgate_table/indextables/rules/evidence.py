@@ -134,7 +134,7 @@ class EvidenceReader:
         matched: list[LiveFile] = []
         if asked.everything or asked.where is not None:
             matched = self.matching(log, asked.where, metadata)
-        live, blocked = self.known(log, memory, asked.paths, _partitions(operation))
+        live, blocked = self.known(log, memory, asked.paths, partitions_named(operation))
         restored = None if asked.version is None else self._restored(asked.version, matched, memory)
         return Evidence(live, blocked, matched, restored)
 
@@ -250,7 +250,8 @@ class EvidenceReader:
         return not keys or any(is_key(key) and self._reader.store.head(key) is not None for key in sorted(keys))
 
 
-def _partitions(operation: Operation) -> dict[str, Mapping[str, str]]:
+def partitions_named(operation: Operation) -> dict[str, Mapping[str, str]]:
+    """The partition values that an operation tells of the paths that it adds."""
     match operation:
         case Append(files) | Overwrite(files) | Rewrite(adds=files):
             return {file.path: file.partition_values for file in files}

@@ -7,7 +7,7 @@ _WRITER = "table/headgate_table/indextables/write/version_writer.py"
 _TABLE_COMMITTER = "committer/headgate_committer/table/table_committer.py"
 _TABLE_LOG = "committer/headgate_committer/versions/table_log.py"
 _GROUPING = "committer/headgate_committer/deciding/grouping.py"
-_VERSION_LOG = "committer/headgate_committer/versions/version_log.py"
+_VERSION_DRAFT = "committer/headgate_committer/versions/version_draft.py"
 _LANE = "committer/headgate_committer/partition/held_partition.py"
 _GROUPS = "tests/committer/table/test_group_commit.py"
 _DIRECT = "tests/table/commit/test_direct_commit.py"
@@ -17,11 +17,11 @@ MUTANTS = (
         "acknowledge-before-write",
         Rule.RECEIPTS,
         "Receipts leave while the version is still on its way to the store.",
-        _VERSION_LOG,
-        "        seen_etag = write_version(reader, self.body, self.data, after_file=self.after_file, before=self.before)\n",
+        _VERSION_DRAFT,
+        "        seen_etag = write_version(log.reader, body, planned.data, after_file=planned.after_file, before=planned.before)\n",
         "        seen_etag = ''\n"
-        "        log.states._executor.submit(\n"
-        "            write_version, reader, self.body, self.data, after_file=self.after_file, before=self.before\n"
+        "        self.states._executor.submit(\n"
+        "            write_version, log.reader, body, planned.data, after_file=planned.after_file, before=planned.before\n"
         "        )\n",
     ),
     Mutant(
@@ -46,7 +46,7 @@ MUTANTS = (
         "rejections-write-nothing",
         Rule.RECEIPTS,
         "A group that only refuses is answered without a version that remembers it.",
-        _VERSION_LOG,
+        _VERSION_DRAFT,
         "        if not plan.decided:\n",
         "        if not any(decided.decision.accepted for decided in plan.decided):\n",
         (f"{_RULES}10_receipts.py",),
@@ -138,24 +138,24 @@ MUTANTS = (
         "A version whose outcome nobody knows is forgotten, and its proposals are decided anew from the same memory.",
         _TABLE_COMMITTER,
         "            self._unsure = draft\n            raise\n",
-        "            self._log.memory.through += 1\n            raise\n",
+        "            assert self._table is not None\n            self._table.memory.through += 1\n            raise\n",
     ),
     Mutant(
         "not-fenced",
         Rule.FOLDING,
         "A committer goes on although the log knows a later term.",
-        "committer/headgate_committer/table/guards.py",
-        "    if mine is not None and newest is not None and newest > mine:\n",
-        "    if mine is not None and newest is not None and newest > newest:\n",
+        "committer/headgate_committer/backend/own_term.py",
+        "        if mine is not None and newest is not None and newest > mine:\n",
+        "        if mine is not None and newest is not None and newest > newest:\n",
         (f"{_RULES}02_epochs_and_folding.py",),
     ),
     Mutant(
         "epoch-not-raised",
         Rule.FOLDING,
         "A new owner goes on in the epoch of the one before.",
-        "committer/headgate_committer/versions/table_log.py",
-        "memory.term.epoch + 1",
-        "memory.term.epoch",
+        "committer/headgate_committer/backend/own_term.py",
+        "newest.epoch + 1",
+        "newest.epoch",
         (f"{_RULES}06_sources.py", f"{_RULES}02_epochs_and_folding.py"),
     ),
     Mutant(
@@ -163,8 +163,8 @@ MUTANTS = (
         Rule.FOLDING,
         "Of another committer's version only the files are taken over, not what it decided.",
         "committer/headgate_committer/versions/table_log.py",
-        "        advance(held.memory, self.reader, log)\n        self._check_term",
-        "        held.memory.skip_to(log.version)\n        self._check_term",
+        "        advance(self.memory, self.reader, log)\n",
+        "        self.memory.skip_to(log.version)\n",
         (f"{_RULES}02_epochs_and_folding.py",),
     ),
     Mutant(
@@ -181,15 +181,15 @@ MUTANTS = (
         Rule.FOLDING,
         "A log is taken for loaded although what it has to announce again could not be read.",
         _TABLE_COMMITTER,
-        "            self._log.forget()\n            raise\n",
-        "            raise\n",
+        "        earlier = table.announced_since(feed.source, feed.announced)\n",
+        "        self._table = table\n        earlier = table.announced_since(feed.source, feed.announced)\n",
         ("tests/committer/table/test_recovery.py",),
     ),
     Mutant(
         "events-say-what-strangers-say",
         Rule.FOLDING,
         "A version whose numbers no event can hold is met again and again, and never announced.",
-        "committer/headgate_committer/table/commit_events.py",
+        "committer/headgate_committer/backend/commit_events.py",
         "    return max(0, min(number, most))\n",
         "    return number\n",
         ("tests/committer/test_strangers.py",),
@@ -209,7 +209,7 @@ MUTANTS = (
         "A committer whose state was cleaned away beside it never looks what took its place.",
         _TABLE_COMMITTER,
         "                if not self._is_based_anew():\n",
-        "                if self._log.is_loaded:\n",
+        "                if self._table is not None:\n",
         ("tests/committer/test_strangers.py",),
     ),
     Mutant(
@@ -307,9 +307,9 @@ MUTANTS = (
         "commit-times-go-back",
         Rule.ORDER,
         "A version is dated by its committer's clock, though the one before was dated later.",
-        _VERSION_LOG,
-        "        now_ms = commit_time_ms(self.store, self._ambient, held.log.time_ms or held.memory.newest_ms)\n",
-        "        now_ms = commit_time_ms(self.store, self._ambient)\n",
+        _VERSION_DRAFT,
+        "    now_ms = commit_time_ms(table.reader.store, ambient, table.log.time_ms or table.memory.newest_ms)\n",
+        "    now_ms = commit_time_ms(table.reader.store, ambient)\n",
     ),
     Mutant(
         "seat-not-fenced-on-sqlite",

@@ -6,8 +6,8 @@ _RULES = "tests/simulation/rules/test_rule_"
 _MEMORY = "table/headgate_table/coordination/memory.py"
 _IDS = "table/headgate_table/coordination/remembered_ids.py"
 _READER = "table/headgate_table/indextables/recovery/memory_reader.py"
-_GUARDS = "committer/headgate_committer/table/guards.py"
-_TAIL = "committer/headgate_committer/table/tail.py"
+_GUARDS = "committer/headgate_committer/feed/guards.py"
+_TAIL = "committer/headgate_committer/feed/tail.py"
 _MEMORY_TESTS = "tests/table/coordination/test_table_memory.py"
 
 MUTANTS = (
@@ -87,9 +87,9 @@ MUTANTS = (
         "expired-by-the-deciders-clock",
         Rule.HORIZON,
         "Ids are dated by the committer's clock, so that a backlog expires first deliveries.",
-        "committer/headgate_committer/table/table_committer.py",
+        "committer/headgate_committer/proposals/answers.py",
         "            max(item.record.time_ms for item in taken),\n",
-        "            self._ambient.now_ms(),\n",
+        "            max(item.record.time_ms for item in taken) + 86_400_000,\n",
         (f"{_RULES}05_horizon.py", "tests/committer/table/test_recovery.py"),
     ),
     Mutant(

@@ -105,7 +105,7 @@ MUTANTS = (
         Rule.HORIZON,
         "A committer whose clock is hours behind takes everybody's proposals for made in the future, and calls them expired.",
         "committer/headgate_committer/table/table_committer.py",
-        "now_ms = bounded_time_ms(self._ambient.now_ms(), self._log.store.clock_ms(), 0)",
+        "now_ms = bounded_time_ms(self._ambient.now_ms(), self._store.clock_ms(), 0)",
         "now_ms = self._ambient.now_ms()",
         ("tests/committer/table/test_times_ahead.py",),
         NONE,

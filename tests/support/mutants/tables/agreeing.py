@@ -4,7 +4,7 @@ from support.mutants.mutant import LOG, NONE, Mutant, Rule
 
 _MEMORY = "table/headgate_table/coordination/memory.py"
 _MEMORY_TESTS = "tests/table/coordination/test_table_memory.py"
-_VERSIONS = "committer/headgate_committer/versions/version_log.py"
+_VERSIONS = "committer/headgate_committer/versions/table_log.py"
 _LATE = "tests/table/coordination/test_late_versions.py"
 _IDS = "tests/simulation/rules/test_rule_05_horizon.py"
 
@@ -53,9 +53,9 @@ MUTANTS = (
         "a-table-that-went-back-goes-on",
         Rule.PREDECESSOR,
         "A committer goes on at version 3 where version 5 was told and an older copy of the table was put back.",
-        _VERSIONS,
-        "held.log.version >= self._reached[1]:",
-        "held.log.version >= 0:",
+        "committer/headgate_committer/versions/known_versions.py",
+        " and version < self._reached[1]:",
+        " and version < 0:",
         ("tests/committer/table/test_older_copies.py",),
         NONE,
     ),
@@ -104,7 +104,7 @@ MUTANTS = (
         Rule.OUTAGES,
         "While a table's disk is away, its committer tells everybody who proposes to it that there is no table.",
         "committer/headgate_committer/versions/version_log.py",
-        "            self._check_was_never_there()\n",
+        "            self._reached.check_was_never_there()\n",
         "            pass\n",
         ("tests/committer/table/test_older_copies.py",),
         NONE,

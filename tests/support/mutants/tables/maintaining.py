@@ -35,8 +35,8 @@ MUTANTS = (
         Rule.STATES,
         "When a state comes in beside the commits, what was committed meanwhile is forgotten.",
         "committer/headgate_committer/versions/table_log.py",
-        "        for version in range(base.version + 1, held.log.version + 1):\n",
-        "        for version in range(held.log.version, held.log.version + 1):\n",
+        "        for version in range(base.version + 1, newest + 1):\n",
+        "        for version in range(newest, newest + 1):\n",
         ("tests/committer/table/test_states.py",),
     ),
     Mutant(

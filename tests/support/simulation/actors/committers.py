@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from headgate_bus.errors import BusError, Fenced
 from headgate_committer.committer import Committer
+from headgate_committer.context import CommitterContext
 from headgate_committer.errors import Overtaken, RivalDeployment
 from headgate_committer.limits import CommitterLimits
 from headgate_committer.tables import NotServed, OutsideRoots
@@ -71,16 +72,9 @@ class CommitterSeat(Seat):
         tables = SimulatedTables(self.world, process, resources_of(ambient), self.settings, self.roots)
         bus.is_leaving = lambda: self.is_told_to_stop(process)
         self.committer = None
-        self.committer = committer = Committer(
-            bus,
-            tables,
-            ambient,
-            self.limits,
-            identity=f"{process.name}-{ambient.new_id()[:4]}",
-            group=self.group,
-            roots=self.roots,
-            executor=Beside(process),
-        )
+        beside = Beside(process)
+        context = CommitterContext(ambient, f"{process.name}-{ambient.new_id()[:4]}", beside, beside, self.limits)
+        self.committer = committer = Committer(bus, tables, context, group=self.group, roots=self.roots)
         committer.run(lambda: self.is_told_to_stop(process))
 
     def is_expected(self, error: HeadgateError) -> bool:

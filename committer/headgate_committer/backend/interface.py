@@ -1,30 +1,23 @@
-"""What a committer needs of one table's log, whatever its format: to read it, to decide upon it, to write its next version.
+"""The interface of a table's log to its committer: load it, follow it, decide upon it, write its next version.
 
-`versions.version_log` and `milvus.milvus_backend` are the two there are. One thread at a time works on a log.
+`versions.version_log` and `milvus.milvus_backend` implement it. One thread at a time works on a table.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from headgate_committer.deciding.grouping import Item
-from headgate_committer.proposals.answers import Answer
-from headgate_committer.proposals.intake import QueuedProposal, UndecidableRecord
+from headgate_committer.proposals.answers import Answer, ProposalBatch
 from headgate_committer.proposals.triage import AlreadyDecided, BeyondMemory, Fresh
 from headgate_schemas.messages.events import CommitEvent
-from headgate_schemas.messages.operations import Operation, Receipt
+from headgate_schemas.messages.operations import Receipt
 from headgate_schemas.messages.sources import Source
-from headgate_table.coordination.commit_info import CommitRecord, Settled
+from headgate_table.coordination.commit_info import CommitRecord
 from headgate_table.coordination.memory import TableMemory
 from headgate_table.indextables.format.state_manifest import StateManifest
 from headgate_table.indextables.write.version_body import Decided
 from headgate_table.store.interface import Store
-
-OpenOperation = Callable[[QueuedProposal], Operation | UndecidableRecord]
-"""The operation of a proposal, from behind its claim if need be."""
-
-SettledBy = Callable[[Sequence[Answer]], Settled]
-"""The offsets that a version with these answers settles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +26,6 @@ class Earlier:
 
     told: dict[int, Receipt]
     commits: list[CommitEvent]
-    is_same_table: bool = True
-    """False where another table took the place of the one that was known: nothing else counts then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,44 +67,50 @@ class Draft(Protocol):
         ...
 
 
-class TableBackend(Protocol):
-    """One table's log. Before `load`, and after `forget`, nothing is known of it."""
+class StateWriting(Protocol):
+    """The states of a loaded table, which are written beside its commits."""
 
     @property
-    def store(self) -> Store: ...
+    def newest(self) -> StateManifest | None:
+        """The newest that is known. Threads may ask."""
+        ...
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether one was due that has yet to be begun."""
+        ...
+
+    @property
+    def is_under_way(self) -> bool: ...
+
+    def catch_up(self) -> None:
+        """Begin the state that was due."""
+        ...
+
+    def finish(self) -> None:
+        """Wait for a state that is under way."""
+        ...
+
+
+class LoadedTable(Protocol):
+    """A table at its newest known version."""
 
     @property
     def table_id(self) -> str | None:
-        """The id by which the loaded table is told from others; None where its format has none."""
+        """The id by which the table is told from others; None where its format has none."""
         ...
 
     @property
-    def is_loaded(self) -> bool: ...
-
-    @property
-    def memory(self) -> TableMemory:
-        """Of a log that is loaded, at its newest known version."""
-        ...
+    def memory(self) -> TableMemory: ...
 
     @property
     def base(self) -> int:
-        """The version whose state or checkpoint all else is known upon, of a log that is loaded; -1 without one."""
+        """The version whose state or checkpoint all else is known upon; -1 without one."""
         ...
 
     @property
-    def newest_state(self) -> StateManifest | None:
-        """The newest that is known; None where there is none. Threads may ask."""
-        ...
-
-    def load(self) -> None:
-        """Read the log as it is now.
-
-        Raises `TableNotFound`, `Overtaken` when a later term has begun, and `TableHeld` where it ends before what was known.
-        """
-        ...
-
-    def forget(self) -> None:
-        """What is there now is not what was read."""
+    def states(self) -> StateWriting | None:
+        """None where the format has no states."""
         ...
 
     def announced_since(self, source: Source, committed: int) -> Earlier:
@@ -124,8 +121,11 @@ class TableBackend(Protocol):
         """What versions say of themselves, from the newest on back, as far as they are kept; None of foreign ones."""
         ...
 
-    def follow(self, source: Source) -> Earlier:
-        """Take in what others have written since. Raises `Overtaken` when one of them has a later term, and `TableHeld` as `load`."""
+    def follow(self, source: Source) -> Earlier | None:
+        """Take in what others have written since. None where the table has to be loaded anew, as when another took its place.
+
+        Raises `Overtaken` when a later term has begun, and `TableHeld` where the log ends before what was known.
+        """
         ...
 
     def is_gone(self) -> bool:
@@ -136,10 +136,8 @@ class TableBackend(Protocol):
         """Make ready for a decision; whether the log has to be followed first."""
         ...
 
-    def opened(
-        self, sorted_out: Sequence[AlreadyDecided | BeyondMemory | Fresh], open_operation: OpenOperation
-    ) -> list[Item]:
-        """The operations of what is new, as far as one group can have use for what would be found out about them."""
+    def select_group(self, triaged: Sequence[AlreadyDecided | BeyondMemory | Fresh]) -> list[Item]:
+        """The first of these, with their operations: as many as one version may decide together."""
         ...
 
     def must_follow(self, items: Sequence[Item]) -> bool:
@@ -147,7 +145,7 @@ class TableBackend(Protocol):
         ...
 
     def plan(
-        self, items: Sequence[Item], settled_by: SettledBy, before: Sequence[Decided] = ()
+        self, items: Sequence[Item], batch: ProposalBatch, before: Sequence[Decided] = ()
     ) -> Draft | tuple[Answer, ...]:
         """The next version, which settles as many of the items as go into it; or answers that need none.
 
@@ -155,20 +153,16 @@ class TableBackend(Protocol):
         """
         ...
 
-    # ---- beside the commits
+
+class TableBackend(Protocol):
+    """The log of one format at a table's address. It keeps what outlives a loading, such as the committer's term."""
 
     @property
-    def is_behind(self) -> bool:
-        """Whether something was due that has yet to be begun."""
-        ...
+    def store(self) -> Store: ...
 
-    @property
-    def can_catch_up(self) -> bool:
-        """Whether nothing has to be waited for before that is begun."""
-        ...
+    def load(self) -> LoadedTable:
+        """Read the log as it is now.
 
-    def catch_up(self) -> None: ...
-
-    def finish(self) -> None:
-        """Wait for what is under way."""
+        Raises `TableNotFound`, `Overtaken` when a later term has begun, and `TableHeld` where it ends before what was known.
+        """
         ...

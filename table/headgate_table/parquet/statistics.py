@@ -91,7 +91,7 @@ def text_bounds(smallest: str, largest: str, max_length: int = MAX_TEXT_LENGTH) 
     lower = _cut(smallest, _FIRST_AFTER_SURROGATES, _LAST_OF_BASIC_PLANE)[:max_length]
     upper: str | None = _cut(largest, _LAST_OF_BASIC_PLANE + 1, _LAST)[:max_length]
     if upper is not None and upper != largest:
-        upper = _raised(upper)
+        upper = raised(upper)
     if (smallest and not lower) or upper is None or may_be_number(lower) or may_be_number(upper):
         return None
     return lower, upper
@@ -122,11 +122,11 @@ def _shortened_upper(value: str, max_length: int) -> str | None:
         return value
     if may_be_number(value):
         return value if len(value) <= MAX_NUMBER_LENGTH else None
-    upper = _raised(value[:max_length])
+    upper = raised(value[:max_length])
     return None if upper is None or may_be_number(upper) else upper
 
 
-def _raised(prefix: str) -> str | None:
+def raised(prefix: str) -> str | None:
     """A text above everything that starts with `prefix`, in both orders, and no longer than it; None if there is none.
 
     The last characters of the basic plane and of Unicode have no successor that is above them in both orders.

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from headgate_table.settings.option_texts import columns, flag, folder, hours, one_of, share, size, whole
+from headgate_table.settings.option_texts import columns, flag, folder, hours, one_of, several_of, share, size, whole
 
 MIN_MERGE_TARGET_BYTES = 1 << 20
 """Below a mebibyte, requests cost more than bytes."""
@@ -272,6 +272,24 @@ SETTINGS: tuple[Setting, ...] = (
         "purge_on_write_log_hours",
         whole(0),
         "Age below which cleaning on write keeps every version file; without it that of `purge.txLogRetentionHours`",
+    ),
+    Setting(
+        "mirror.formats",
+        "mirror_formats",
+        several_of("delta"),
+        "Logs of other formats that a worker with the role `mirror` keeps beside the table, with commas between them: `delta`",
+    ),
+    Setting(
+        "mirror.checkpointInterval",
+        "mirror_checkpoint_interval",
+        whole(1, 1_000_000),
+        "Commits of a mirror between two of its checkpoints",
+    ),
+    Setting(
+        "mirror.retention.hours",
+        "mirror_retention_hours",
+        whole(0, 24 * 3650),
+        "How long a data file stays after the mirror has published its removal, so that readers of the mirror can finish",
     ),
     Setting("stats.truncation.enabled", "stats_truncation", flag, "Shorten long text statistics"),
     Setting("stats.truncation.maxLength", "stats_max_length", whole(1, 100_000), "Characters of a text statistic"),

@@ -90,3 +90,15 @@ def one_of(*choices: str) -> Callable[[str], str]:
         return text.strip().lower()
 
     return parse
+
+
+def several_of(*choices: str) -> Callable[[str], tuple[str, ...]]:
+    """Any of the choices, with commas between them; none as an empty text."""
+
+    def parse(text: str) -> tuple[str, ...]:
+        names = tuple(dict.fromkeys(name.strip().lower() for name in text.split(",") if name.strip()))
+        if any(name not in choices for name in names):
+            raise ValueError(f"{' and '.join(choices)}, with commas between them, or nothing")
+        return names
+
+    return parse

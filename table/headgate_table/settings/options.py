@@ -67,6 +67,9 @@ class TableOptions:
     purge_clock_skew_minutes: int = 15
     purge_deletes_per_second: int = 1_000
     purge_quarantine_hours: int = 0
+    mirror_formats: tuple[str, ...] = ()
+    mirror_checkpoint_interval: int = 100
+    mirror_retention_hours: int = 168
     stats_truncation: bool = True
     stats_max_length: int = 32
     data_skipping_columns: int = 32

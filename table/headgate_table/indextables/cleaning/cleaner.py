@@ -15,6 +15,7 @@ from headgate_schemas.messages.operations import Committed, Duplicate, Operation
 from headgate_schemas.messages.sources import Source
 from headgate_table.indextables.cleaning.deleting import Deleted, Deleter, count_states
 from headgate_table.indextables.cleaning.leftovers import expired_temporaries
+from headgate_table.indextables.cleaning.mirrored import mirror_at
 from headgate_table.indextables.cleaning.open_damage import open_damage
 from headgate_table.indextables.cleaning.orphans import OrphanSearch
 from headgate_table.indextables.cleaning.plan import (
@@ -130,7 +131,8 @@ class Cleaner:
             raise InvalidInput(f"the retention of the log is {log_retention_hours} hours; it can't be negative")
         began_s = self._ambient.monotonic_s()
         run = self._begun(hours)
-        survey = survey_log(self._reader, self._protected)
+        mirror = mirror_at(self._store, self._options)
+        survey = survey_log(self._reader, mirror.protecting(self._protected, run.now_ms))
         plan = plan_cleaning(survey.inventory, survey.roots, limits_of(self._options, log_retention_hours), run.now_ms)
         damage = open_damage(self._reader, survey)
         if damage is not None:
@@ -143,7 +145,7 @@ class Cleaner:
             run.deleter.delete_all(plan.deletions, run.deleted)
             orphans = self._orphans(take_inventory(self._store), CleaningPlan(()), run)
             self._delete_orphans(orphans, run)
-        leavings = (*self._leavings(run), *also)
+        leavings = (*self._leavings(run), *mirror.expired(survey.inventory, run.now_ms), *also)
         if not dry_run:
             run.deleter.delete_all(leavings, run.deleted)
         done = (*plan.deletions, *orphans, *leavings) if dry_run else tuple(run.deleted.done)

@@ -37,10 +37,18 @@ class Category(Enum):
     """`quarantine` says what that is."""
     CLAIM = "claim"
     """A proposal too large for the bus."""
+    MIRROR = "object of a mirror"
+    """A commit or checkpoint of a Delta log, of versions that the table doesn't retain any more."""
 
     @property
     def plural(self) -> str:
-        return "objects in quarantine" if self is Category.QUARANTINED else f"{self.value}s"
+        match self:
+            case Category.QUARANTINED:
+                return "objects in quarantine"
+            case Category.MIRROR:
+                return "objects of a mirror"
+            case _:
+                return f"{self.value}s"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.cleaning.deleting import Deleted, Deleter, count_states
+from headgate_table.indextables.cleaning.mirrored import mirror_at
 from headgate_table.indextables.cleaning.plan import (
     MIN_MANIFEST_AGE_MS,
     MINUTE_MS,
@@ -84,19 +85,20 @@ class Truncation:
         """
         log = self._reader.latest() if dry_run else self._checkpoint()
         files = self._live_files(log)
+        # The store's clock may be ahead of ours: age plays no part here, except for manifests and a mirror.
+        now_ms = time_for_ages_ms(self._reader.store, self._ambient, self._protected.looked_ms)
+        protected = mirror_at(self._reader.store, self._options).protecting(self._protected, now_ms)
         if dry_run:
             base = Base(base_kind(self._options), log.version)
             is_written = log.plan.base != base
-            survey = survey_log(self._reader, self._protected, will_remember=is_written)
+            survey = survey_log(self._reader, protected, will_remember=is_written)
             if is_written:
                 survey = _with_base(survey, base, log)
             survey = _pointed_at(survey, log.version)
         else:
             self._assert_pointer(log)
-            survey = survey_log(self._reader, self._protected)
-        # The store's clock may be ahead of ours: age plays no part here, except for manifests.
+            survey = survey_log(self._reader, protected)
         limits = replace(_NO_AGE, skew_ms=self._options.purge_clock_skew_minutes * MINUTE_MS)
-        now_ms = time_for_ages_ms(self._reader.store, self._ambient, self._protected.looked_ms)
         plan = plan_cleaning(_aged(survey.inventory), survey.roots, limits, now_ms)
         deleted = Deleted(problems=list(plan.problems))
         if not dry_run:

@@ -178,6 +178,22 @@ def _as_written(number: float) -> float:
     return float(str(np.float32(number))) if narrow == number else number
 
 
+def day_bounds(low: str, high: str) -> tuple[int, int] | None:
+    """What two texts of a date column bound, as ordinals of days, whatever they mean; None where that is unclear."""
+    return _span(_intervals(ColumnKind.DATE, low, high))
+
+
+def time_bounds(low: str, high: str) -> tuple[int, int] | None:
+    """The same of a timestamp column, in microseconds since 1970."""
+    return _span(_intervals(ColumnKind.TIMESTAMP, low, high))
+
+
+def _span(intervals: list[Interval]) -> tuple[int, int] | None:
+    lows = [low for low, _ in intervals if isinstance(low, int)]
+    highs = [high for _, high in intervals if isinstance(high, int)]
+    return (min(lows), max(highs)) if lows and highs else None
+
+
 def _interval(low: Value | None, high: Value | None) -> list[Interval]:
     return [] if low is None or high is None else [(low, high)]
 

@@ -1,0 +1,129 @@
+"""The columns of a table as Delta names them, and why a table can't be mirrored. Pure."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from headgate_schemas.actions.actions import Metadata
+from headgate_schemas.columns.column_kinds import ColumnKind, column_kind
+from headgate_schemas.columns.spark_types import (
+    PLAIN_ATOMICS,
+    ArrayOf,
+    Atomic,
+    Field,
+    MapOf,
+    SparkType,
+    Struct,
+    decimal_of,
+    is_sized_text,
+    kind_name,
+    parse_schema,
+    type_body,
+)
+from headgate_schemas.errors import HeadgateError
+
+_LOCAL_TIMES = "timestampNtz"
+"""The table feature of Delta that readers need for times without a zone."""
+_COMMENT = "comment"
+_DEFAULT = "EXISTS_DEFAULT"
+
+
+class Unmirrorable(HeadgateError):
+    """The table has something that a Delta log can't say. The message names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaColumns:
+    """What commits need to know of a table's columns."""
+
+    schema_string: str
+    partition_columns: tuple[str, ...]
+    kinds: dict[str, ColumnKind]
+    """Of all columns, in order."""
+    has_local_times: bool
+
+    @property
+    def protocol(self) -> dict[str, Any]:
+        """The lowest protocol that says it all, so that the most readers take it."""
+        if self.has_local_times:
+            features = [_LOCAL_TIMES]
+            return {
+                "minReaderVersion": 3,
+                "minWriterVersion": 7,
+                "readerFeatures": features,
+                "writerFeatures": features,
+            }
+        return {"minReaderVersion": 1, "minWriterVersion": 2}
+
+
+def delta_columns(metadata: Metadata) -> DeltaColumns:
+    """Raises `Unmirrorable`."""
+    if metadata.format_provider not in ("", "parquet"):
+        raise Unmirrorable(f"the table's files are of the format {metadata.format_provider!r}; Delta has Parquet alone")
+    if not metadata.schema_string:
+        raise Unmirrorable("the table doesn't tell its columns, which a Delta log has to")
+    fields = parse_schema(metadata.schema_string).fields
+    for field in fields:
+        default = field.metadata.get(_DEFAULT)
+        if isinstance(default, str) and default.strip().upper() != "NULL":
+            raise Unmirrorable(
+                f"column {field.name!r} has the default {default[:100]} for files that are older than it; Delta's readers would "
+                f"read nulls there"
+            )
+    body = {"type": "struct", "fields": [_field(field, f"column {field.name!r}") for field in fields]}
+    return DeltaColumns(
+        json.dumps(body, ensure_ascii=False, separators=(",", ":")),
+        metadata.partition_columns,
+        {field.name: column_kind(kind_name(field.type)) for field in fields},
+        any(name == "timestamp_ntz" for field in fields for name in _atomics(field.type)),
+    )
+
+
+def _field(field: Field, place: str) -> dict[str, Any]:
+    comment = field.metadata.get(_COMMENT)
+    return {
+        "name": field.name,
+        "type": _type(field.type, place),
+        "nullable": field.nullable,
+        "metadata": {_COMMENT: comment} if isinstance(comment, str) else {},
+    }
+
+
+def _type(type_: SparkType, place: str) -> Any:
+    match type_:
+        case Atomic(name):
+            if is_sized_text(name):
+                return "string"
+            if name not in PLAIN_ATOMICS and decimal_of(name) is None:
+                raise Unmirrorable(f"{place} has the type {name!r}, which Delta doesn't have")
+            return type_body(type_)
+        case ArrayOf(element, nulls):
+            return {"type": "array", "elementType": _type(element, f"{place}.element"), "containsNull": nulls}
+        case MapOf(key, value, nulls):
+            return {
+                "type": "map",
+                "keyType": _type(key, f"{place}.key"),
+                "valueType": _type(value, f"{place}.value"),
+                "valueContainsNull": nulls,
+            }
+        case Struct(fields):
+            return {"type": "struct", "fields": [_field(field, f"{place}.{field.name}") for field in fields]}
+        case _:
+            assert_never(type_)
+
+
+def _atomics(type_: SparkType) -> Iterator[str]:
+    match type_:
+        case Atomic(name):
+            yield name
+        case ArrayOf(element):
+            yield from _atomics(element)
+        case MapOf(key, value):
+            yield from _atomics(key)
+            yield from _atomics(value)
+        case Struct(fields):
+            for field in fields:
+                yield from _atomics(field.type)
+        case _:
+            assert_never(type_)

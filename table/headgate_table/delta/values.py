@@ -1,0 +1,160 @@
+"""How Delta spells what a file entry says: its path, its partition values, its statistics. Pure.
+
+Statistics are never narrower than the rows: what an entry states unclearly is widened or left out.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any, assert_never
+from urllib.parse import quote
+
+from headgate_schemas.actions.actions import AddFile
+from headgate_schemas.columns.column_kinds import ColumnKind, parse_date, parse_floating, parse_integer
+from headgate_schemas.predicates.partition_text import stored_value
+from headgate_table.delta.schema import DeltaColumns, Unmirrorable
+from headgate_table.indextables.read.column_statistics import UNCLEAR_ENDS, day_bounds, sorts_unclearly, time_bounds
+from headgate_table.indextables.rules.named_files import file_key
+from headgate_table.parquet.statistics import raised
+
+_SAFE = "/=-._~"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROS_PER_DAY = 86_400_000_000
+_EXACT_DIGITS = 15
+"""Digits of a decimal that a reader keeps that takes JSON's numbers for doubles."""
+
+
+def delta_path(path: str, table_uri: str) -> str:
+    """The path of a file as Delta's logs have it: relative to the table, or a whole address, with percent signs."""
+    key = file_key(path, table_uri)
+    if key is not None:
+        return quote(key, safe=_SAFE)
+    scheme, found, rest = path.partition("://")
+    if found:
+        return f"{scheme}://{quote(rest, safe=_SAFE)}"
+    if path.startswith("/"):
+        return f"file://{quote(path, safe=_SAFE)}"
+    raise Unmirrorable(f"the file {path[:200]!r} lies outside of the table, and its path is no address")
+
+
+def partition_texts(values: Mapping[str, str], columns: DeltaColumns, path: str) -> dict[str, str | None]:
+    """The value of each partition column, null as null. Raises `Unmirrorable` for one that its type can't hold."""
+    return {
+        name: _partition_text(values.get(name), columns.kinds[name], name, path) for name in columns.partition_columns
+    }
+
+
+def _partition_text(stored: str | None, kind: ColumnKind, column: str, path: str) -> str | None:
+    value = stored_value(stored, kind)
+    if value is None:
+        if stored is None or stored_value(stored, ColumnKind.STRING) is None:
+            return None
+        raise Unmirrorable(
+            f"{path} has the value {stored[:200]!r} in the partition column {column!r}, which is {kind.value}"
+        )
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value) if kind is ColumnKind.INTEGER else _instant(value, "microseconds")
+        case Decimal():
+            return format(value, "f")
+        case (is_nan, number):
+            return "NaN" if is_nan else _special(number) or repr(number)
+        case str():
+            if kind is ColumnKind.DATE and parse_date(value) is None:
+                raise Unmirrorable(
+                    f"{path} has the value {value[:200]!r} in the partition column {column!r}, which is a date"
+                )
+            return value
+        case _:
+            assert_never(value)
+
+
+def _special(number: float) -> str | None:
+    return None if math.isfinite(number) else "Infinity" if number > 0 else "-Infinity"
+
+
+def statistics_text(add: AddFile, columns: DeltaColumns) -> str | None:
+    """The JSON text of a file's statistics; None where its number of rows isn't known, without which readers take none."""
+    if add.num_records is None or add.num_records < 0:
+        return None
+    low_texts, high_texts = add.min_values or {}, add.max_values or {}
+    lows: dict[str, Any] = {}
+    highs: dict[str, Any] = {}
+    for column, kind in columns.kinds.items():
+        if column in columns.partition_columns or column not in low_texts or column not in high_texts:
+            continue
+        bounds = _bounds(kind, low_texts[column], high_texts[column])
+        if bounds is not None:
+            lows[column], highs[column] = bounds
+    body = {"numRecords": add.num_records, "minValues": lows, "maxValues": highs}
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+
+
+def _bounds(kind: ColumnKind, low: str, high: str) -> tuple[Any, Any] | None:
+    match kind:
+        case ColumnKind.INTEGER:
+            return _ordered(parse_integer(low), parse_integer(high))
+        case ColumnKind.FLOATING:
+            first, last = parse_floating(low), parse_floating(high)
+            if first is None or last is None or first[0] or last[0]:
+                return None
+            return _ordered(first[1], last[1]) if math.isfinite(first[1]) and math.isfinite(last[1]) else None
+        case ColumnKind.DECIMAL:
+            return _ordered(_short_decimal(low), _short_decimal(high))
+        case ColumnKind.DATE:
+            days = day_bounds(low, high)
+            return None if days is None else (_day(days[0]), _day(days[1]))
+        case ColumnKind.TIMESTAMP:
+            micros = time_bounds(low, high)
+            return None if micros is None else _times(*micros)
+        case ColumnKind.STRING:
+            return _texts(low, high)
+        case ColumnKind.BOOLEAN | ColumnKind.OTHER:
+            return None
+        case _:
+            assert_never(kind)
+
+
+def _ordered(low: int | float | None, high: int | float | None) -> tuple[int | float, int | float] | None:
+    return None if low is None or high is None or low > high else (low, high)
+
+
+def _short_decimal(text: str) -> float | None:
+    """The number where a double holds each of its digits."""
+    try:
+        value = Decimal(text)
+    except ArithmeticError:
+        return None
+    if not value.is_finite() or len(value.as_tuple().digits) > _EXACT_DIGITS:
+        return None
+    number = float(value)
+    return number if Decimal(repr(number)) == value else None
+
+
+def _day(ordinal: int) -> str:
+    return datetime.fromordinal(ordinal).date().isoformat()
+
+
+def _times(low: int, high: int) -> tuple[str, str] | None:
+    """A day wider at both ends: who wrote the statistics may have meant another zone. To the millisecond, as Delta has them."""
+    try:
+        return _instant(low - _MICROS_PER_DAY, "milliseconds"), _instant(high + _MICROS_PER_DAY + 999, "milliseconds")
+    except OverflowError:
+        return None
+
+
+def _instant(micros: int, digits: str) -> str:
+    moment = _EPOCH + timedelta(microseconds=micros)
+    return moment.isoformat(timespec=digits).removesuffix("+00:00") + "Z"
+
+
+def _texts(low: str, high: str) -> tuple[str, str] | None:
+    """Both may be the first characters only. The upper one becomes a text above all that begin with it."""
+    if low > high or sorts_unclearly(low) or sorts_unclearly(high):
+        return None
+    above = raised(high.rstrip(UNCLEAR_ENDS))
+    return None if above is None else (low.rstrip(UNCLEAR_ENDS), above)

@@ -14,7 +14,7 @@ _RATIOS = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 CODE = Label("code", tuple(code.value for code in RejectCode))
 PROCESS = Label("process", ("committer", "worker"))
-ROLE = Label("role", ("merge", "compact", "clean", OTHER))
+ROLE = Label("role", ("merge", "compact", "clean", "mirror", OTHER))
 REASON = Label(
     "reason",
     (
@@ -227,6 +227,7 @@ _CATEGORY = Label(
         "temporary_file",
         "object_in_quarantine",
         "claim",
+        "object_of_a_mirror",
     ),
 )
 CLEANED_OBJECTS = Counter(
@@ -235,6 +236,13 @@ CLEANED_OBJECTS = Counter(
     (_CATEGORY,),
 )
 CLEANED_BYTES = Counter("headgate_cleaned_bytes_total", "Bytes of these objects", (_CATEGORY,))
+MIRROR_VERSIONS = Counter("headgate_mirror_versions_total", "Versions that were published in Delta mirrors")
+MIRROR_BEHIND = Gauge(
+    "headgate_mirror_behind_versions", "Versions that the mirror lacked that was the furthest behind, at the last looks"
+)
+MIRROR_STOPPED = Gauge(
+    "headgate_mirrors_stopped", "Mirrors that can't go on by themselves; `headgate table describe` says why"
+)
 WORK_UNDER_WAY = Gauge("headgate_work_under_way", "Looks and tasks that are under way or wait for a thread")
 WORKER_TABLES = Gauge("headgate_worker_tables", "Tables that the worker remembers")
 WORKER_YIELDS = Gauge(

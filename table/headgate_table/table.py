@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Self, cast
 
@@ -27,6 +28,7 @@ from headgate_schemas.messages.operations import (
 )
 from headgate_schemas.predicates.tree import Predicate
 from headgate_table.caching.resources import ReadResources, process_resources
+from headgate_table.delta.mirror import DeltaMirror, Published
 from headgate_table.errors import CorruptTable, TableNotFound, UnsupportedTable
 from headgate_table.indextables.cleaning.cleaner import Cleaner, PurgeReport
 from headgate_table.indextables.cleaning.drop_partitions import DropReport, drop_partitions
@@ -283,7 +285,11 @@ class Table:
             >>> description.num_files, description.total_bytes
             (1, 100)
         """
-        return describe(self._reader, self._options_for, self._ambient.now_ms() if skips else None)
+        found = describe(self._reader, self._options_for, self._ambient.now_ms() if skips else None)
+        if found.version < 0 or not self.options.mirror_formats:
+            return found
+        mirror = DeltaMirror(self._reader, self.options).status()
+        return replace(found, mirror_version=mirror.version, mirror_problem=mirror.problem)
 
     @checked(files=arguments.files)
     def append(self, files: Sequence[AddFile]) -> Receipt:
@@ -479,6 +485,16 @@ class Table:
             return cleaner.purge(older_than_hours, log_retention_hours, dry_run=dry_run)
         finally:
             self._newest.forget()
+
+    @checked(rebuild=arguments.flag)
+    def mirror(self, *, rebuild: bool = False) -> Published:
+        """Publish every version that the Delta log beside the table lacks; `rebuild` deletes that log first and makes it anew.
+
+        Workers with the role `mirror` do it by themselves where `mirror.formats` is `delta`. Raises `Unmirrorable` for what
+        Delta can't hold, and `MirrorStopped` where somebody else has written to the Delta log.
+        """
+        mirror = DeltaMirror(self._reader, self.options)
+        return mirror.rebuild() if rebuild else mirror.publish()
 
     @checked(prefix=arguments.text)
     def bring_back(self, prefix: str = "") -> BroughtBack:

@@ -37,6 +37,8 @@ DEFAULT_TERMS: Mapping[str, RoleTerms] = {
     "merge": RoleTerms(cooldown_ms=5 * MINUTE_MS),
     # It lists the whole table, and what it deletes is days old.
     "clean": RoleTerms(cooldown_ms=24 * HOUR_MS, eager_cooldown_ms=5 * MINUTE_MS),
+    # Whoever reads the mirror waits for it; a look costs two small listings.
+    "mirror": RoleTerms(cooldown_ms=SECOND_MS),
 }
 
 

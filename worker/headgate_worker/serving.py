@@ -22,6 +22,7 @@ from headgate_worker.merge.table_settings import arrow_limits
 from headgate_worker.roles.clean import CleanRole
 from headgate_worker.roles.compact import CompactRole
 from headgate_worker.roles.interface import Abandoned, OpenTable, Role
+from headgate_worker.roles.mirror import MirrorRole
 from headgate_worker.tables import ProposedTables, Proposing
 from headgate_worker.task_threads import task_executor
 
@@ -40,6 +41,7 @@ class RoleContext:
     """Where this process keeps files that are not whole yet; the system's own place without one."""
     claims: ClaimLimits = DEFAULT_LIMITS
     """What the committers take of a claimed proposal, and so what may still be accepted."""
+    measures: Measures = SILENT
 
 
 RoleMaker = Callable[[RoleContext], Role]
@@ -67,10 +69,19 @@ def _clean(context: RoleContext) -> Role:
     )
 
 
+def _mirror(context: RoleContext) -> Role:
+    def give_up() -> None:
+        if context.stopping():
+            raise Abandoned("the worker is stopping; the next goes on with the mirror")
+
+    return MirrorRole(context.open_table, give_up, context.measures)
+
+
 ROLES: Mapping[str, RoleMaker] = {
     "compact": lambda context: CompactRole(context.open_table, context.ambient),
     "merge": _merge,
     "clean": _clean,
+    "mirror": _mirror,
 }
 """By the name that settings know them by."""
 
@@ -123,6 +134,7 @@ def serving(
         lambda: any(worker.is_stopping for worker in made),
         table_options(overrides or {}).merge_temp_folder,
         claims,
+        measures,
     )
     executor = task_executor(chosen.schedule.parallel_tasks)
     try:

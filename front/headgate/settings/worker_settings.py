@@ -27,7 +27,7 @@ class WorkerSettings:
     """Workers of one group share the tables, each table being one worker's. Unless a group is named, workers of fewer roles
     are a group of their own, called after them, such as `headgate-worker-merge`: each role needs somebody at every table."""
     roles: tuple[str, ...] = ROLES
-    """What it does, of compact, merge and clean, with commas between them."""
+    """What it does, of compact, merge, clean and mirror, with commas between them."""
     roots: tuple[str, ...] = ()
     """The tables below these addresses are looked after; without any, all."""
     watch: tuple[str, ...] = ()

@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from headgate_schemas.actions.actions import AddFile, Metadata
 from headgate_table.delta.commit import KEY, MirroredVersion, add_body, metadata_body
@@ -107,6 +106,8 @@ def checkpoint_bytes(
     """
     head: list[dict[str, Any]] = [{"protocol": columns.protocol}, {"metaData": _texts_as_maps(metadata, columns)}]
     head += [{"txn": {"appId": app, "version": seq}} for app, seq in sorted(writers.items())]
+    import pyarrow.parquet as pq  # who only reads tables by their own log has no use for it
+
     sink = io.BytesIO()
     schema = _SCHEMA.with_metadata({KEY: json.dumps(asdict(identity), separators=(",", ":"))})
     with pq.ParquetWriter(sink, schema, compression=_CODEC) as writer:
@@ -118,6 +119,8 @@ def checkpoint_bytes(
 
 def identity_of_checkpoint(data: bytes) -> MirroredVersion | None:
     """Which version a checkpoint says it mirrors; None of one that no mirror wrote."""
+    import pyarrow.parquet as pq
+
     try:
         told = json.loads((pq.read_schema(io.BytesIO(data)).metadata or {})[KEY.encode()])
         return MirroredVersion(str(told["table"]), int(told["version"]), str(told["mark"]))

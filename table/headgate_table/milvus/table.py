@@ -10,6 +10,7 @@ from headgate_schemas.arguments import checked
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.messages.operations import Milvus, Operation, Receipt
 from headgate_schemas.predicates.tree import Predicate
+from headgate_table.delta.mirror import Published
 from headgate_table.errors import TableNotFound, VersionNotRetained
 from headgate_table.indextables.cleaning.cleaner import PurgeReport
 from headgate_table.indextables.cleaning.drop_partitions import DropReport
@@ -227,6 +228,9 @@ class MilvusTable(Table):
         protected: Protected | None = None,
     ) -> PurgeReport:
         return meaningless(self.uri, "cleaning by Headgate: Milvus cleans it")
+
+    def mirror(self, *, rebuild: bool = False) -> Published:
+        return meaningless(self.uri, "a Delta mirror")
 
     def bring_back(self, prefix: str = "") -> BroughtBack:
         return meaningless(self.uri, "a quarantine")

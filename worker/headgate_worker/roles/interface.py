@@ -57,7 +57,18 @@ class CleanTask:
         return 0  # names only
 
 
-Task = CompactTask | MergeTask | CleanTask
+@dataclass(frozen=True, slots=True)
+class MirrorTask:
+    """Publish the versions that the table's mirror lacks."""
+
+    table: str
+
+    @property
+    def weight_bytes(self) -> int:
+        return 0  # version files, one after the other
+
+
+Task = CompactTask | MergeTask | CleanTask | MirrorTask
 
 
 @dataclass(frozen=True, slots=True)

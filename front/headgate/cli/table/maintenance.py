@@ -1,4 +1,4 @@
-"""`headgate table checkpoint|compact|merge|purge|truncate-history|drop-partitions|bring-back`: the upkeep of a table.
+"""`headgate table checkpoint|compact|merge|purge|truncate-history|drop-partitions|bring-back|mirror`: the upkeep of a table.
 
 Each is an operator statement by another name, and prints what that answers.
 """
@@ -29,6 +29,7 @@ def register(tables: typer.Typer) -> None:
     command(tables, "truncate-history", truncate_history, also=CHANGES_A_TABLE)
     command(tables, "drop-partitions", drop_partitions, also=CHANGES_A_TABLE)
     command(tables, "bring-back", bring_back)
+    command(tables, "mirror", mirror)
 
 
 def checkpoint(session: Session, uri: Uri) -> None:
@@ -184,6 +185,26 @@ def bring_back(
             f"{len(found.in_the_way)} files stay in quarantine, because something has their name, such as "
             f"{found.in_the_way[0]}; move that away first"
         )
+
+
+def mirror(
+    session: Session,
+    uri: Uri,
+    rebuild: Annotated[
+        bool,
+        typer.Option("--rebuild", help="Delete the Delta log first, whoever has written to it, and make it anew."),
+    ] = False,
+) -> None:
+    """Publish the table's versions as a Delta log beside it, for engines that read Delta.
+
+    No data is copied. A worker does it by itself where mirror.formats is delta.
+    """
+    table = session.open(uri)
+    with session.output.working("Publishing ..."):
+        published = table.mirror(rebuild=rebuild)
+    session.output.one(
+        {"version": published.version, "published": published.commits, "checkpoint": published.checkpoint}
+    )
 
 
 @contextmanager

@@ -62,6 +62,10 @@ class TableDescription(Mapping[str, Any]):
     """Live files that merges leave alone for now, because they could not be read."""
     skipped: tuple[SkippedFile, ...] = ()
     """The first of them, by path."""
+    mirror_version: int | None = None
+    """The newest version of the Delta mirror; None of a table whose settings name none."""
+    mirror_problem: str = ""
+    """Why the mirror can't go on; empty while it can."""
 
     def __getitem__(self, key: str) -> Any:
         if key not in _NAMES:

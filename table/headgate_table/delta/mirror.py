@@ -5,6 +5,7 @@ next one goes on after the newest commit that is there.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from headgate_schemas.actions.actions import Metadata
@@ -27,7 +28,7 @@ from headgate_table.delta.names import (
     version_of_hint,
 )
 from headgate_table.delta.schema import delta_columns
-from headgate_table.errors import ObjectMissing, StoreError
+from headgate_table.errors import ObjectMissing, StoreError, VersionNotRetained
 from headgate_table.indextables.log.listing import list_log
 from headgate_table.indextables.log.predecessor import mark_of
 from headgate_table.indextables.log.reader import LoadedLog, LogReader
@@ -114,10 +115,11 @@ class DeltaMirror:
         delta_columns(self._reader.metadata(log))
         missing = range(listing.head + 1, log.version + 1)
         there = list_log(self._store, missing.start).version_objects
-        if listing.is_empty or not listing.commits or any(version not in there for version in missing):
+        if listing.head not in listing.commits or any(version not in there for version in missing):
             return self._begin(log, listing)
         checkpoint = max(listing.checkpoints, default=0)
         self._publish_all(missing, log, first=False)
+        self._forget_below(listing, listing.base)
         return Published(missing.start, log.version, self._checkpoint_if_due(log, checkpoint))
 
     def rebuild(self) -> Published:
@@ -209,14 +211,17 @@ class DeltaMirror:
             base = log if first == log.version else self._reader.at_version(first)
             self._write_checkpoint(base, hint=False)
         self._publish_all(range(first, log.version + 1), log, first=True)
-        for version, info in sorted((*listing.commits.items(), *listing.checkpoints.items())):
-            if version < first:
-                self._store.delete([info.key])
+        self._forget_below(listing, first)
         checkpoint = self._checkpoint_if_due(log, first)
         if first > 0 and checkpoint is None:
             checkpoint = first
             self._write_checkpoint(self._reader.at_version(first))
         return Published(first, log.version, checkpoint)
+
+    def _forget_below(self, listing: DeltaListing, base: int) -> None:
+        """Delete what lies below a part that is missing: nobody can read it, and some readers stumble over it."""
+        for info in listing.below(base):
+            self._store.delete([info.key])
 
     def _first(self, log: LoadedLog) -> int:
         """The lowest version, of the newest `HISTORY`, that can be read and after which every version file is there."""
@@ -235,9 +240,9 @@ class DeltaMirror:
         for version in versions:
             self._give_up()
             actions = self._reader.actions_or_none(version) or []
-            changed = [action for action in actions if isinstance(action, Metadata)]
-            if changed or columns is None:
-                metadata = changed[-1] if changed else metadata
+            changed = self._metadata_of(version)
+            if changed is not None or columns is None:
+                metadata = changed or metadata
                 columns = delta_columns(metadata)
             wanted = VersionToMirror(
                 self._store.uri, version, actions, metadata, is_first=first and version == versions.start
@@ -245,14 +250,20 @@ class DeltaMirror:
             self._create(wanted, commit_bytes(wanted, columns))
 
     def _metadata_before(self, versions: range, log: LoadedLog) -> Metadata:
-        """The metadata in force before the first of the versions says another; that of version 0 is its own."""
-        for version in versions:
-            actions = self._reader.actions_or_none(version) or []
-            if any(isinstance(action, Metadata) for action in actions):
-                return self._reader.metadata(
-                    self._reader.at_version(max(0, versions.start - 1 if version > versions.start else version))
-                )
+        """The metadata in force when the first of the versions begins; the newest where that is not retained.
+
+        A schema only gains columns, so the newest metadata says the same of every file that is older.
+        """
+        first = next((version for version in versions if self._metadata_of(version) is not None), None)
+        if first is not None and first > versions.start:
+            with suppress(VersionNotRetained):
+                return self._reader.metadata(self._reader.at_version(first - 1))
         return self._reader.metadata(log)
+
+    def _metadata_of(self, version: int) -> Metadata | None:
+        """What the version file itself says."""
+        told = [action for action in self._reader.actions_or_none(version) or () if isinstance(action, Metadata)]
+        return told[-1] if told else None
 
     def _create(self, version: VersionToMirror, data: bytes) -> None:
         key = commit_key(version.version)

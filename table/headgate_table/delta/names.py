@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import itemgetter
 
 from headgate_table.store.interface import ObjectInfo
 
@@ -47,6 +48,16 @@ class DeltaListing:
         while version - 1 in self.commits:
             version -= 1
         return version
+
+    @property
+    def base(self) -> int:
+        """Where the part without a hole begins: its first commit, or the checkpoint that this leans on."""
+        return max((version for version in self.checkpoints if version <= self.first), default=0)
+
+    def below(self, version: int) -> list[ObjectInfo]:
+        """The commits and checkpoints of lower versions, in ascending order."""
+        found = [item for item in (*self.commits.items(), *self.checkpoints.items()) if item[0] < version]
+        return [info for _, info in sorted(found, key=itemgetter(0))]
 
 
 def delta_listing(infos: Iterable[ObjectInfo]) -> DeltaListing:

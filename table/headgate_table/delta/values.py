@@ -6,7 +6,7 @@ Statistics are never narrower than the rows: what an entry states unclearly is w
 import json
 import math
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, assert_never
 from urllib.parse import quote
@@ -107,7 +107,7 @@ def _bounds(kind: ColumnKind, low: str, high: str) -> tuple[Any, Any] | None:
             return _ordered(_short_decimal(low), _short_decimal(high))
         case ColumnKind.DATE:
             days = day_bounds(low, high)
-            return None if days is None else (_day(days[0]), _day(days[1]))
+            return None if days is None or not _are_of_calendar(*days) else (_day(days[0]), _day(days[1]))
         case ColumnKind.TIMESTAMP:
             micros = time_bounds(low, high)
             return None if micros is None else _times(*micros)
@@ -135,8 +135,12 @@ def _short_decimal(text: str) -> float | None:
     return number if Decimal(repr(number)) == value else None
 
 
+def _are_of_calendar(low: int, high: int) -> bool:
+    return date.min.toordinal() <= low <= high <= date.max.toordinal()
+
+
 def _day(ordinal: int) -> str:
-    return datetime.fromordinal(ordinal).date().isoformat()
+    return date.fromordinal(ordinal).isoformat()
 
 
 def _times(low: int, high: int) -> tuple[str, str] | None:

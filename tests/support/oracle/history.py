@@ -7,6 +7,7 @@ from typing import Any
 
 from support.oracle.failure import Disagreement
 from support.oracle.judge import judge, judge_at_the_end
+from support.oracle.mirrored import judge_mirror
 from support.oracle.steps import draw_configuration, draw_step
 from support.oracle.values.columns import draw_table
 from support.oracle.values.draws import draws
@@ -66,6 +67,7 @@ def _played(seed: int, only: Collection[int] | None, spark: Any) -> Played:
                 if spark is not None:
                     by_spark.judge(drawn, world, spark)
             judge_at_the_end(random, world)
+            judge_mirror(draws(f"{seed}/mirror"), world)
     except Disagreement as found:
         assert world is not None
         return Played(seed, tuple(played), dict(world.done), found.kind, _told(world, str(found)))

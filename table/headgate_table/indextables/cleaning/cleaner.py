@@ -145,7 +145,8 @@ class Cleaner:
             run.deleter.delete_all(plan.deletions, run.deleted)
             orphans = self._orphans(take_inventory(self._store), CleaningPlan(()), run)
             self._delete_orphans(orphans, run)
-        leavings = (*self._leavings(run), *mirror.expired(survey.inventory, run.now_ms), *also)
+        gone = {deletion.key for deletion in (plan.deletions if dry_run else run.deleted.done)}
+        leavings = (*self._leavings(run), *mirror.expired(survey.inventory, gone, run.now_ms), *also)
         if not dry_run:
             run.deleter.delete_all(leavings, run.deleted)
         done = (*plan.deletions, *orphans, *leavings) if dry_run else tuple(run.deleted.done)

@@ -1,6 +1,6 @@
 """What a Delta mirror beside the table asks of cleaning: which versions must stay for it, and which of its objects may go."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from headgate_table.delta.names import FOLDER, DeltaListing, delta_listing
@@ -31,23 +31,26 @@ class MirrorTerms:
         others = protected.versions_from
         return replace(protected, versions_from=needed if others is None else min(others, needed))
 
-    def expired(self, inventory: LogInventory, now_ms: int) -> Iterator[Deletion]:
-        """Commits and checkpoints below the last checkpoint that the table's oldest version needs."""
-        retained = min((*inventory.versions, *inventory.readable_states(), *inventory.checkpoints), default=0)
+    def expired(self, inventory: LogInventory, gone: Collection[str], now_ms: int) -> Iterator[Deletion]:
+        """Commits and checkpoints below the last checkpoint that the table's oldest version needs, when these keys are gone."""
+        retained = min(_left(inventory, gone), default=0)
         base = max((version for version in self.listing.checkpoints if version <= retained), default=0)
         reason = f"the table doesn't retain the versions below {retained} any more, and the mirror has a checkpoint at {base}"
-        for version, info in sorted(
-            (*self.listing.commits.items(), *self.listing.checkpoints.items()), key=_by_version
-        ):
-            if version < base and self._is_old(info.modified_ms, now_ms):
+        for info in self.listing.below(base):
+            if self._is_old(info.modified_ms, now_ms):
                 yield Deletion(info.key, info.size, Category.MIRROR, reason)
 
     def _is_old(self, modified_ms: int, now_ms: int) -> bool:
         return now_ms - modified_ms > self.retention_ms
 
 
-def _by_version(item: tuple[int, object]) -> int:
-    return item[0]
+def _left(inventory: LogInventory, gone: Collection[str]) -> Iterator[int]:
+    """The numbers of versions, states and checkpoints without the objects that are gone."""
+    for objects in (inventory.versions, inventory.checkpoints):
+        yield from (number for number, info in objects.items() if info.key not in gone)
+    for number, folder in inventory.states.items():
+        if folder.manifest is not None and folder.manifest.key not in gone:
+            yield number
 
 
 def mirror_at(store: Store, options: TableOptions) -> MirrorTerms:

@@ -39,7 +39,9 @@ def judge_mirror(random: Random, world: World) -> None:
     numbers = {int(path.name[:20]) for path in (world.root / FOLDER).glob("*.json")}
     versions = sorted(numbers & set(world.model.versions))
     if not versions or versions[-1] != world.model.newest:
-        raise Disagreement("mirror", f"the mirror has {sorted(numbers)}, and the newest version is {world.model.newest}")
+        raise Disagreement(
+            "mirror", f"the mirror has {sorted(numbers)}, and the newest version is {world.model.newest}"
+        )
     for version in {versions[-1], *random.sample(versions, min(MOST_VERSIONS, len(versions)))}:
         expected = world.model.versions[version]
         if world.odd & expected.live or (version < world.model.floor and world.model.cleaned):

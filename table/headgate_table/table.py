@@ -488,10 +488,14 @@ class Table:
 
     @checked(rebuild=arguments.flag)
     def mirror(self, *, rebuild: bool = False) -> Published:
-        """Publish every version that the Delta log beside the table lacks; `rebuild` deletes that log first and makes it anew.
+        """Publish each version that the Delta log beside the table lacks. `rebuild` deletes that log and makes it anew.
 
-        Workers with the role `mirror` do it by themselves where `mirror.formats` is `delta`. Raises `Unmirrorable` for what
-        Delta can't hold, and `MirrorStopped` where somebody else has written to the Delta log.
+        Workers with the role `mirror` do this by themselves if `mirror.formats` is `delta`. Raises `Unmirrorable` for a
+        table that Delta can't hold, and `MirrorStopped` if somebody else has written to the Delta log.
+
+        Examples:
+            >>> table.mirror().version
+            1
         """
         mirror = DeltaMirror(self._reader, self.options)
         return mirror.rebuild() if rebuild else mirror.publish()

@@ -25,6 +25,7 @@ PYTHON_RUN_BY = {
     "README.md": ("tests/conventions/test_readme.py", "tests/spark/test_spark_examples.py"),
     "docs/guide-spark-stream.md": ("tests/spark/test_spark_examples.py",),
     "docs/milvus.md": ("tests/milvus/test_milvus_page.py",),
+    "docs/mirror.md": ("tests/table/delta/test_mirror_page.py",),
     "docs/reading-with-other-engines.md": ("tests/table/read/test_other_engines.py",),
     "docs/rows.md": ("tests/front/test_rows_page.py",),
     "docs/spark.md": ("tests/spark/test_spark_examples.py",),
@@ -34,6 +35,7 @@ PYTHON_RUN_BY = {
 TEXT_CHECKED_BY = {
     "docs/guide-kafka-batch-job.md": "tests/producer/test_kafka_batch_job.py",
     "docs/milvus.md": "tests/milvus/test_milvus_page.py",
+    "docs/mirror.md": "tests/table/delta/test_mirror_page.py",
     "docs/operating.md": "tests/deployment/test_operating_page.py",
     "docs/reading-with-other-engines.md": "tests/table/read/test_other_engines.py",
     "docs/rows.md": "tests/front/test_rows_page.py",

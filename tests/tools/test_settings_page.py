@@ -59,7 +59,11 @@ OTHER_VALUES = {
     "source": "gzip",
     "()": "a,b",
 }
-OTHER_VALUE_OF = {"mergeOnWrite.minSplitsToMerge": "7", "purgeOnWrite.splitRetentionHours": "48"}
+OTHER_VALUE_OF = {
+    "mirror.formats": "delta",
+    "mergeOnWrite.minSplitsToMerge": "7",
+    "purgeOnWrite.splitRetentionHours": "48",
+}
 NONSENSE = {"merge.sortColumns": "a,,b"}
 """What makes no sense for settings that take nearly every text."""
 

@@ -224,7 +224,7 @@ def test_an_address_that_is_none_is_refused() -> None:
 @pytest.mark.parametrize(
     ("roles", "group"),
     [
-        ("compact,merge,clean", "headgate-worker"),
+        ("compact,merge,clean,mirror", "headgate-worker"),
         ("merge", "headgate-worker-merge"),
         ("clean, compact", "headgate-worker-compact-clean"),
         ("compact,clean", "headgate-worker-compact-clean"),

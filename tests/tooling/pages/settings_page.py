@@ -72,6 +72,7 @@ SUBJECTS = (
     ("Cleaning", ("purge.", "state.retention.", "state.gc.")),
     ("Merging", ("merge.",)),
     ("As soon as something was written", ("mergeOnWrite.", "purgeOnWrite.")),
+    ("Mirrors for other engines", ("mirror.",)),
     ("Statistics", ("stats.", "dataSkipping")),
     ("What a table remembers", ("coordinator.",)),
     ("Others", ("",)),

@@ -8,9 +8,8 @@ from headgate_schemas.messages.operations import Append, Delete
 from headgate_schemas.metrics import MIRROR_BEHIND, MIRROR_STOPPED, MIRROR_VERSIONS
 from headgate_table.delta.mirror import MirrorStopped
 from headgate_table.delta.names import FOLDER, commit_key
-from headgate_worker.roles.interface import Abandoned
+from headgate_worker.roles.interface import Abandoned, MirrorTask
 from headgate_worker.roles.mirror import MirrorRole
-from headgate_worker.tasks import MirrorTask
 from support.committing.rig import TABLE
 from support.coordinated import Coordinated
 from support.recorded import Recorded

@@ -10,11 +10,16 @@ def register(app: typer.Typer) -> None:
 
 
 def health(
-    url: Annotated[str, typer.Argument(metavar="URL", help="Such as http://127.0.0.1:8080/readyz, or without a path.")],
+    url: Annotated[
+        str,
+        typer.Argument(
+            metavar="URL", help="Its address, such as http://127.0.0.1:8080/readyz. The path may be left out."
+        ),
+    ],
 ) -> None:
-    """Ask a committer or worker that was given --listen how it is.
+    """Print the health of a committer or worker.
 
-    Prints what it says. Ends with 0 where it is well, and with 1 where it isn't, or says nothing within seconds.
+    The process must run with --listen. The exit code is 0 if it is healthy. It is 1 if it is not, or if it does not answer within seconds.
     """
     from headgate.health.asking_health import ask_health
 

@@ -18,27 +18,31 @@ if TYPE_CHECKING:
     from headgate_bus.interface import Bus
 
 Group = Annotated[
-    str | None, typer.Option("--group", metavar="NAME", help="Committers of one group share the partitions of a bus.")
+    str | None, typer.Option("--group", metavar="NAME", help="The group. Its committers share the partitions of a bus.")
 ]
 Roots = Annotated[
     list[str] | None,
-    typer.Option("--root", metavar="URI", help="Serve tables below this address only. Repeat for more; else all."),
+    typer.Option(
+        "--root",
+        metavar="URI",
+        help="Serve only tables below this address. Repeat it for more addresses. Default: all tables.",
+    ),
 ]
-Name = Annotated[str | None, typer.Option("--id", metavar="NAME", help="What it is called in versions and events.")]
-Log = Annotated[
-    str | None, typer.Option("--log", metavar="FORM", help="How events are written: auto, console or json.")
+Name = Annotated[
+    str | None, typer.Option("--id", metavar="NAME", help="The name of this committer in versions and events.")
 ]
+Log = Annotated[str | None, typer.Option("--log", metavar="FORM", help="The format of events: auto, console or json.")]
 Listen = Annotated[
     str | None,
     typer.Option(
         "--listen",
         metavar="HOST:PORT",
-        help="Tell here over HTTP how it is: /healthz, /readyz, /metrics; HEADGATE_LISTEN says the same.",
+        help="Serve /healthz, /readyz and /metrics over HTTP at this address. Or set HEADGATE_LISTEN.",
     ),
 ]
 Limits = Annotated[
     list[str] | None,
-    typer.Option("--limit", metavar="KEY=VALUE", help="A bound of the committer, such as group-proposals=500."),
+    typer.Option("--limit", metavar="KEY=VALUE", help="A limit of the committer, such as group-proposals=500."),
 ]
 
 
@@ -63,10 +67,10 @@ def committer(
     listen: Listen = None,
     limit: Limits = None,
 ) -> None:
-    """Decide the proposals of a bus, until SIGTERM or SIGINT.
+    """Run a committer, which decides the proposals of a bus.
 
-    Its events go to standard error, one a line. Ends with 0 when it was told to, with 1 when another committer took its
-    place, or when it was refused what it needs.
+    It runs until SIGTERM or SIGINT, and writes its events to standard error, one a line. The exit code is 0 after a
+    signal. It is 1 if another committer took its place, or if it was denied something that it needs.
     """
     chosen = _told(session, group, root, name, log, listen, limit)
     with chosen.bus_in_force(make=True) as bus:
@@ -77,7 +81,9 @@ def up(
     session: Session,
     roles: Annotated[
         str | None,
-        typer.Option("--roles", metavar="NAMES", help="What a worker does: compact,merge,clean unless given, or none."),
+        typer.Option(
+            "--roles", metavar="NAMES", help="The roles of the worker, or none. Default: compact,merge,clean."
+        ),
     ] = None,
     group: Group = None,
     root: Roots = None,
@@ -88,20 +94,22 @@ def up(
     limit: Limits = None,
     page: Annotated[
         str | None,
-        typer.Option("--page", metavar="HOST:PORT", help="Serve the live page there, such as 127.0.0.1:8080."),
+        typer.Option(
+            "--page", metavar="HOST:PORT", help="Serve the live page at this address, such as 127.0.0.1:8080."
+        ),
     ] = None,
     worker_limit: Annotated[
         list[str] | None,
         typer.Option(
-            "--worker-limit", metavar="KEY=VALUE", help="A bound of the worker, such as merge-cooldown-ms=60000."
+            "--worker-limit", metavar="KEY=VALUE", help="A limit of the worker, such as merge-cooldown-ms=60000."
         ),
     ] = None,
 ) -> None:
-    """A committer and a worker with a bus of their own, in one process.
+    """Run a committer and a worker with their own bus, in one process.
 
-    Unless a bus is set, it is a file in the data folder of this user. Other commands and programs find it by the address
-    that is printed. With `--roles none` there is no worker. With `--page` there is the live page of `headgate page`, which
-    also shows what this process is doing.
+    Without `--bus`, the bus is a file in the user's data folder. Its address is printed, for other commands and
+    programs. `--roles none` runs no worker. `--page` adds the live page of `headgate page`, which also shows the work of
+    this process.
     """
     chosen = _told(session, group, root, name, log, listen, limit)
     chosen = replace(chosen, worker=worker_layer({"roles": roles}, root, watch, worker_limit, "--worker-limit"))

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 COLUMNS = ("id", "time", "code", "reason", "table", "proposal", "partition", "offset", "appended", "body_bytes")
 SHOWN = ("id", "time", "code", "reason", "table")
-Letter = Annotated[str, typer.Argument(metavar="ID", help="As in the list.")]
+Letter = Annotated[str, typer.Argument(metavar="ID", help="The id of the dead letter, as in the list.")]
 
 
 def register(app: typer.Typer) -> None:
-    group = typer.Typer(help="Messages that no committer could decide.", no_args_is_help=True)
+    group = typer.Typer(help="List, show and replay undecidable messages.", no_args_is_help=True)
     command(group, "list", list_letters, also=ON_A_BUS)
     command(group, "show", show, also=ON_A_BUS)
     command(group, "replay", replay, also=ON_A_BUS)
@@ -33,16 +33,16 @@ def register(app: typer.Typer) -> None:
 
 
 def list_letters(session: Session) -> None:
-    """All that are there, oldest first."""
+    """List all dead letters, oldest first."""
     with session.bus_in_force() as bus:
         rows = (_row(found) for found in _everything(bus))
         session.output.rows(rows, COLUMNS, shown=SHOWN, spare=("time",), nothing="No dead letters.")
 
 
 def show(session: Session, letter_id: Letter) -> None:
-    """One of them, with its headers and its body.
+    """Show one dead letter, with its headers and body.
 
-    A body that is no text is shown as base64.
+    A binary body is printed as base64.
     """
     with session.bus_in_force() as bus:
         letter = _find(bus, letter_id)
@@ -64,11 +64,12 @@ def show(session: Session, letter_id: Letter) -> None:
 def replay(
     session: Session,
     letter_id: Letter,
-    wait: Annotated[str, typer.Option("--wait", metavar="TIME", help="How long to wait for the receipt.")] = "30s",
+    wait: Annotated[str, typer.Option("--wait", metavar="TIME", help="The longest wait for the receipt.")] = "30s",
 ) -> None:
-    """Propose again what it asks for, under a new id.
+    """Propose the change of a dead letter again, under a new id.
 
-    For messages that were sound, but came at the wrong time: before their table was made, say. Ends as `propose` does.
+    Use it for a valid message that came at the wrong time, such as before its table was created. The exit codes are those
+    of `propose`.
     """
     wait_s = seconds(wait, "--wait")
     with session.bus_in_force() as bus:

@@ -21,19 +21,19 @@ def register(app: typer.Typer) -> None:
 def doctor(
     session: Session,
     uri: Annotated[
-        str | None, typer.Argument(metavar="[URI]", help="Also look at this place, and at the table if one is there.")
+        str | None, typer.Argument(metavar="[URI]", help="Also check this address, and the table there.")
     ] = None,
     late_after: Annotated[
         str,
-        typer.Option("--late-after", metavar="TIME", help="How old an undecided proposal on the bus may be."),
+        typer.Option("--late-after", metavar="TIME", help="The highest age of an undecided proposal on the bus."),
     ] = "60s",
 ) -> None:
-    """What is wrong with this set-up, and how to mend it.
+    """Find problems of this set-up, and how to repair them.
 
-    Looks at Python, libraries and Java, at settings that contradict each other, at a place (what these credentials may do
-    there, clock, disk, conditional writes, the table), and at the bus (topics, clock, committers that are late).
+    It checks Python, libraries and Java, contradictory settings, a store (permissions, clock, disk, conditional writes,
+    the table there), and the bus (topics, clock, late committers).
 
-    With a bus, it also tells whether the committers keep up; so it is a health check for them.
+    With a bus, it is also a health check of the committers: it reports proposals that wait too long.
     """
     from headgate.doctor.checkup import examine_machine
     from headgate.doctor.findings import Health

@@ -41,22 +41,24 @@ def register(app: typer.Typer) -> None:
 
 def events(
     session: Session,
-    uri: Annotated[str | None, typer.Argument(metavar="[URI]", help="Those of this table only.")] = None,
-    follow: Annotated[bool, typer.Option("--follow", help="Go on with what comes, until Ctrl-C.")] = False,
+    uri: Annotated[str | None, typer.Argument(metavar="[URI]", help="Only events of this table.")] = None,
+    follow: Annotated[bool, typer.Option("--follow", help="Print new events too, until Ctrl-C.")] = False,
     start: Annotated[
         str | None,
         typer.Option(
-            "--from", metavar="first|next|OFFSET", help="Where to begin: first, or with --follow next, if not given."
+            "--from",
+            metavar="first|next|OFFSET",
+            help="Where to start: first, next or an offset. Default: first, and next with --follow.",
         ),
     ] = None,
     partition: Annotated[
-        int | None, typer.Option("--partition", metavar="N", help="Those of this partition only.", min=0)
+        int | None, typer.Option("--partition", metavar="N", help="Only events of this partition.", min=0)
     ] = None,
     limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="Stop after N events.", min=1)] = None,
 ) -> None:
-    """The receipts and commits that committers announced.
+    """Print the receipts and commits that committers announced.
 
-    With --follow, json has one object a line.
+    With --follow, the format json prints one object a line.
     """
     from headgate.topic_reading import read_topic, starting_offsets
     from headgate_bus.interface import Topic

@@ -15,12 +15,12 @@ from headgate_schemas.version import __version__
 
 app = typer.Typer(
     name="headgate",
-    help="Lake tables whose truth is a log of files in an object store: make them, read them, mend them.",
+    help="Create, write, read and repair data lake tables, and run the processes that commit to them and maintain them.",
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-tables = typer.Typer(help="What a table holds and held, and its upkeep.", no_args_is_help=True)
+tables = typer.Typer(help="Create, read, maintain, check and repair tables.", no_args_is_help=True)
 for module in (writing, reading, maintenance, repairing, rebinding):
     module.register(tables)
 app.add_typer(tables, name="table")
@@ -37,7 +37,7 @@ def _show_version(asked: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", help="Say which version this is.", callback=_show_version, is_eager=True)
+        bool, typer.Option("--version", help="Print the version of Headgate.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
     """Options that go before the subcommand."""

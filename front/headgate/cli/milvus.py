@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    milvus = typer.Typer(help="Tables of Milvus manifests.", no_args_is_help=True)
+    milvus = typer.Typer(help="Read tables of Milvus manifests.", no_args_is_help=True)
     command(milvus, "show", show)
     app.add_typer(milvus, name="milvus")
 
@@ -25,13 +25,13 @@ def show(
     session: Session,
     uri: Uri,
     version: Annotated[
-        int | None, typer.Option("--version", metavar="N", help="This version, not the newest.", min=1)
+        int | None, typer.Option("--version", metavar="N", help="The version. Default: the newest.", min=1)
     ] = None,
     resolved: Annotated[
-        bool, typer.Option("--resolved", help="Paths as readers resolve them, not as they are stored.")
+        bool, typer.Option("--resolved", help="Print paths as readers resolve them, not as they are stored.")
     ] = False,
 ) -> None:
-    """The manifest, as JSON. With --format csv, its data files."""
+    """Print a manifest as JSON, or its data files with --format csv."""
     from headgate_table.errors import TableNotFound
     from headgate_table.milvus.committed.log import RecordedLog
     from headgate_table.milvus.format.paths import ManifestBase

@@ -18,24 +18,29 @@ def register(app: typer.Typer) -> None:
 def page(
     session: Session,
     uri: Annotated[
-        list[str] | None, typer.Argument(metavar="[URI]...", help="Tables to show although no event has named them.")
+        list[str] | None, typer.Argument(metavar="[URI]...", help="Tables to show even without an event.")
     ] = None,
     listen: Annotated[
         str | None,
-        typer.Option("--listen", metavar="HOST:PORT", help="Where it is served: 127.0.0.1:8080 unless given."),
+        typer.Option("--listen", metavar="HOST:PORT", help="The address to serve at. Default: 127.0.0.1:8080."),
     ] = None,
     root: Annotated[
         list[str] | None,
-        typer.Option("--root", metavar="URI", help="Show tables below this address only. Repeat for more; else all."),
+        typer.Option(
+            "--root",
+            metavar="URI",
+            help="Show only tables below this address. Repeat it for more addresses. Default: all tables.",
+        ),
     ] = None,
     log: Annotated[
-        str | None, typer.Option("--log", metavar="FORM", help="How events are written: auto, console or json.")
+        str | None, typer.Option("--log", metavar="FORM", help="The format of events: auto, console or json.")
     ] = None,
 ) -> None:
-    """Show a bus and its tables live in a browser.
+    """Serve a live page of a bus and its tables, for a browser.
 
-    Proposals, dead letters, what workers do, and the files of tables at any version, until SIGTERM or SIGINT. It only reads. Without a bus it shows the tables that are named. On an address that others than this machine reach, it
-    asks for the token that HEADGATE_PAGE_TOKEN says, or for one that it makes and prints.
+    It shows proposals, dead letters, the work of workers, and the files of tables at any version, until SIGTERM or
+    SIGINT. It only reads. Without a bus it shows the named tables. If other machines can reach its address, it asks for
+    the token in HEADGATE_PAGE_TOKEN, or for a new one that it prints.
     """
     from headgate.page.serving import serving_page
     from headgate.process.logs import log_for_a_long_time

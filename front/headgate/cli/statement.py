@@ -15,13 +15,16 @@ def register(app: typer.Typer) -> None:
 def sql(
     session: Session,
     statement: Annotated[
-        str, typer.Argument(metavar="STATEMENT", help="Such as \"DESCRIBE HEADGATE STATE 's3://lake/events'\".")
+        str,
+        typer.Argument(
+            metavar="STATEMENT", help="The statement, such as \"DESCRIBE HEADGATE STATE 's3://lake/events'\"."
+        ),
     ],
 ) -> None:
     """Run an operator statement.
 
-    CHECKPOINT, COMPACT, DESCRIBE STATE, DESCRIBE TRANSACTION LOG, PURGE, TRUNCATE TIME TRAVEL, DROP PARTITIONS, MERGE
-    SPLITS, REPAIR, INVALIDATE TRANSACTION LOG CACHE. Tables are named by their paths, in quotes.
+    The statements are CHECKPOINT, COMPACT, DESCRIBE STATE, DESCRIBE TRANSACTION LOG, PURGE, TRUNCATE TIME TRAVEL, DROP
+    PARTITIONS, MERGE SPLITS, REPAIR and INVALIDATE TRANSACTION LOG CACHE. Write a table as its path, in quotes.
     """
     from headgate.statements.execute import Executor, failure
     from headgate.statements.parse import parse_statement

@@ -10,11 +10,13 @@ from headgate.cli.terminal.session import ON_A_BUS, Session, command
 
 Roles = Annotated[
     str | None,
-    typer.Option("--roles", metavar="NAMES", help="What is done for tables: compact,merge,clean unless given."),
+    typer.Option("--roles", metavar="NAMES", help="The roles of this worker. Default: compact,merge,clean."),
 ]
 Watch = Annotated[
     list[str] | None,
-    typer.Option("--watch", metavar="URI", help="Look at this table now and then without an event. Repeat for more."),
+    typer.Option(
+        "--watch", metavar="URI", help="Also check this table regularly, without an event. Repeat it for more tables."
+    ),
 ]
 
 
@@ -28,36 +30,39 @@ def worker(
     root: Annotated[
         list[str] | None,
         typer.Option(
-            "--root", metavar="URI", help="Look after tables below this address only. Repeat for more; else all."
+            "--root",
+            metavar="URI",
+            help="Maintain only tables below this address. Repeat it for more addresses. Default: all tables.",
         ),
     ] = None,
     watch: Watch = None,
     group: Annotated[
-        str | None, typer.Option("--group", metavar="NAME", help="Workers of one group share the tables of a bus.")
+        str | None, typer.Option("--group", metavar="NAME", help="The group. Its workers share the tables of a bus.")
     ] = None,
     name: Annotated[
-        str | None, typer.Option("--id", metavar="NAME", help="What it is called in proposals and in its log.")
+        str | None, typer.Option("--id", metavar="NAME", help="The name of this worker in proposals and logs.")
     ] = None,
     log: Annotated[
-        str | None, typer.Option("--log", metavar="FORM", help="How events are written: auto, console or json.")
+        str | None, typer.Option("--log", metavar="FORM", help="The format of events: auto, console or json.")
     ] = None,
     listen: Annotated[
         str | None,
         typer.Option(
             "--listen",
             metavar="HOST:PORT",
-            help="Tell here over HTTP how it is: /healthz, /readyz, /metrics; HEADGATE_LISTEN says the same.",
+            help="Serve /healthz, /readyz and /metrics over HTTP at this address. Or set HEADGATE_LISTEN.",
         ),
     ] = None,
     limit: Annotated[
         list[str] | None,
-        typer.Option("--limit", metavar="KEY=VALUE", help="A bound of the worker, such as merge-cooldown-ms=60000."),
+        typer.Option("--limit", metavar="KEY=VALUE", help="A limit of the worker, such as merge-cooldown-ms=60000."),
     ] = None,
 ) -> None:
-    """Look after the tables of a bus, until SIGTERM or SIGINT: compact their states, merge small files, clean up.
+    """Run a worker, which compacts, merges and cleans tables.
 
-    It follows the commits, and proposes what it did; a committer has to run. Its events go to standard error, one a line.
-    Ends with 0 when it was told to, with 1 when it was refused what it needs.
+    It runs until SIGTERM or SIGINT, and writes its events to standard error, one a line. It follows the commits of a bus
+    and proposes its results, so a committer must run too. The exit code is 0 after a signal, and 1 if it was denied
+    something that it needs.
     """
     from headgate.health.monitored import monitored
     from headgate.process.gc_tuning import sparing_collector

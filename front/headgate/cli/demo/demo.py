@@ -50,10 +50,10 @@ def register(app: typer.Typer) -> None:
 def demo(
     session: Session,
     keep: Annotated[
-        Path | None, typer.Option("--keep", metavar="DIR", help="Make everything here, and leave it there.")
+        Path | None, typer.Option("--keep", metavar="DIR", help="Write everything to this folder, and keep it.")
     ] = None,
 ) -> None:
-    """Writers propose, a committer decides and is killed half way, workers merge and clean; nothing is lost or doubled."""
+    """Run a demo: writers propose, a committer is killed half way, workers merge and clean, and no row is lost or doubled."""
     with _folder(keep) as folder:
         _Demo(session, folder).run()
         if keep is not None:

@@ -48,18 +48,22 @@ def register(app: typer.Typer) -> None:
 def propose(
     session: Session,
     uri: Uri,
-    kind: Annotated[ChangeKind, typer.Argument(metavar="OPERATION", help="One of " + ", ".join(ChangeKind) + ".")],
+    kind: Annotated[
+        ChangeKind, typer.Argument(metavar="OPERATION", help="The operation: " + ", ".join(ChangeKind) + ".")
+    ],
     file: Annotated[
         list[str] | None,
         typer.Option(
             "--file",
             metavar="PATH",
-            help="A Parquet file in the table's folder, or in _data of a Milvus table. Repeat for more.",
+            help="A Parquet file in the table's folder, or in _data of a Milvus table. Repeat it for more files.",
         ),
     ] = None,
     path: Annotated[
         list[str] | None,
-        typer.Option("--path", metavar="PATH", help="A file to delete, replace, skip or purge. Repeat for more."),
+        typer.Option(
+            "--path", metavar="PATH", help="A file to delete, replace, skip or purge. Repeat it for more files."
+        ),
     ] = None,
     where: Where = None,
     version: Annotated[
@@ -72,37 +76,41 @@ def propose(
         ),
     ] = None,
     partition_by: Annotated[
-        str | None, typer.Option("--partition-by", metavar="a,b", help="create: what files are partitioned by.")
+        str | None, typer.Option("--partition-by", metavar="a,b", help="create: the partition columns.")
     ] = None,
     config: Annotated[
         list[str] | None,
-        typer.Option("--config", metavar="KEY=VALUE", help="create, alter: a line of the table's configuration."),
+        typer.Option(
+            "--config", metavar="KEY=VALUE", help="create, alter: a key and value of the table's configuration."
+        ),
     ] = None,
     unset: Annotated[
-        list[str] | None, typer.Option("--unset", metavar="KEY", help="alter: a line of it to take away.")
+        list[str] | None, typer.Option("--unset", metavar="KEY", help="alter: a key of the configuration to remove.")
     ] = None,
-    name: Annotated[str | None, typer.Option("--name", help="create, alter: what people call the table.")] = None,
-    description: Annotated[str | None, typer.Option("--description", help="create, alter: what it is about.")] = None,
-    reason: Annotated[str | None, typer.Option("--reason", help="skip: why.")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="create, alter: a name for people.")] = None,
+    description: Annotated[str | None, typer.Option("--description", help="create, alter: a description.")] = None,
+    reason: Annotated[str | None, typer.Option("--reason", help="skip: the reason.")] = None,
     delta_log: Annotated[
         list[str] | None,
         typer.Option(
-            "--delta-log", metavar="PATH:ENTRIES[:TYPE]", help="milvus: a log of deleted rows. Repeat for more."
+            "--delta-log", metavar="PATH:ENTRIES[:TYPE]", help="milvus: a log of deleted rows. Repeat it for more logs."
         ),
     ] = None,
     stat: Annotated[
         list[str] | None,
-        typer.Option("--stat", metavar="KEY=PATH,PATH", help="milvus: the files of a stat. Repeat for more."),
+        typer.Option("--stat", metavar="KEY=PATH,PATH", help="milvus: the files of a stat. Repeat it for more stats."),
     ] = None,
     updates: Annotated[
         str | None,
         typer.Option(
-            "--updates", metavar="FILE", help="milvus: the fields of the operation as JSON; - is standard input."
+            "--updates",
+            metavar="FILE",
+            help="milvus: a file with the fields of the operation as JSON. - is standard input.",
         ),
     ] = None,
     resolver: Annotated[
         ResolverName | None,
-        typer.Option("--resolver", help="milvus: what to do about versions after the one that was read; else merge."),
+        typer.Option("--resolver", help="milvus: how to treat versions after the one that was read. Default: merge."),
     ] = None,
     read_version: Annotated[
         int | None,
@@ -112,35 +120,40 @@ def propose(
     ] = None,
     writer: Annotated[
         str | None,
-        typer.Option("--writer", metavar="APP:SEQ", help="Who proposes, and that one's counter: no seq commits twice."),
+        typer.Option("--writer", metavar="APP:SEQ", help="The application and its counter. No seq commits twice."),
     ] = None,
     based_on: Annotated[
-        int | None, typer.Option("--based-on", metavar="N", help="The version that this change was made for.", min=0)
+        int | None, typer.Option("--based-on", metavar="N", help="The version that this change is based on.", min=0)
     ] = None,
     reads: Annotated[
         str | None,
         typer.Option(
-            "--reads", metavar="EXPR", help="For serializable: what was read of that version; without it, all."
+            "--reads",
+            metavar="EXPR",
+            help="serializable: a predicate of the files that were read from that version. Default: all files.",
         ),
     ] = None,
     isolation: Annotated[
         IsolationName,
-        typer.Option("--isolation", help="serializable: refused when what was read has changed since."),
+        typer.Option(
+            "--isolation", help="snapshot, or serializable: refuse the change if files that were read changed since."
+        ),
     ] = IsolationName.SNAPSHOT,
     proposal_id: Annotated[
-        str | None, typer.Option("--id", metavar="ID", help="Propose again what was proposed under this id.")
+        str | None, typer.Option("--id", metavar="ID", help="Repeat the proposal with this id.")
     ] = None,
     created: Annotated[
         int | None,
         typer.Option(
-            "--created", metavar="MS", help="With an --id of your own: when it was proposed first, in epoch ms.", min=0
+            "--created", metavar="MS", help="With an id of your own: the time of the first attempt, in epoch ms.", min=0
         ),
     ] = None,
-    wait: Annotated[str, typer.Option("--wait", metavar="TIME", help="How long to wait for the receipt.")] = "30s",
+    wait: Annotated[str, typer.Option("--wait", metavar="TIME", help="The longest wait for the receipt.")] = "30s",
 ) -> None:
-    """Ask a committer for one change, and print its receipt.
+    """Propose one change to a committer, and print the receipt.
 
-    Ends with 0 when it is committed (or was before), with 1 when it is rejected, with 3 when no receipt came in time.
+    The exit code is 0 if the change is committed now or was committed before, 1 if it is rejected, and 3 if no receipt
+    came in time.
     """
     wait_s = seconds(wait, "--wait")
     by = None if writer is None else _writer(writer)

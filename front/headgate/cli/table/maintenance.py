@@ -43,7 +43,7 @@ def checkpoint(session: Session, uri: Uri) -> None:
 
 
 def compact(session: Session, uri: Uri) -> None:
-    """Sort manifests and drop tombstones."""
+    """Compact the state: sort manifests and drop tombstones."""
     from headgate.statements.statements import Compact, TablePath
 
     session.output.one(outcome(session, Compact(TablePath(uri)), "Compacting ..."))
@@ -54,29 +54,31 @@ def merge(
     uri: Uri,
     where: Annotated[
         str | None,
-        typer.Option("--where", metavar="EXPR", help="Over partition columns, such as \"date = '2024-01-01'\"."),
+        typer.Option(
+            "--where", metavar="EXPR", help="A predicate on partition columns, such as \"date = '2024-01-01'\"."
+        ),
     ] = None,
     target_size: Annotated[
         str | None,
         typer.Option(
             "--target-size",
             metavar="SIZE",
-            help="How large merged files are to be, such as 512M or 1G; merge.targetSize unless given, else 128M.",
+            help="The size of merged files, such as 512M or 1G. Default: merge.targetSize, else 128M.",
         ),
     ] = None,
     max_outputs: Annotated[
-        int | None, typer.Option("--max-outputs", metavar="N", help="Write so many files, at most.", min=1)
+        int | None, typer.Option("--max-outputs", metavar="N", help="Write at most this many files.", min=1)
     ] = None,
     max_sources: Annotated[
         int | None,
-        typer.Option("--max-sources", metavar="N", help="Merge so many files into one, at most.", min=2),
+        typer.Option("--max-sources", metavar="N", help="Merge at most this many files into one.", min=2),
     ] = None,
     dry_run: DryRun = False,
 ) -> None:
-    """Write small Parquet files together into larger ones.
+    """Merge small Parquet files into larger ones.
 
-    Files of one partition are merged; rows, their order and the schema stay as they are. Ends with 3 where the receipt of
-    a merge didn't come, so that nobody knows whether it counts.
+    It merges files of the same partition. Rows, their order and the schema stay the same. The exit code is 3 if the
+    receipt of a merge did not come, so that its outcome is unknown.
     """
     size = None if target_size is None else size_bytes(target_size, "--target-size")
     from headgate.statements.statements import MergeSplits, TablePath
@@ -106,26 +108,27 @@ def purge(
     older_than: Annotated[
         str | None,
         typer.Option(
-            "--older-than", metavar="AGE", help=f"Data files that nothing names go from this age. {_RETENTION}"
+            "--older-than", metavar="AGE", help=f"Delete unneeded data files of at least this age. {_RETENTION}"
         ),
     ] = None,
     log_retention: Annotated[
-        str | None, typer.Option("--log-retention", metavar="AGE", help=f"Version files go from this age. {_RETENTION}")
+        str | None,
+        typer.Option("--log-retention", metavar="AGE", help=f"Delete version files of at least this age. {_RETENTION}"),
     ] = None,
     dry_run: DryRun = False,
     nothing_waits: Annotated[
         bool,
         typer.Option(
             "--nothing-waits",
-            help="No proposal waits for a committer: delete data files without asking the table's bus.",
+            help="Delete data files without asking the table's bus. Only safe if no proposal waits there.",
         ),
     ] = False,
 ) -> None:
-    """Delete what expired and what nothing names.
+    """Delete expired versions and unneeded files.
 
-    Expired versions and states go, then manifests and data files that nothing retained names. Data files of a table that is fed
-    from a bus go only where --bus names it, since proposals that wait there may need them. With --dry-run, what would be
-    deleted is listed.
+    It deletes expired versions and states first, then manifests and data files that no retained version names. If the
+    table is fed from a bus, it deletes data files only with --bus, because waiting proposals may need them. --dry-run
+    lists the files.
     """
     hours = None if older_than is None else duration_hours(older_than, "--older-than")
     log_hours = None if log_retention is None else duration_hours(log_retention, "--log-retention")
@@ -140,7 +143,7 @@ def purge(
 
 
 def truncate_history(session: Session, uri: Uri, dry_run: DryRun = False) -> None:
-    """Forget earlier versions; live files stay. With --dry-run, what would be deleted is listed."""
+    """Delete earlier versions. Live files stay. --dry-run lists the files to delete."""
     from headgate.statements.execute import truncate_row
     from headgate.statements.statements import TablePath, TruncateTimeTravel
 
@@ -155,10 +158,13 @@ def drop_partitions(
     session: Session,
     uri: Uri,
     where: Annotated[
-        str, typer.Option("--where", metavar="EXPR", help="Over partition columns, such as \"date < '2024-01-01'\".")
+        str,
+        typer.Option(
+            "--where", metavar="EXPR", help="A predicate on partition columns, such as \"date < '2024-01-01'\"."
+        ),
     ],
 ) -> None:
-    """Remove every file of the partitions that match."""
+    """Remove all files of the matching partitions."""
     from headgate.statements.statements import DropPartitions, TablePath
 
     session.output.one(outcome(session, DropPartitions(TablePath(uri), where), "Dropping ..."))
@@ -168,12 +174,12 @@ def bring_back(
     session: Session,
     uri: Uri,
     prefix: Annotated[
-        str, typer.Argument(metavar="PREFIX", help="Only what was called so, or began so; everything without it.")
+        str, typer.Argument(metavar="PREFIX", help="Only files with this path or prefix. Default: all files.")
     ] = "",
 ) -> None:
-    """Put files back that a purge has moved to quarantine.
+    """Move files back from the quarantine of a purge.
 
-    They lie where they lay before, named by no version. Ends with 1 where something else has the name of one by now.
+    No version names them. The exit code is 1 if another file has taken a name meanwhile.
     """
     found = session.open(uri).bring_back(prefix)
     rows = [{"path": path, "restored": True} for path in found.restored]

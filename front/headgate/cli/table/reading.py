@@ -24,10 +24,12 @@ _HISTORY = (*_HISTORY_SHOWN, "added_bytes", "removed_bytes", "source")
 LOG_SHOWN = ("version", "action_type", "path", "partition_values", "size", "num_records", "is_checkpoint")
 LOG_SPARE = ("partition_values", "num_records", "is_checkpoint")
 
-Version = Annotated[int | None, typer.Option("--version", metavar="N", help="As it was at this version.", min=0)]
+Version = Annotated[int | None, typer.Option("--version", metavar="N", help="Read the table at this version.", min=0)]
 Timestamp = Annotated[
     str | None,
-    typer.Option("--timestamp", metavar="T", help="As it was at this time: ISO 8601 (UTC without a zone) or epoch ms."),
+    typer.Option(
+        "--timestamp", metavar="T", help="Read the table at this time: ISO 8601 (UTC without a zone) or epoch ms."
+    ),
 ]
 
 
@@ -46,10 +48,10 @@ def files(
     timestamp: Timestamp = None,
     where: Where = None,
     columns: Annotated[
-        str | None, typer.Option("--columns", metavar="a,b", help="These columns only, or 'all' of them.")
+        str | None, typer.Option("--columns", metavar="a,b", help="Only these columns, or 'all'.")
     ] = None,
 ) -> None:
-    """The live files, sorted by path."""
+    """List the live files, sorted by path."""
     from headgate_table.indextables.format.entries import ALL_COLUMNS
     from headgate_table.indextables.read.snapshot import DEFAULT_COLUMNS
     from headgate_table.milvus.snapshot import MilvusSnapshot
@@ -88,7 +90,7 @@ def _milvus_files(session: Session, snapshot: "MilvusSnapshot", wanted: list[str
 
 
 def describe(session: Session, uri: Uri) -> None:
-    """What state the table is in."""
+    """Describe the newest version and state in numbers."""
     description = session.open(uri).describe()
     if description.format == "error":
         raise fail(description.status.removeprefix("ERROR: "))
@@ -102,11 +104,11 @@ def describe(session: Session, uri: Uri) -> None:
 def log(
     session: Session,
     uri: Uri,
-    include_all: Annotated[bool, typer.Option("--all", help="From version 0, not from the newest state.")] = False,
+    include_all: Annotated[bool, typer.Option("--all", help="Start at version 0, not at the newest state.")] = False,
 ) -> None:
-    """The actions of the log.
+    """List the actions of the log.
 
-    The state that the newest version is read from, and the versions after it. With --format json or csv, all 47 columns.
+    It shows the newest state and the versions after it. The formats json and csv have all 47 columns.
     """
     from headgate.statements.columns import OUTPUT_COLUMNS
     from headgate.statements.execute import describe_log
@@ -121,9 +123,9 @@ def log(
 def history(
     session: Session,
     uri: Uri,
-    limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="The newest N only.", min=1)] = None,
+    limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="Only the newest N.", min=1)] = None,
 ) -> None:
-    """The versions, newest first."""
+    """List the versions, newest first."""
     session.output.rows(session.open(uri).history(limit), _HISTORY, shown=_HISTORY_SHOWN, spare=("proposals",))
 
 
@@ -131,11 +133,13 @@ def changes(
     session: Session,
     uri: Uri,
     since: Annotated[
-        int, typer.Option("--since", metavar="N", help="After this version; -1 is before the first.", min=-1)
+        int, typer.Option("--since", metavar="N", help="Start after this version. -1 is before the first.", min=-1)
     ],
-    until: Annotated[int | None, typer.Option("--until", metavar="M", help="Up to this version.", min=0)] = None,
+    until: Annotated[
+        int | None, typer.Option("--until", metavar="M", help="Stop at this version. Default: the newest.", min=0)
+    ] = None,
 ) -> None:
-    """The files that came and went between two versions."""
+    """List the files added and removed between versions."""
     found = session.open(uri).changes(since, until)
     if session.format is Format.JSON:
         session.output.one(

@@ -13,8 +13,8 @@ def register(tables: typer.Typer) -> None:
 def rebind(session: Session, uri: Uri) -> None:
     """Feed the table from this bus from now on.
 
-    For a bus that was rebuilt, restored or trimmed, where a committer refuses to go on. Find out first what became of the
-    proposals that the old one held: those that aren't in the table have to be proposed again.
+    Use it if a committer refuses the table because its bus was rebuilt, restored or trimmed. First find the proposals of
+    the old bus that are not in the table. They must be proposed again.
     """
     from headgate_committer.rebind.rebind import rebind as bind
     from headgate_table.caching.resources import process_resources

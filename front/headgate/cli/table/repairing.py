@@ -21,11 +21,11 @@ def register(tables: typer.Typer) -> None:
 def verify(
     session: Session,
     uri: Uri,
-    log_only: Annotated[bool, typer.Option("--log-only", help="Don't look for the data files.")] = False,
+    log_only: Annotated[bool, typer.Option("--log-only", help="Check only the log, not the data files.")] = False,
 ) -> None:
-    """Check everything, and say what is wrong.
+    """Check the log and the data files, and list all findings.
 
-    Ends with 1 when some reader can't read a retained version. Warnings and notes are findings, too, but no failures.
+    The exit code is 1 if some reader cannot read a retained version. Warnings and notes do not change it.
     """
     from headgate_table.caching.resources import process_resources
     from headgate_table.indextables.log.reader import LogReader
@@ -71,14 +71,14 @@ def repair(
         str | None,
         typer.Argument(
             metavar="TARGET_LOG",
-            help="Where to write the new one; must not exist, or be empty. With --from-files, SOURCE_LOG if it is left out.",
+            help="The new log: a folder that is empty or missing. Default with --from-files: SOURCE_LOG.",
         ),
     ] = None,
     from_files: Annotated[
         bool,
         typer.Option(
             "--from-files",
-            help="Nothing of the log can be read: take every Parquet file below the table, removed ones included.",
+            help="Use all Parquet files below the table, even removed ones. Only if nothing of the log is readable.",
         ),
     ] = False,
     schema_source: Annotated[
@@ -86,7 +86,7 @@ def repair(
         typer.Option(
             "--schema",
             metavar="FILE_OR_DDL",
-            help="With --from-files: all columns, as `table create` takes them; else they are those of the files.",
+            help="With --from-files: all columns, as in `table create`. Default: the columns of the files.",
         ),
     ] = None,
     partition_by: Annotated[
@@ -94,7 +94,7 @@ def repair(
         typer.Option(
             "--partition-by",
             metavar="a,b",
-            help="With --from-files: the partition columns; else all key=value folders.",
+            help="With --from-files: the partition columns. Default: all key=value folders.",
         ),
     ] = None,
     partition_types: Annotated[
@@ -102,15 +102,15 @@ def repair(
         typer.Option(
             "--partition-types",
             metavar="DDL",
-            help="With --from-files: types of partition columns, such as 'day date, month int'.",
+            help="With --from-files: the types of partition columns, such as 'day date, month int'.",
         ),
     ] = None,
     dry_run: DryRun = False,
 ) -> None:
-    """Write a new log of the files that exist.
+    """Write a new log from a damaged one.
 
-    The damaged log stays as it is; what it names and the store has goes into the new one. Where nothing of a log is left,
-    --from-files makes a new one of the Parquet files below the table. It can't tell which of them were removed.
+    The damaged log stays unchanged. The new log holds its files that still exist. If no log is left, --from-files makes
+    a new one from the Parquet files below the table. It cannot tell which of them were removed.
     """
     if from_files:
         _rebuild(session, source, target, schema_source, partition_by, partition_types, dry_run=dry_run)

@@ -25,20 +25,20 @@ def create(
         ),
     ],
     partition_by: Annotated[
-        str | None, typer.Option("--partition-by", metavar="a,b", help="Columns that files are partitioned by.")
+        str | None, typer.Option("--partition-by", metavar="a,b", help="The partition columns.")
     ] = None,
     config: Annotated[
         list[str] | None,
         typer.Option(
             "--config",
             metavar="KEY=VALUE",
-            help="A line of the table's configuration, such as indextables.checkpoint.interval=20. Repeat for more.",
+            help="A key and value of the table's configuration, such as indextables.checkpoint.interval=20. Repeat it for more.",
         ),
     ] = None,
-    name: Annotated[str | None, typer.Option("--name", help="What people call the table.")] = None,
-    description: Annotated[str | None, typer.Option("--description", help="What it is about.")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="A name for people.")] = None,
+    description: Annotated[str | None, typer.Option("--description", help="A description.")] = None,
 ) -> None:
-    """Make a new table."""
+    """Create a table."""
     columns = schema(schema_source)
     partitions = names(partition_by, "--partition-by") or ()
     configuration = pairs(config or (), "--config", "indextables.checkpoint.interval=20")

@@ -21,13 +21,15 @@ _UNIT_HOURS = {"h": 1, "d": 24, "w": 7 * 24}
 _MAX_SCHEMA_BYTES = 16 << 20
 
 Uri = Annotated[
-    str, typer.Argument(metavar="URI", help="Where the table lies: a path, s3://bucket/path, az://container/path.")
+    str, typer.Argument(metavar="URI", help="The table's address: a path, s3://bucket/path or az://container/path.")
 ]
 Where = Annotated[
     str | None,
-    typer.Option("--where", metavar="EXPR", help="Such as \"date = '2024-01-01' AND region IN ('eu', 'us')\"."),
+    typer.Option(
+        "--where", metavar="EXPR", help="A predicate, such as \"date = '2024-01-01' AND region IN ('eu', 'us')\"."
+    ),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what the command would do.")]
 
 
 def wrong(message: str, option: str) -> typer.BadParameter:

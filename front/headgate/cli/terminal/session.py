@@ -152,7 +152,7 @@ def _settings_file(*spellings: str) -> Any:
         typer.Option(
             *spellings,
             metavar="FILE",
-            help="A TOML file with tables for store, table, bus, committer, worker and page; HEADGATE_CONFIG says the same.",
+            help="A TOML file of settings, with the sections store, table, bus, committer, worker and page. Or set HEADGATE_CONFIG.",
             rich_help_panel=_SHARED,
         ),
     ]
@@ -160,7 +160,7 @@ def _settings_file(*spellings: str) -> Any:
 
 _OPTIONS: Mapping[str, tuple[Any, Any]] = {
     "format": (
-        Annotated[Format, typer.Option("--format", help="How to print data.", rich_help_panel=_SHARED)],
+        Annotated[Format, typer.Option("--format", help="The output format.", rich_help_panel=_SHARED)],
         Format.TABLE,
     ),
     "store": (
@@ -169,8 +169,8 @@ _OPTIONS: Mapping[str, tuple[Any, Any]] = {
             typer.Option(
                 "--store",
                 metavar="KEY=VALUE",
-                help="A setting of the store, such as s3.endpoint=http://localhost:9000. Repeat for more; "
-                "HEADGATE_STORE_S3_ENDPOINT says the same.",
+                help="A setting of the store, such as s3.endpoint=http://localhost:9000. Repeat it for more settings. Or set "
+                "HEADGATE_STORE_S3_ENDPOINT.",
                 rich_help_panel=_SHARED,
             ),
         ],
@@ -182,7 +182,7 @@ _OPTIONS: Mapping[str, tuple[Any, Any]] = {
             typer.Option(
                 "--set",
                 metavar="KEY=VALUE",
-                help="A setting of the table for this command, such as checkpoint.interval=20. Repeat for more.",
+                help="A table setting for this command only, such as checkpoint.interval=20. Repeat it for more settings.",
                 rich_help_panel=_SHARED,
             ),
         ],
@@ -192,7 +192,7 @@ _OPTIONS: Mapping[str, tuple[Any, Any]] = {
     "debug": (
         Annotated[
             bool,
-            typer.Option("--debug", help="Log what is done, and show where errors arose.", rich_help_panel=_SHARED),
+            typer.Option("--debug", help="Print debug logs, and the stack trace of an error.", rich_help_panel=_SHARED),
         ],
         False,
     ),
@@ -206,7 +206,7 @@ _BUS_OPTIONS: Mapping[str, tuple[Any, Any]] = {
             typer.Option(
                 "--bus",
                 metavar="ADDRESS",
-                help="kafka://host:port or sqlite:///path/to/bus.db; HEADGATE_BUS says the same.",
+                help="The bus: kafka://host:port or sqlite:///path/to/bus.db. Or set HEADGATE_BUS.",
                 rich_help_panel=_SHARED,
             ),
         ],
@@ -215,7 +215,9 @@ _BUS_OPTIONS: Mapping[str, tuple[Any, Any]] = {
     "direct": (
         Annotated[
             bool,
-            typer.Option("--direct", help="Commit to the table itself, even if a bus is set.", rich_help_panel=_SHARED),
+            typer.Option(
+                "--direct", help="Commit directly to the table, even if a bus is set.", rich_help_panel=_SHARED
+            ),
         ],
         False,
     ),

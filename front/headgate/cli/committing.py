@@ -82,7 +82,7 @@ def up(
     roles: Annotated[
         str | None,
         typer.Option(
-            "--roles", metavar="NAMES", help="The roles of the worker, or none. Default: compact,merge,clean."
+            "--roles", metavar="NAMES", help="The roles of the worker, or none. Default: compact,merge,clean,mirror."
         ),
     ] = None,
     group: Group = None,

@@ -10,7 +10,7 @@ from headgate.cli.terminal.session import ON_A_BUS, Session, command
 
 Roles = Annotated[
     str | None,
-    typer.Option("--roles", metavar="NAMES", help="The roles of this worker. Default: compact,merge,clean."),
+    typer.Option("--roles", metavar="NAMES", help="The roles of this worker. Default: compact,merge,clean,mirror."),
 ]
 Watch = Annotated[
     list[str] | None,

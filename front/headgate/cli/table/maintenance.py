@@ -198,12 +198,13 @@ def mirror(
     uri: Uri,
     rebuild: Annotated[
         bool,
-        typer.Option("--rebuild", help="Delete the Delta log first, whoever has written to it, and make it anew."),
+        typer.Option("--rebuild", help="Delete the Delta log first, whoever wrote to it, and make a new one."),
     ] = False,
 ) -> None:
-    """Publish the table's versions as a Delta log beside it, for engines that read Delta.
+    """Publish versions as a Delta log beside the table.
 
-    No data is copied. A worker does it by itself where mirror.formats is delta.
+    Engines that read Delta can then read the table. No data is copied. If mirror.formats is delta, a worker does it after
+    each commit.
     """
     table = session.open(uri)
     with session.output.working("Publishing ..."):

@@ -7,7 +7,7 @@ from headgate_committer.limits import CommitterLimits
 from headgate_committer.proposals.answers import Answer, set_aside
 from headgate_committer.proposals.intake import QueuedProposal, UndecidableRecord
 from headgate_schemas.messages.operations import Receipt, RejectCode, Rejected
-from headgate_table.coordination.memory import TableMemory
+from headgate_table.coordination.memory import Arrival, TableMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +100,18 @@ def _misplaced(item: QueuedProposal, partition: int, home: int) -> UndecidableRe
 def _expired(item: QueuedProposal, memory: TableMemory, limits: CommitterLimits, now_ms: int) -> Receipt | None:
     """None where it surely was never decided."""
     proposal = item.proposal
-    is_ahead = memory.is_too_far_ahead(proposal.created, now_ms)
-    horizon_ms = memory.may_have_decided(
-        0 if is_ahead else proposal.created, item.record.time_ms, proposal.written_by, limits.clock_skew_ms
-    )
+    arrival = Arrival(proposal.created, item.record.time_ms, now_ms, limits.clock_skew_ms)
+    horizon_ms = memory.may_have_decided(arrival, proposal.written_by)
     if horizon_ms is None:
-        return None
-    if is_ahead:
+        if proposal.written_by is not None or not memory.is_ahead(arrival) or memory.has_room_ahead():
+            return None
+        return Rejected(
+            RejectCode.EXPIRED,
+            f"it was made at {proposal.created}, which lies in the future, and the table remembers as many ids of such proposals "
+            f"as it may (coordinator.dedupe.maxIds). Set its author's clock, and propose it anew with a new id",
+            proposal.id,
+        )
+    if memory.is_ahead(arrival):
         return Rejected(
             RejectCode.EXPIRED,
             f"it was made at {proposal.created}, which lies in the future: so nobody can tell whether it is one of those made up to "

@@ -41,6 +41,29 @@ class MemoryLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class Arrival:
+    """When a proposal was made, and when it comes to be decided."""
+
+    created_ms: int
+    """By its author's clock; 0 is not known."""
+    appended_ms: int
+    """When the bus took it."""
+    now_ms: int
+    """By the clock of whoever decides, as far as the store bears it out."""
+    skew_ms: int
+    """By how much clocks may differ that are looked after."""
+
+    @property
+    def present_ms(self) -> int:
+        return max(self.appended_ms, self.now_ms)
+
+    @property
+    def is_prompt(self) -> bool:
+        """Whether it comes as soon after it was made as a first delivery does."""
+        return self.present_ms - LATE_MS < self.created_ms <= self.present_ms + self.skew_ms
+
+
+@dataclass(frozen=True, slots=True)
 class PurgedPaths:
     """Paths that one version forbids, as hashes."""
 
@@ -190,32 +213,42 @@ class TableMemory:
             return None
         return recent[-1][0]
 
-    def is_too_far_ahead(self, created_ms: int, now_ms: int) -> bool:
-        """Whether a proposal was made by a clock that can't be believed, so that its time doesn't tell that it is new."""
-        return created_ms > max(now_ms, self.newest_ms) + MAX_AHEAD_MS
-
-    def may_have_decided(self, created_ms: int, appended_ms: int, writer: Writer | None, skew_ms: int) -> int | None:
+    def may_have_decided(self, arrival: Arrival, writer: Writer | None) -> int | None:
         """Whether a proposal that isn't remembered may be one of those that were forgotten: the horizon that it was made before.
 
         A proposal with a writer is known by its seq, so only decisions that were lost count. Forgotten refusals count only for
         one that came late, or whose author's clock is ahead: a first delivery comes soon after the proposal is made, and
-        refusals are remembered for longer than that. A time of 0 is not known: then the proposal is new for sure only where
-        nothing was forgotten.
+        refusals are remembered for longer than that. A time that isn't known, or lies too far ahead, tells nothing: then the
+        proposal is new for sure only where nothing was forgotten.
         """
+        is_far_ahead = self.is_far_ahead(arrival)
+        created_ms = 0 if is_far_ahead else arrival.created_ms
         horizon_ms = self.lost_ms if writer is not None else max(self.horizon_ms, self.lost_ms)
         if writer is None and not created_ms:
             horizon_ms = max(horizon_ms, self.ids.direct_horizon_ms)
         refused_ms = self.ids.refused_horizon_ms
-        if refused_ms and created_ms > max(appended_ms, self.newest_ms) + skew_ms:
-            return refused_ms  # by a clock that is ahead: its time tells nothing
-        if appended_ms - created_ms >= LATE_MS and (created_ms or writer is None):
+        if refused_ms and not is_far_ahead and self.is_ahead(arrival):
+            return refused_ms  # its time tells nothing
+        if arrival.appended_ms - created_ms >= LATE_MS and (created_ms or writer is None):
             horizon_ms = max(horizon_ms, refused_ms)
-        return horizon_ms if horizon_ms and created_ms < horizon_ms + skew_ms else None
+        return horizon_ms if _is_before(horizon_ms, created_ms, arrival) else None
 
-    def may_have_committed(self, created_ms: int, skew_ms: int) -> int | None:
+    def may_have_committed(self, arrival: Arrival) -> int | None:
         """The same for an id that is committed directly, by whose clock it was tried first."""
         horizon_ms = max(self.horizon_ms, self.lost_ms, self.ids.direct_horizon_ms)
-        return horizon_ms if horizon_ms and created_ms < horizon_ms + skew_ms else None
+        return horizon_ms if _is_before(horizon_ms, arrival.created_ms, arrival) else None
+
+    def is_ahead(self, arrival: Arrival) -> bool:
+        """Whether the author's clock is ahead of all others."""
+        return arrival.created_ms > max(arrival.present_ms, self.newest_ms) + arrival.skew_ms
+
+    def is_far_ahead(self, arrival: Arrival) -> bool:
+        """Whether a proposal was made by a clock that can't be believed, so that its time doesn't tell that it is new."""
+        return arrival.created_ms > max(arrival.now_ms, self.newest_ms) + MAX_AHEAD_MS
+
+    def has_room_ahead(self) -> bool:
+        """Whether one more id can be remembered that was made by a clock that is ahead, for as long as that is so."""
+        return self.ids.ahead < self.limits.max_ids
 
     def is_purged(self, path: str) -> bool:
         return bool(self._purged) and hashed(path) in self._purged
@@ -364,7 +397,9 @@ class TableMemory:
         return bool(below) and below[-1] + 1 >= self.decisions_from
 
     def _forget(self) -> None:
-        clocks = Clocks(self.newest_appended_ms, self._sure_ms, self.limits.window_ms, self.limits.max_ids)
+        clocks = Clocks(
+            self.newest_appended_ms, self._sure_ms, self.newest_ms, self.limits.window_ms, self.limits.max_ids
+        )
         self.ids.forget(clocks)
         while self.purges and self.purges[0].time_ms < self._sure_ms - self.limits.window_ms:
             gone = self.purges.popleft()
@@ -374,6 +409,14 @@ class TableMemory:
         if len(self.removed) > MAX_REMOVED:
             by_age = sorted((version, path) for path, version in self.removed.items())
             self.removed = {path: version for version, path in by_age[-_REMOVED_KEPT:]}
+
+
+def _is_before(horizon_ms: int, created_ms: int, arrival: Arrival) -> bool:
+    """A horizon that lies in the future, as logs of earlier releases may have one, counts for nothing that comes at once: all of
+    today's proposals were made before it."""
+    if not horizon_ms or (horizon_ms > arrival.present_ms and arrival.is_prompt):
+        return False
+    return created_ms < horizon_ms + arrival.skew_ms
 
 
 def hashed(text: str) -> bytes:

@@ -194,6 +194,7 @@ def _memory(body: dict[str, Any], limits: MemoryLimits) -> TableMemory:
         memory.removed.update(dict.fromkeys(_hashes(blob), _int(version)))
     for version, time_ms, blob in body["purged"]:
         memory.remember_purge(PurgedPaths(_int(version), _int(time_ms), _hashes(blob)))
+    memory.ids.let_pass(memory.newest_ms)
     return memory
 
 

@@ -1,7 +1,8 @@
 """Proposals that a table knows by their id: accepted ones, and refused ones, which are bounded apart.
 
-What is forgotten leaves a horizon: a proposal that was made before it may be one of the forgotten. Refusals never move the
-horizon of accepted ids, so that nobody who repeats refused proposals can make the proposals of others expire. Pure.
+What is forgotten leaves a horizon: a proposal that was made before it may be one of the forgotten. Nobody can make the proposals
+of others expire: refusals never move the horizon of accepted ids, and what was made lately, or by a clock that is ahead, is kept
+until its time has passed. Pure.
 """
 
 import heapq
@@ -11,17 +12,14 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from headgate_schemas.messages.operations import RejectCode
-from headgate_table.coordination.commit_info import MAX_AHEAD_MS
 
 REASON_CHARS_PER_ID = 4
 """Reasons of refusals are kept up to so many characters for each id that may be remembered. The oldest go first."""
-AHEAD_FACTOR = 4
-"""Versions with a proposal whose author's clock is far ahead stay beyond `max_ids`, up to so many times as many ids: to forget
-them would set the horizon into the future, for everybody."""
-REFUSED_KEPT_MS = 60_000
-"""Refusals of the last minute are kept beyond `max_ids`, so that whoever repeats one at once gets the same answer."""
-MAX_REFUSED = 400_000
-"""Refusals that are remembered at any time, however young they are."""
+KEPT_MS = 60_000
+"""What was accepted or refused in the last minute is kept beyond `max_ids`: whoever repeats it at once gets the same answer, and the
+horizon stays away from what is proposed now."""
+MAX_YOUNG = 400_000
+"""So many are kept for that at any time, however young they are."""
 NO_REASON = "no reason was given"
 FORGOTTEN_REASON = "it was refused before; the table remembers the code, but not the reason any more"
 
@@ -60,13 +58,16 @@ class Clocks:
     """By what ids age, and how many are kept."""
 
     bus_ms: int
-    direct_ms: int
+    sure_ms: int
+    """What the newest two versions agree to have passed."""
+    latest_ms: int
+    """What the newest version tells."""
     window_ms: int
     max_ids: int
 
     def is_old(self, decided_ms: int, *, is_direct: bool) -> bool:
         """By the clock that dated it: the bus's, or those of direct commits."""
-        return decided_ms < (self.direct_ms if is_direct else self.bus_ms) - self.window_ms
+        return decided_ms < (self.sure_ms if is_direct else self.bus_ms) - self.window_ms
 
 
 @dataclass(slots=True)
@@ -90,12 +91,22 @@ class RememberedIds:
     _by_time: list[tuple[int, int]] = field(default_factory=list, compare=False)
     """A heap of (horizon, version), some of which are forgotten: what was made first goes first where there are too many, so that
     the horizon stays as low as it can."""
+    _ahead: list[tuple[int, int]] = field(default_factory=list, compare=False)
+    """A heap of those that were made later than `_latest_ms`, some of which are forgotten."""
+    _ahead_versions: set[int] = field(default_factory=set, compare=False)
+    _ahead_count: int = field(default=0, compare=False)
+    _latest_ms: int = field(default=0, compare=False)
     _with_reason: deque[bytes] = field(default_factory=deque)
     _reason_chars: int = 0
 
     def __len__(self) -> int:
         """Accepted ids that are remembered."""
         return self._count
+
+    @property
+    def ahead(self) -> int:
+        """Accepted ids that were made later than the newest version tells. They can't be forgotten before that time has come."""
+        return self._ahead_count
 
     def version_of(self, identity: bytes) -> int | None:
         """The version that accepted it."""
@@ -113,8 +124,13 @@ class RememberedIds:
         if known is None:
             self.accepted[ids.version] = replace(ids, accepted=new)
             heapq.heappush(self._by_time, (ids.horizon_ms, ids.version))
+            if ids.horizon_ms > self._latest_ms:
+                heapq.heappush(self._ahead, (ids.horizon_ms, ids.version))
+                self._ahead_versions.add(ids.version)
         else:
             self.accepted[ids.version] = replace(known, accepted=known.accepted + new)
+        if ids.version in self._ahead_versions:
+            self._ahead_count += len(new)
         self._count += len(new)
         self._version_of.update(dict.fromkeys(new, ids.version))
 
@@ -131,16 +147,26 @@ class RememberedIds:
         """Ids that the bus took up to this time may have been decided by what can't be read."""
         self.horizon_ms = max(self.horizon_ms, time_ms)
 
+    def let_pass(self, latest_ms: int) -> None:
+        """The newest version tells this time."""
+        self._latest_ms = latest_ms
+        while self._ahead and self._ahead[0][0] <= latest_ms:
+            version = heapq.heappop(self._ahead)[1]
+            if version in self._ahead_versions:
+                self._ahead_versions.discard(version)
+                self._ahead_count -= len(self.accepted[version].accepted)
+
     def forget(self, clocks: Clocks) -> None:
         """What one version decided is never forgotten at once, or the group would be decided twice after a crash."""
+        self.let_pass(clocks.latest_ms)
         newest = next(reversed(self.accepted), -1)
         for ids in self._due(clocks):
             self._forget(ids)
         kept: list[tuple[int, int]] = []
         while self._by_time and (self._count > clocks.max_ids or self._by_time[0][1] not in self.accepted):
             entry = heapq.heappop(self._by_time)
-            is_ahead = entry[1] in self.accepted and entry[0] > clocks.bus_ms + MAX_AHEAD_MS
-            if is_ahead and self._count <= clocks.max_ids * AHEAD_FACTOR:
+            is_young = entry[1] in self.accepted and entry[0] > clocks.sure_ms - KEPT_MS
+            if is_young and self._count <= clocks.max_ids + MAX_YOUNG:
                 kept.append(entry)  # all that are left were made later still
                 break
             if entry[1] == newest:
@@ -169,6 +195,9 @@ class RememberedIds:
     def _forget(self, ids: IdsOfVersion) -> None:
         del self.accepted[ids.version]
         self._count -= len(ids.accepted)
+        if ids.version in self._ahead_versions:
+            self._ahead_versions.discard(ids.version)
+            self._ahead_count -= len(ids.accepted)
         for identity in ids.accepted:
             del self._version_of[identity]
         self.forgotten_through = max(self.forgotten_through, ids.version)
@@ -189,7 +218,7 @@ class RememberedIds:
         while True:
             identity, known = next(iter(self.refused.items()))
             count = len(self.refused)
-            is_young = known.decided_ms >= clocks.bus_ms - REFUSED_KEPT_MS and count <= MAX_REFUSED
+            is_young = known.decided_ms >= clocks.bus_ms - KEPT_MS and count <= MAX_YOUNG
             is_due = (count > clocks.max_ids and not is_young) or clocks.is_old(known.decided_ms, is_direct=False)
             if not is_due or known.version == newest:
                 return

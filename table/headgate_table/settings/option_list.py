@@ -309,7 +309,8 @@ SETTINGS: tuple[Setting, ...] = (
         "coordinator.dedupe.maxIds",
         "dedupe_max_ids",
         whole(1_000, 2_000_000),
-        "Accepted proposals known by their id, at most, and as many refused ones; each state carries them, 16 bytes each",
+        "Accepted proposals known by their id, beside those of the last minute, and as many refused ones; each state carries "
+        "them, 16 bytes each",
     ),
     Setting(
         "coordinator.writers.max",

@@ -1,8 +1,9 @@
 """A batch that the bus dates a month ahead, and an author whose clock is ahead: others are decided as before, and ids stay known."""
 
 from headgate_bus.interface import Topic
+from headgate_committer.committer import Committer
 from headgate_committer.limits import CommitterLimits
-from headgate_schemas.messages.operations import Append, Committed, Duplicate, RejectCode, Rejected
+from headgate_schemas.messages.operations import Append, Committed, Duplicate, Receipt, RejectCode, Rejected
 from support.ambient import FakeAmbient
 from support.committing.rig import Rig
 from support.tables import add_file
@@ -32,6 +33,16 @@ def dates_itself_again(rig: Rig) -> None:
     """The bus goes on by the clocks of others."""
     for log in rig.bus.cluster.logs[Topic.PROPOSALS]:
         log.last_time_ms = 0
+
+
+def two_minutes_later(rig: Rig, committer: Committer) -> None:
+    """What is that old may be forgotten, once two versions tell so."""
+    rig.ambient.advance(seconds=120)
+    for _ in range(2):
+        rig.append(f"later-{rig.ambient.now_ms()}")
+        rig.settle(committer)
+        rig.ambient.advance(seconds=1)
+    rig.receipts()
 
 
 def test_ids_stay_known_and_fresh_proposals_are_committed_behind_a_batch_from_the_future() -> None:
@@ -82,8 +93,7 @@ def test_fresh_proposals_are_committed_while_the_bus_itself_stays_a_month_ahead(
     for number in range(MANY):
         rig.append(f"f{number}")
     rig.settle(committer, 40)
-    rig.ambient.advance(seconds=120)
-    rig.receipts()
+    two_minutes_later(rig, committer)
     fresh = rig.append("fresh")
     rig.send(first)
     rig.settle(committer)
@@ -103,8 +113,7 @@ def test_what_an_author_a_month_ahead_sent_is_not_committed_twice_though_its_id_
     for number in range(2 * MANY):
         rig.append(f"f{number}")
     rig.settle(committer, 60)
-    rig.receipts()
-    rig.ambient.advance(seconds=120)
+    two_minutes_later(rig, committer)
     rig.send(ahead)
     other = rig.append("other", created_ms=ahead_ms)
     fresh = rig.append("fresh")
@@ -132,3 +141,41 @@ def test_a_committer_whose_clock_is_behind_decides_fresh_proposals_of_an_idle_ta
     fresh = rig.append("fresh")
     rig.settle(rig.committer("behind", ambient=behind))
     assert isinstance(rig.receipts()[fresh], Committed)
+
+
+def test_fresh_proposals_are_committed_however_many_came_in_the_last_seconds() -> None:
+    """Break: forget what was made a moment ago. The horizon lies so close that whatever is proposed now was made before it."""
+    rig = rig_of_thousand()
+    committer = rig.committer(limits=ONE_EACH)
+    first = rig.proposal(Append((add_file("first"),)))
+    rig.send(first)
+    for start in range(0, 4 * MANY, 200):
+        for number in range(start, start + 200):
+            rig.append(f"f{number}")
+        rig.settle(committer)
+        rig.ambient.advance(seconds=1)
+    assert {type(receipt) for receipt in rig.receipts().values()} == {Committed}
+    fresh = rig.append("fresh")
+    rig.send(first)
+    rig.settle(committer)
+    assert isinstance(rig.receipts()[fresh], Committed)
+
+
+def test_an_author_fifty_minutes_ahead_fills_its_own_room_and_nobody_elses() -> None:
+    """Break: forget what a clock that is ahead has made. The horizon lies in the future, and everybody waits for that time."""
+    rig = rig_of_thousand()
+    committer = rig.committer(limits=ONE_EACH)
+    told: dict[str, Receipt] = {}
+    for start in range(0, 2 * MANY, 200):
+        ahead_ms = rig.ambient.now_ms() + 50 * 60_000
+        theirs = [rig.append(f"ahead-{number}", created_ms=ahead_ms) for number in range(start, start + 200)]
+        mine = rig.append(f"mine-{start}")
+        rig.settle(committer)
+        receipts = rig.receipts()
+        assert isinstance(receipts[mine], Committed)
+        told |= {identity: receipts[identity] for identity in theirs}
+        rig.ambient.advance(seconds=61)
+    refused = [receipt for receipt in told.values() if isinstance(receipt, Rejected)]
+    assert len(told) - len(refused) >= 1_000
+    assert {receipt.code for receipt in refused} == {RejectCode.EXPIRED}
+    assert "Set its author's clock" in refused[-1].reason

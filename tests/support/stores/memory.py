@@ -156,3 +156,10 @@ class MemoryStore:
 def _folders_above(key: str) -> tuple[str, ...]:
     parts = key.split("/")
     return tuple("/".join(parts[:count]) for count in range(1, len(parts)))
+
+
+class Clockless(MemoryStore):
+    """Tells no time, as a local disk doesn't."""
+
+    def clock_ms(self) -> int | None:
+        return None

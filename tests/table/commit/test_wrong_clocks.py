@@ -11,18 +11,11 @@ from headgate_table.indextables.write.commit_times import MARGIN_MS, UNTOLD_MARG
 from headgate_table.table import Table
 from support.ambient import FakeAmbient
 from support.coordinated import Coordinated
-from support.stores.memory import MemoryStore, _Held
+from support.stores.memory import Clockless, MemoryStore, _Held
 from support.tables import add_file, new_table, opened
 
 _PROCESSES = itertools.count()
 DAY_MS = 24 * 3_600_000
-
-
-class Clockless(MemoryStore):
-    """Tells no time, as a local disk doesn't."""
-
-    def clock_ms(self) -> int | None:
-        return None
 
 
 def skewed(ambient: FakeAmbient, days: float) -> FakeAmbient:

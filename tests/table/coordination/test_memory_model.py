@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from headgate_schemas.messages.operations import Committed, Duplicate, RejectCode, Rejected, Writer
 from headgate_table.coordination.commit_info import Decision
-from headgate_table.coordination.memory import RECENT_SEQS, MemoryLimits, TableMemory
+from headgate_table.coordination.memory import RECENT_SEQS, Arrival, MemoryLimits, TableMemory
 from headgate_table.coordination.memory_text import format_memory, parse_memory
 from support.logs.decided_logs import TERM, by_committer
 from support.tables import START_MS
@@ -24,7 +24,7 @@ LIMITS = MemoryLimits(window_ms=7 * DAY_MS, max_ids=MAX_IDS)
 
 OFF_MS = st.sampled_from((0, 0, 0, 1, -1_000, 20_000, HOUR_MS, -HOUR_MS, 30 * DAY_MS, -30 * DAY_MS, -START_MS))
 """By how much the bus's time or an author's clock is off."""
-STEP_MS = st.sampled_from((0, 1, 1_000, 60_000, HOUR_MS, DAY_MS, 8 * DAY_MS))
+STEP_MS = st.sampled_from((0, 1, 1_000, 1_000, 60_000, HOUR_MS, DAY_MS, 8 * DAY_MS))
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def asked(draw: st.DrawFn) -> tuple[bool, Writer | None, int]:
 
 
 STEPS = st.lists(
-    st.tuples(STEP_MS, OFF_MS, st.lists(asked(), min_size=1, max_size=4), st.booleans()), min_size=1, max_size=25
+    st.tuples(STEP_MS, OFF_MS, st.lists(asked(), min_size=1, max_size=8), st.booleans()), min_size=1, max_size=25
 )
 
 
@@ -98,7 +98,8 @@ def test_nothing_is_decided_twice_no_version_is_made_up_and_nobody_is_turned_awa
             _judge_other_writers(memory, identity, fate)
             _judge_repetition(memory, everything, identity, fate, now_ms)
         _judge_seqs(memory, everything)
-        _judge_fresh(memory, everything, now_ms)
+        _judge_fresh(memory, now_ms)
+        _judge_backlog(memory, everything, now_ms)
 
 
 def _is_turned_away(
@@ -113,11 +114,11 @@ def _is_turned_away(
     """As the committer does before it decides; within a group only what comes first of a writer."""
     if memory.earlier(identity, writer) is not None:
         return True
-    told_ms = 0 if memory.is_too_far_ahead(created_ms, now_ms) else created_ms
-    if memory.may_have_decided(told_ms, bus_ms, writer, SKEW_MS) is not None:
+    arrival = Arrival(created_ms, bus_ms, now_ms, SKEW_MS)
+    if memory.may_have_decided(arrival, writer) is not None:
         return True
     if writer is None:
-        return False
+        return memory.is_ahead(arrival) and not memory.has_room_ahead()
     return memory.newer_seq(writer) is not None or any(
         each.writer is not None and each.writer.app == writer.app for each in group
     )
@@ -127,8 +128,8 @@ def _judge_repetition(memory: TableMemory, everything: Everything, identity: str
     """The same message once more, an hour later."""
     later_ms = now_ms + HOUR_MS
     told = memory.earlier(identity, fate.writer)
-    created_ms = 0 if memory.is_too_far_ahead(fate.created_ms, later_ms) else fate.created_ms
-    expired = memory.may_have_decided(created_ms, later_ms, fate.writer, SKEW_MS) is not None
+    arrival = Arrival(fate.created_ms, later_ms, later_ms, SKEW_MS)
+    expired = memory.may_have_decided(arrival, fate.writer) is not None
     if fate.code is not None:
         if told is not None and not (isinstance(told, Rejected) and told.code is fate.code):
             # Another proposal with the same seq was accepted since.
@@ -181,11 +182,22 @@ def _judge_seqs(memory: TableMemory, everything: Everything) -> None:
                 assert newer is None
 
 
-def _judge_fresh(memory: TableMemory, everything: Everything, now_ms: int) -> None:
-    """A proposal of now, by a good clock, is decided a minute after the newest accepted one that others made."""
-    accepted = [each for each in everything.ids.values() if each.code is None and each.writer is None]
-    latest_ms = max((each.created_ms for each in accepted if each.created_ms <= now_ms + HOUR_MS), default=0)
-    far_ahead = sum(each.created_ms > now_ms for each in accepted)
-    created_ms = max(now_ms, latest_ms) + SKEW_MS + 1
-    if far_ahead <= MAX_IDS // 2:
-        assert memory.may_have_decided(created_ms, created_ms, None, SKEW_MS) is None
+def _judge_fresh(memory: TableMemory, now_ms: int) -> None:
+    """A proposal of now, by a good clock, is decided at once, whatever others have made and when."""
+    ids = memory.ids
+    assert max(memory.lost_ms, ids.horizon_ms, ids.direct_horizon_ms, ids.refused_horizon_ms) <= now_ms
+    for writer in (None, Writer("c", 0)):
+        for bus_ms in (now_ms, now_ms + 30 * DAY_MS, now_ms - 30 * DAY_MS):
+            arrival = Arrival(now_ms, bus_ms, now_ms, SKEW_MS)
+            if bus_ms <= now_ms:  # else it seems to have waited there for a month, and may be a forgotten refusal
+                assert memory.may_have_decided(arrival, writer) is None
+            assert not memory.is_ahead(arrival)
+
+
+def _judge_backlog(memory: TableMemory, everything: Everything, now_ms: int) -> None:
+    """A proposal that waited is decided, if it was made after all that were accepted and may be forgotten."""
+    accepted = [each.created_ms for each in everything.ids.values() if each.code is None]
+    made_ms = max((each for each in accepted if each <= now_ms), default=0)
+    created_ms = max(made_ms, memory.ids.refused_horizon_ms) + SKEW_MS
+    if created_ms <= now_ms:
+        assert memory.may_have_decided(Arrival(created_ms, now_ms, now_ms, SKEW_MS), None) is None

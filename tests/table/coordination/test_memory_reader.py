@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from headgate_schemas.actions.actions import Action
 from headgate_schemas.messages.operations import Duplicate, RejectCode, Rejected, Writer
 from headgate_table.coordination.commit_info import Term
-from headgate_table.coordination.memory import MemoryLimits, TableMemory
+from headgate_table.coordination.memory import Arrival, MemoryLimits, TableMemory
 from headgate_table.indextables.format.names import state_key, version_key
 from headgate_table.indextables.format.state_manifest import decode_state, encode_state
 from headgate_table.indextables.format.version_file import encode_actions
 from headgate_table.indextables.log.reader import LogReader
 from headgate_table.indextables.recovery.memory_reader import advance, recover
 from headgate_table.store.interface import Store
+from support.ambient import FakeAmbient
 from support.logs.decided_logs import (
     OTHER,
     SOURCE,
@@ -36,7 +37,7 @@ from support.logs.decided_logs import (
     write_state,
 )
 from support.stores.faulty import FaultyStore
-from support.stores.memory import MemoryStore
+from support.stores.memory import Clockless, MemoryStore
 from support.tables import START_MS, add_file
 
 LIMITS = MemoryLimits()
@@ -201,6 +202,29 @@ def test_of_a_window_lost_in_part_only_the_lost_part_expires() -> None:
     memory = recovered(store)
     assert memory.horizon_ms == START_MS + 4
     assert memory.earlier("p4", None) == Duplicate(5, "p4")
+
+
+@pytest.mark.parametrize("tells_time", [True, False])
+def test_a_lost_window_told_by_a_clock_that_is_a_month_ahead_ends_where_the_store_says(tells_time: bool) -> None:
+    """Break: a horizon in the future. Whatever is proposed expires for a month, those of writers with a counter, too."""
+    month_ms = 30 * 24 * 3_600_000
+    versions = [
+        by_committer(accepted("a"), next_offset=1, appended_ms=START_MS + 5),
+        directly(accepted("b"), time_ms=START_MS + month_ms, actions=adds("x")),
+    ]
+    ambient = FakeAmbient()
+    store = (MemoryStore if tells_time else Clockless)(ambient)
+    write_log(store, versions)
+    write_state(store, 1, recovered(logged(*versions[:1])))
+    _drop_memory(store, 1)
+    store.delete([version_key(0), version_key(1)])
+    ambient.advance(seconds=60)
+    memory = recovered(store)
+    assert ambient.now_ms() - 60_000 <= memory.horizon_ms <= ambient.now_ms()
+    ambient.advance(seconds=60)
+    fresh = Arrival(ambient.now_ms(), ambient.now_ms(), ambient.now_ms(), 30_000)
+    assert memory.may_have_decided(fresh, None) is None
+    assert memory.may_have_decided(fresh, Writer("stream", 7)) is None
 
 
 def _cleaned_and_filled_again() -> tuple[MemoryStore, TableMemory, LogReader]:

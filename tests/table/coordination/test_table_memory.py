@@ -7,7 +7,7 @@ import pytest
 from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
 from headgate_table.coordination import memory as memory_module
 from headgate_table.coordination.commit_info import Term
-from headgate_table.coordination.memory import MAX_SOURCES, Floor, MemoryLimits, TableMemory
+from headgate_table.coordination.memory import MAX_SOURCES, Arrival, Floor, MemoryLimits, TableMemory
 from headgate_table.coordination.memory_text import format_memory, parse_memory
 from headgate_table.coordination.writers_ids import MAX_WRITERS_IDS
 from support.logs.decided_logs import (
@@ -233,10 +233,28 @@ def test_direct_commits_that_are_forgotten_leave_no_horizon() -> None:
 def test_the_number_of_ids_is_bounded() -> None:
     limits = MemoryLimits(max_ids=10)
     memory = remembering(
-        *[by_committer(accepted(f"p{n}"), next_offset=n, appended_ms=START_MS + n) for n in range(30)], limits=limits
+        *[by_committer(accepted(f"p{n}"), next_offset=n, appended_ms=START_MS + n * 60_000) for n in range(30)],
+        limits=limits,
     )
     assert len(memory.ids) == 10
-    assert memory.horizon_ms == START_MS + 19
+    assert memory.horizon_ms == START_MS + 19 * 60_000
+
+
+def test_what_was_made_ahead_is_counted_until_its_time_has_come() -> None:
+    limits = MemoryLimits(max_ids=3)
+    versions = [
+        by_committer(accepted(f"p{n}"), next_offset=n, appended_ms=START_MS + n, made_ms=START_MS + n * HOUR_MS)
+        for n in range(5)
+    ]
+    memory = remembering(*versions, limits=limits)
+    assert (memory.ids.ahead, memory.has_room_ahead()) == (4, False)
+    memory = parse_memory(format_memory(memory), limits)
+    assert (memory.ids.ahead, memory.has_room_ahead()) == (4, False)
+    assert all(memory.earlier(f"p{n}", None) is not None for n in range(5))
+    for n in (5, 6):
+        memory.apply(n, by_committer(accepted(f"p{n}"), next_offset=n, appended_ms=START_MS + 3 * HOUR_MS))
+    assert (memory.ids.ahead, memory.has_room_ahead()) == (1, True)
+    assert memory.horizon_ms == START_MS + 2 * HOUR_MS
 
 
 def test_refusals_lose_their_reasons_first() -> None:
@@ -296,8 +314,30 @@ def test_what_may_be_a_forgotten_refusal_is_doubtful_and_first_deliveries_are_no
 ) -> None:
     memory = TableMemory()
     memory.ids.refused_horizon_ms = START_MS + 10_000
-    found = memory.may_have_decided(START_MS + created_ms, START_MS + appended_ms, None, 30_000)
+    found = memory.may_have_decided(
+        Arrival(START_MS + created_ms, START_MS + appended_ms, START_MS + appended_ms, 30_000), None
+    )
     assert (found is not None) is is_doubtful
+
+
+@pytest.mark.parametrize("writer", [None, Writer("stream", 3)])
+def test_a_horizon_in_the_future_holds_back_nobody_who_proposes_now(writer: Writer | None) -> None:
+    """Break: what an earlier release left in a table, or a clock that was wrong, turns everybody away until that time comes."""
+    memory = TableMemory()
+    memory.lose_window(START_MS + 700 * HOUR_MS)
+
+    def is_doubtful(created_ms: int, appended_ms: int = START_MS, now_ms: int = START_MS) -> bool:
+        arrival = Arrival(created_ms, appended_ms, now_ms, 30_000)
+        return memory.may_have_decided(arrival, writer) is not None
+
+    assert not is_doubtful(START_MS)
+    assert not is_doubtful(START_MS - 20_000)
+    assert not is_doubtful(START_MS, appended_ms=START_MS - 9 * HOUR_MS)  # by a bus that is behind
+    assert is_doubtful(START_MS - 31_000)  # no first delivery
+    assert is_doubtful(START_MS + 100 * HOUR_MS)  # by a clock that is ahead itself
+    later_ms = START_MS + 701 * HOUR_MS
+    assert is_doubtful(START_MS, later_ms, later_ms)
+    assert not is_doubtful(later_ms, later_ms, later_ms)
 
 
 def test_a_memory_with_refusals_of_every_age_is_written_and_read_as_it_is() -> None:

@@ -14,6 +14,7 @@ from headgate_table.coordination.commit_info import commit_record
 from headgate_table.coordination.memory import MemoryLimits, TableMemory
 from headgate_table.coordination.memory_text import UnreadableMemory, memory_limits, parse_floor, parse_memory
 from headgate_table.errors import CorruptTable, ObjectMissing, UnsupportedTable
+from headgate_table.indextables.format.names import state_key
 from headgate_table.indextables.format.state_manifest import StateManifest
 from headgate_table.indextables.log.listing import LogListing
 from headgate_table.indextables.log.readable_versions import left_versions
@@ -116,7 +117,8 @@ def _follow(memory: TableMemory, reader: LogReader, log: LoadedLog, listing: Log
     told = applied | _told_by_states_alone(listing, known_through, log.version)
     lost = log.version - known_through - len(told)
     if lost > 0 and memory.term is not None:
-        memory.lose_window(settled_ms or _newest_ms(memory, log, listing))
+        told_ms = settled_ms or _newest_ms(memory, log, listing)
+        memory.lose_window(min(told_ms, _present_ms(reader, listing) or told_ms))
         _log.warning("decisions_lost", table=reader.store.uri, versions=lost, horizon=memory.horizon_ms)
 
 
@@ -177,6 +179,16 @@ def _newest_ms(memory: TableMemory, log: LoadedLog, listing: LogListing) -> int:
     told_ms = max(memory.newest_ms, log.time_ms)
     newest = listing.version_objects.get(log.version)
     return told_ms if told_ms or newest is None else newest.modified_ms
+
+
+def _present_ms(reader: LogReader, listing: LogListing) -> int:
+    """What time it is by the store. What was lost was decided before, whatever the clocks of its writers said."""
+    server_ms = reader.store.clock_ms()
+    if server_ms is not None:
+        return server_ms
+    newest_state = reader.store.head(state_key(listing.states[-1])) if listing.states else None
+    newest = [listing.version_objects[number] for number in listing.versions[-1:]]
+    return max((info.modified_ms for info in (*newest, listing.pointer, newest_state) if info is not None), default=0)
 
 
 def _raise(memory: TableMemory, text: str | None, reader: LogReader) -> None:

@@ -23,7 +23,7 @@ from headgate_schemas.messages.operations import (
 )
 from headgate_schemas.messages.proposal_ids import MADE_AHEAD_MS, first_made, timed_id
 from headgate_table.coordination.commit_info import Decision
-from headgate_table.coordination.memory import TableMemory
+from headgate_table.coordination.memory import Arrival, TableMemory
 from headgate_table.coordination.memory_text import kept_memory
 from headgate_table.errors import (
     CommitConflict,
@@ -43,7 +43,7 @@ from headgate_table.indextables.recovery.memory_reader import advance, recover
 from headgate_table.indextables.rules.decide import Effect, Refusal, decide, questions
 from headgate_table.indextables.rules.evidence import EvidenceReader
 from headgate_table.indextables.write.base_writer import base_kind, write_base
-from headgate_table.indextables.write.commit_times import commit_time_ms
+from headgate_table.indextables.write.commit_times import bounded_time_ms, commit_time_ms
 from headgate_table.indextables.write.version_body import Decided, VersionBody, version_body
 from headgate_table.indextables.write.version_writer import NumberTaken, PredecessorGone, write_version
 from headgate_table.settings.options import TableOptions
@@ -136,7 +136,9 @@ class DirectCommitter:
         earlier = memory.receipt_of(identity)
         if earlier is not None:
             return Duplicate(earlier.version, identity) if isinstance(earlier, Committed) else earlier
-        horizon_ms = None if first_ms is None else memory.may_have_committed(first_ms, MADE_AHEAD_MS)
+        own_ms = bounded_time_ms(self._ambient.now_ms(), self._store.clock_ms(), 0)
+        arrival = None if first_ms is None else Arrival(first_ms, own_ms, own_ms, MADE_AHEAD_MS)
+        horizon_ms = None if arrival is None else memory.may_have_committed(arrival)
         if horizon_ms is not None:
             return Rejected(
                 RejectCode.EXPIRED,

@@ -97,8 +97,8 @@ MUTANTS = (
         Rule.HORIZON,
         "What was proposed before the horizon is decided like anything new.",
         _MEMORY,
-        "        return horizon_ms if horizon_ms and created_ms < horizon_ms + skew_ms else None\n\n    def may_have_committed",
-        "        return None\n\n    def may_have_committed",
+        "        return horizon_ms if _is_before(horizon_ms, created_ms, arrival) else None\n",
+        "        return None\n",
         (f"{_RULES}05_horizon.py",),
     ),
     Mutant(

@@ -5,6 +5,7 @@ Batch and streaming writers share it, and so does whoever has Spark write files 
 
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import assert_never
 
 from headgate_producer.errors import WriteRefused
@@ -20,7 +21,7 @@ from headgate_schemas.messages.operations import (
     Rejected,
     Writer,
 )
-from headgate_schemas.messages.proposal_ids import first_made
+from headgate_schemas.messages.proposal_ids import first_made, timed_id
 from headgate_table.data_file import DataFile
 from headgate_table.parquet.bounds import column_bounds
 from headgate_table.parquet.file_schema import told_columns
@@ -28,10 +29,31 @@ from headgate_table.parquet.footer import MAX_FOOTER_BYTES, read_footer
 from headgate_table.rows.evolving import make_table, widen_table
 from headgate_table.rows.replaced_partitions import where_of
 from pyspark_headgate.executor.parquet_parts import WrittenFile
+from pyspark_headgate.read.table_version import Pinned
 from pyspark_headgate.write.change import Replaces, WriteChange
 from pyspark_headgate.write.table_target import TableTarget
 
 _log = get_logger("headgate.spark")
+
+
+@dataclass(frozen=True, slots=True)
+class _EvolvingTarget:
+    """The table as it is made and widened: dated by the files where the driver's clock is behind, as the rows are."""
+
+    target: TableTarget
+    written_ms: int
+
+    @property
+    def address(self) -> str:
+        return self.target.address
+
+    def look(self) -> Pinned | None:
+        return self.target.look()
+
+    def change(self, operation: Operation) -> Receipt:
+        now_ms = self.target.ambient.now_ms()
+        identity = timed_id(self.target.ambient.new_id(), now_ms)
+        return self.target.commit(operation, identity, created_ms=max(now_ms, self.written_ms))
 
 
 def data_files(written: Sequence[WrittenFile], partition_columns: Sequence[str]) -> list[DataFile]:
@@ -53,12 +75,13 @@ def put_into_table(
     # A repeated commit() brings the same files: nothing of it was proposed before the last of them was written.
     made_ms = first_made(proposal_id, target.ambient.now_ms())
     created_ms = max([made_ms, *(file.modification_time for file in files)]) or None
+    evolving = _EvolvingTarget(target, created_ms or 0)
     if change.is_new:
-        refused = make_table(target, change.rows, change.partition_columns, only_if_new=change.only_if_new)
+        refused = make_table(evolving, change.rows, change.partition_columns, only_if_new=change.only_if_new)
         if refused is not None:
             raise _refused(target, refused, "the table was not made")
     if change.is_new or change.widens:
-        refused = widen_table(target, change.rows, change.partition_columns, merge_schema=change.merge_schema)
+        refused = widen_table(evolving, change.rows, change.partition_columns, merge_schema=change.merge_schema)
         if refused is not None:
             raise _refused(target, refused, "the columns that it lacks were not added")
     operation = _operation(target, change, files)

@@ -9,7 +9,6 @@ from headgate_schemas.ambient import Ambient, SystemAmbient
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.logs import get_logger
 from headgate_schemas.messages.operations import Committed, Create, Operation, Receipt, RejectCode, Rejected, Writer
-from headgate_schemas.messages.proposal_ids import timed_id
 from headgate_table.errors import OutcomeUnknown, TableExists, TableNotFound
 from headgate_table.indextables.log.newest import NewestVersion
 from headgate_table.indextables.write.commit import DirectCommitter
@@ -58,10 +57,6 @@ class TableTarget:
             return None
         metadata = snapshot.metadata
         return Pinned(snapshot.version, metadata.schema_string, tuple(metadata.partition_columns))
-
-    def change(self, operation: Operation) -> Receipt:
-        """Commit it under an id of its own. Raises what `commit` raises."""
-        return self.commit(operation, timed_id(self.ambient.new_id(), self.ambient.now_ms()))
 
     def commit(
         self, operation: Operation, proposal_id: str, writer: Writer | None = None, *, created_ms: int | None = None

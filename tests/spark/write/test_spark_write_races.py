@@ -28,11 +28,14 @@ class Overtaken(TableTarget):
     """Lets somebody else act before each commit of ours."""
 
     before: Callable[[Operation], None] = staticmethod(lambda operation: None)
+    made: list[tuple[str, int]]
+    """The operations that were committed, and from when on they may have been proposed."""
 
     def commit(
         self, operation: Operation, proposal_id: str, writer: Writer | None = None, *, created_ms: int | None = None
     ) -> Receipt:
         self.before(operation)
+        self.made.append((type(operation).__name__, created_ms or 0))
         return super().commit(operation, proposal_id, writer, created_ms=created_ms)
 
 
@@ -41,6 +44,7 @@ class Race:
         self.uri = uri
         self._given = SourceOptions.of({"path": uri, "local.durable": "false", **options})
         self.target = Overtaken(self._given, FakeAmbient())
+        self.target.made = []
         self.plan: WritePlan = plan_write(
             self.target, self._given, ROWS, self.target.look(), overwrite=False, streaming=False, job="job"
         )
@@ -143,3 +147,16 @@ def test_a_column_that_somebody_else_adds_in_another_type_is_told(uri: str) -> N
     with pytest.raises(InvalidInput, match="column 'k' is string in the rows and long in the table"):
         race.finish()
     assert race.rows() == []
+
+
+@pytest.mark.parametrize("exists", [False, True], ids=["it makes the table", "it adds a column"])
+def test_a_driver_whose_clock_is_behind_dates_all_that_it_proposes_by_its_files(uri: str, exists: bool) -> None:
+    """Break: date it by the driver's clock. A table that has forgotten ids since takes every try for an old repetition."""
+    if exists:
+        Table.create(uri, "id BIGINT")
+    race = Race(uri, mergeSchema="true")
+    files = race.files()
+    assert race.target.ambient.now_ms() < files[0].modification_time
+    put_into_table(race.target, race.plan.change, files, "job")
+    expected = ["Alter", "Append"] if exists else ["Create", "Append"]
+    assert race.target.made == [(kind, files[0].modification_time) for kind in expected]

@@ -161,6 +161,16 @@ MUTANTS = (
         (_RETRY_TESTS,),
     ),
     Mutant(
+        "columns-dated-by-the-driver",
+        Rule.HORIZON,
+        "Columns that a stream adds are dated by its driver's clock, and expire for ever where that is behind.",
+        "producer/pyspark_headgate/write/commit_files.py",
+        "created_ms=max(now_ms, self.written_ms))\n",
+        "created_ms=now_ms)\n",
+        ("tests/spark/write/test_spark_write_races.py",),
+        NONE,
+    ),
+    Mutant(
         "forgotten-direct-ids-are-new",
         Rule.HORIZON,
         "A direct commit under an id that was forgotten is committed again.",

@@ -99,7 +99,7 @@ class TableModel:
     announced: set[str] = field(default_factory=set)
     """The world's: proposals that have a receipt on the bus."""
     lost: set[str] = field(default_factory=set)
-    """The world's: proposals that the bus lost before anybody had answered them."""
+    """The world's: proposals that the bus lost, or that were set aside, before anybody had answered them."""
     on_bus: Mapping[tuple[int, int], str] = field(default_factory=dict)
     """The world's: by partition and offset, the proposals that the bus holds."""
     rows: dict[str, tuple[str, ...]] = field(default_factory=dict)

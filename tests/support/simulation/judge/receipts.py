@@ -62,7 +62,8 @@ class Receipts:
     records: dict[tuple[int, int], Record] = field(default_factory=dict)
     """By partition and offset, what was put on the bus, which may have let go of it since."""
     lost: set[str] = field(default_factory=set)
-    """Proposals of which the bus lost a record before anybody had answered it."""
+    """Proposals of which the bus lost a record before anybody had answered it, or that a committer set aside which doesn't serve
+    their table."""
     asked: list[Record] = field(default_factory=list)
     """All that was ever put on the bus, also what was lost."""
     expired: set[str] = field(default_factory=set)
@@ -110,6 +111,8 @@ class Receipts:
         if record is not None and record.body.startswith(base64.b64decode(letter["body"])):
             self.set_aside.add(place)
             model = self.tables.get(record.key)
+            if letter["code"] == RejectCode.UNKNOWN_TABLE.value and subject_of(record.headers) not in self.announced:
+                self.lost.add(subject_of(record.headers))
             must(
                 letter["code"] != RejectCode.MISPLACED.value
                 or (model is not None and model.home() != record.partition),

@@ -79,7 +79,7 @@ MUTANTS = (
         Rule.HORIZON,
         "Decisions that can't be read any more count as never made.",
         _READER,
-        "        memory.lose_window(settled_ms or _newest_ms(memory, log, listing))\n",
+        "        memory.lose_window(min(told_ms, _present_ms(reader, listing) or told_ms))\n",
         "",
         ("tests/table/coordination/test_memory_reader.py",),
     ),

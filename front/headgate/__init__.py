@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from headgate.embedded import committing as committing
+    from headgate.rows import read as read
     from headgate.rows import write as write
     from headgate.statements.execute import sql as sql
     from headgate.statements.statements import StatementError as StatementError
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from headgate_table.errors import VersionNotRetained as VersionNotRetained
     from headgate_table.errors import WriteRefused as WriteRefused
     from headgate_table.indextables.history.changes import Changes as Changes
+    from headgate_table.indextables.read.rows.snapshot_rows import Rows as Rows
     from headgate_table.indextables.read.snapshot import Snapshot as Snapshot
     from headgate_table.indextables.repair.rebuild import RebuildResult as RebuildResult
     from headgate_table.indextables.repair.rebuild import rebuild_log as rebuild_log
@@ -73,6 +75,7 @@ _HOMES = {
     "RejectCode": "headgate_schemas.messages.operations",
     "Rejected": "headgate_schemas.messages.operations",
     "RepairResult": "headgate_table.indextables.repair.repair",
+    "Rows": "headgate_table.indextables.read.rows.snapshot_rows",
     "Snapshot": "headgate_table.indextables.read.snapshot",
     "SourceRecord": "headgate_producer.batch.record_source",
     "StatementError": "headgate.statements.statements",
@@ -88,6 +91,7 @@ _HOMES = {
     "Writer": "headgate_schemas.messages.operations",
     "__version__": "headgate_schemas.version",
     "committing": "headgate.embedded",
+    "read": "headgate.rows",
     "rebuild_log": "headgate_table.indextables.repair.rebuild",
     "repair_log": "headgate_table.indextables.repair.repair",
     "sql": "headgate.statements.execute",

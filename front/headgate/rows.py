@@ -1,4 +1,4 @@
-"""`write`: rows from Python into a table. It opens the table, or its bus; the table room and the producer do the rest."""
+"""`write` and `read`: rows from Python into a table, and back. The table room and the producer do the work."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -9,9 +9,11 @@ from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.arguments import checked
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.messages.operations import Create, Duplicate, Receipt, Rejected, Writer
+from headgate_schemas.predicates.tree import Predicate
 from headgate_table.store.settings import StoreSettings
 
 if TYPE_CHECKING:
+    from headgate_table.indextables.read.rows.snapshot_rows import Rows
     from headgate_table.rows.incoming import ArrowRows
     from headgate_table.rows.writing import RowsOrder, WriteMode
 
@@ -79,6 +81,41 @@ def write(
             "a writer's counter is kept by committers: give bus= as well, or leave writer out for a direct commit"
         )
     return _write_directly(os.fspath(uri), rows, order, settings)
+
+
+@checked(
+    uri=arguments.address,
+    where=arguments.predicate,
+    columns=arguments.texts,
+    version=arguments.whole,
+    timestamp=arguments.time,
+    storage=arguments.either(StoreSettings, arguments.text_map),
+)
+def read(
+    uri: str | os.PathLike[str],
+    *,
+    where: str | Predicate | None = None,
+    columns: Sequence[str] | None = None,
+    version: int | None = None,
+    timestamp: int | str | None = None,
+    storage: Mapping[str, str] | StoreSettings | None = None,
+) -> "Rows":
+    """The rows of the table at `uri`: at a version, at a time (ISO 8601 or epoch ms), or now.
+
+    The result is read when it is asked for: by `to_arrow()`, `to_pandas()` or `to_polars()`, or by any library that takes Arrow's C
+    stream, such as DuckDB. Files and row groups that hold no match are skipped.
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> headgate.write("lake/events", pa.table({"id": [1, 2], "day": ["mon", "tue"]}), partition_by=["day"]).version
+        1
+        >>> headgate.read("lake/events", where="day = 'tue'").to_arrow().to_pylist()
+        [{'id': 2, 'day': 'tue'}]
+    """
+    from headgate.table import Table
+
+    settings = storage if isinstance(storage, StoreSettings) else StoreSettings.from_mapping(storage or {})
+    return Table.open(uri, settings).snapshot(version, timestamp).rows(columns, where)
 
 
 def _write_directly(uri: str, rows: "ArrowRows", order: "RowsOrder", settings: StoreSettings) -> Receipt:

@@ -27,6 +27,8 @@ FILE_COLUMNS = pa.schema(
 )
 """What a manifest says of a data file. Sizes are there since version 4 of the format."""
 
+_ROWS = "rows that Headgate could read: scan it with Milvus"
+
 
 class MilvusSnapshot(Snapshot):
     """The files of one manifest. It holds all of it, so nothing is read later."""
@@ -94,7 +96,19 @@ class MilvusSnapshot(Snapshot):
         return ReadStatistics()
 
     def scan(self, columns: Sequence[str] | None = None, where: str | Predicate | None = None) -> pa.RecordBatchReader:
-        return meaningless(self._uri, "rows that Headgate could read: scan it with Milvus")
+        return meaningless(self._uri, _ROWS)
+
+    def rows(self, columns: Sequence[str] | None = None, where: str | Predicate | None = None) -> Never:
+        meaningless(self._uri, _ROWS)
+
+    def narrowed(self, where: str | Predicate) -> Never:
+        meaningless(self._uri, "partitions or bounds that a predicate could select by")
+
+    def count(self) -> Never:
+        meaningless(self._uri, _ROWS)
+
+    def dataset(self) -> Never:
+        meaningless(self._uri, _ROWS)
 
 
 def meaningless(uri: str, what: str) -> Never:

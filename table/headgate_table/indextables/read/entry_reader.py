@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate_schemas.columns.column_kinds import ColumnKind
-from headgate_schemas.predicates.tree import Predicate
+from headgate_schemas.predicates.tree import Predicate, columns
 from headgate_table.avro.decode import KeepBlock
 from headgate_table.caching.resources import ReadResources
 from headgate_table.indextables.format.entries import added_table, entry_schema, ordered
@@ -46,6 +46,11 @@ class EntryFilter:
     predicate: Predicate
     kinds: Mapping[str, ColumnKind]
     partition_columns: Sequence[str]
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it is true of all rows of the files that are kept."""
+        return columns(self.predicate) <= frozenset(self.partition_columns)
 
 
 class ReadManifests(Protocol):

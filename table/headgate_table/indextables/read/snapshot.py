@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -10,9 +11,10 @@ from headgate_schemas import arguments
 from headgate_schemas.actions.actions import Metadata, Protocol
 from headgate_schemas.arguments import checked
 from headgate_schemas.columns.column_kinds import kinds_of
-from headgate_schemas.columns.table_schema import column_kinds
+from headgate_schemas.columns.table_schema import arrow_schema, column_kinds
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.predicates.tree import Predicate, all_of
+from headgate_schemas.predicates.tree import columns as columns_of
 from headgate_table.caching.resources import process_resources
 from headgate_table.errors import ManifestMissing
 from headgate_table.indextables.format.entries import ALL_COLUMNS
@@ -24,10 +26,16 @@ from headgate_table.indextables.read.entry_reader import (
     read_entries,
     read_here,
 )
+from headgate_table.indextables.read.rows.readable_rows import ReadableRows
 from headgate_table.indextables.read.rows.scan import scan_files
 from headgate_table.indextables.read.same_version import same_version
 from headgate_table.store.interface import Store
 from headgate_table.totals import total_of
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
+
+    from headgate_table.indextables.read.rows.snapshot_rows import Rows
 
 DEFAULT_COLUMNS: tuple[str, ...] = tuple(
     column
@@ -44,7 +52,7 @@ class _Loaded:
     statistics: ReadStatistics
 
 
-class Snapshot:
+class Snapshot(ReadableRows):
     """The live files of one version, or those that match `where`. A snapshot never changes, and it reads lazily.
 
     If cleaning deleted files that it needs, it reads the same version from the rest of the log.
@@ -158,7 +166,7 @@ class Snapshot:
             >>> snapshot.scan(["text"], where="id > 1").read_all().to_pylist()
             [{'text': 'two'}]
         """
-        snapshot = self if where is None else self._narrowed(where)
+        snapshot = self if where is None else self.narrowed(where)
         return scan_files(
             self._reader.store,
             self._reader.resources,
@@ -168,7 +176,69 @@ class Snapshot:
             None if snapshot._filter is None else snapshot._filter.predicate,
         )
 
-    def _narrowed(self, where: str | Predicate) -> "Snapshot":
+    @checked(columns=arguments.texts, where=arguments.predicate)
+    def rows(self, columns: Sequence[str] | None = None, where: str | Predicate | None = None) -> "Rows":
+        """Some columns, or the rows for which `where` is true: as a value that other libraries read.
+
+        Examples:
+            >>> snapshot.rows(["text"], where="id = 2").to_arrow().to_pylist()
+            [{'text': 'two'}]
+        """
+        from headgate_table.indextables.read.rows.snapshot_rows import Rows  # made of this module's class
+
+        return Rows(self, columns, where)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the rows, in Arrow's types."""
+        return arrow_schema(self.metadata.schema_string)
+
+    def reader(self) -> pa.RecordBatchReader:
+        """The rows as a stream of batches, as `scan()` gives them.
+
+        Examples:
+            >>> snapshot.reader().read_all().num_rows
+            2
+        """
+        return self.scan()
+
+    def count(self) -> int:
+        """The number of rows. The log suffices unless `where` names other columns than those of partitions, or a file's count is unknown.
+
+        Examples:
+            >>> snapshot.count()
+            2
+        """
+        known = self.num_records if self._filter is None or self._filter.is_exact else None
+        if known is not None:
+            return known
+        named = () if self._filter is None else sorted(columns_of(self._filter.predicate))
+        return sum(batch.num_rows for batch in self.scan(named or self.schema.names[:1]))
+
+    def dataset(self) -> "ds.Dataset":
+        """The files as a PyArrow dataset, by which DuckDB, Polars and DataFusion read only the columns and files that they need.
+
+        Each file carries its partition values and what the log knows of its bounds. The dataset has all columns, and all rows of
+        these files, so that `where` leaves out files but no rows. Footers are read at once. Raises `UnsupportedTable` for a file
+        that PyArrow would read wrongly, and names it; `scan()` reads it.
+
+        Examples:
+            >>> import pyarrow.compute
+            >>> snapshot.dataset().to_table(filter=pyarrow.compute.field("id") == 2).to_pylist()
+            [{'id': 2, 'text': 'two'}]
+        """
+        from headgate_table.indextables.read.rows.files_dataset import COLUMNS, files_dataset  # few ask for it
+
+        return files_dataset(self._reader.store, self._reader.resources, self.metadata, self.files(COLUMNS))
+
+    @checked(where=arguments.predicate)
+    def narrowed(self, where: str | Predicate) -> "Snapshot":
+        """The same version with one more condition.
+
+        Examples:
+            >>> snapshot.narrowed("id > 7").num_files
+            0
+        """
         if self._filter is None:
             return Snapshot(self._reader, self._log, where, self._read_parts)
         other = self._entry_filter(where)

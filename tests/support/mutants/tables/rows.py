@@ -2,7 +2,50 @@
 
 from support.mutants.mutant import NONE, Mutant, Rule, Seeds
 
+_DATASET = "tests/table/read/test_files_dataset.py"
+_GUARANTEES = "table/headgate_table/indextables/read/rows/file_guarantees.py"
+
 MUTANTS = (
+    Mutant(
+        "cut-off-texts-are-upper-bounds",
+        Rule.VALUES,
+        "A dataset promises that no text of a file is above an upper bound that was cut off.",
+        _GUARANTEES,
+        "        yield (column < whole[:-1] + chr(ord(whole[-1]) + 1)) | column.is_null()\n",
+        "        yield (column <= high) | column.is_null()\n",
+        (_DATASET,),
+        NONE,
+    ),
+    Mutant(
+        "bounds-deny-nulls",
+        Rule.VALUES,
+        "A dataset promises that a file with bounds has no nulls.",
+        _GUARANTEES,
+        "            yield (column >= least) | column.is_null()\n",
+        "            yield column >= least\n",
+        (_DATASET,),
+        NONE,
+    ),
+    Mutant(
+        "datasets-of-other-spellings",
+        Rule.VALUES,
+        "A dataset reads a column that a file spells otherwise as nulls.",
+        "table/headgate_table/indextables/read/rows/files_dataset.py",
+        "            if column != held:\n",
+        "            if False:\n",
+        (_DATASET,),
+        NONE,
+    ),
+    Mutant(
+        "bounds-count-rows",
+        Rule.VALUES,
+        "Counting rows by a condition on a data column counts all rows of the files that may match.",
+        "table/headgate_table/indextables/read/entry_reader.py",
+        "        return columns(self.predicate) <= frozenset(self.partition_columns)\n",
+        "        return True\n",
+        ("tests/front/test_front_read.py",),
+        NONE,
+    ),
     Mutant(
         "odd-days-are-times",
         Rule.VALUES,

@@ -34,11 +34,11 @@ WHOLE_FILE_BYTES = 4 << 20
 BATCH_ROWS = 65_536
 BATCHES_AHEAD = 2
 
-_DAMAGE = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.ArrowKeyError, OSError)
+DAMAGE = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.ArrowKeyError, OSError)
 """What PyArrow raises for bytes that are no Parquet file, or no longer: a damaged footer may ask for an encoding or codec
 that nobody implements. Of an `OSError`, `system_failure` tells whose it is."""
 
-_PARQUET = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us"))
+PARQUET = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +137,14 @@ class _Rows:
                 source = self._files.open_input_file(file.path) if len(data) > file.size else pa.BufferReader(data)
             else:
                 source = self._files.open_input_file(file.path)
-            fragment = _PARQUET.make_fragment(source)
+            fragment = PARQUET.make_fragment(source)
             fragment.ensure_complete_metadata()
         except (FileNotFoundError, ObjectMissing) as error:
             raise CorruptTable(
                 f"the data file {file.path} of {self._store.uri} is missing, though the log lists it. Restore the file, "
                 f"or remove it from the table; `headgate table verify` finds all that are missing"
             ) from error
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise self._unread(file, error) from error
         return fragment
 
@@ -163,7 +163,7 @@ class _Rows:
                     conformed = conformed.filter(self._filter)
                 if conformed.num_rows:
                     yield conformed.select(self.schema.names)
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise self._unread(file, error) from error
 
     def _stored_batches(self, fragment: ds.ParquetFileFragment, stored: Mapping[str, str]) -> Iterator[pa.RecordBatch]:

@@ -1,0 +1,71 @@
+"""Rows that libraries take as they are: of a snapshot, or of a part of one."""
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from headgate_schemas.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+
+class ReadableRows(ABC):
+    """Each reading begins anew, and streams: nothing is kept, and DuckDB, Polars, pandas and DataFusion take it for a table."""
+
+    @property
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """The columns, in Arrow's types."""
+
+    @abstractmethod
+    def reader(self) -> pa.RecordBatchReader:
+        """The rows as a stream of batches."""
+
+    @abstractmethod
+    def count(self) -> int:
+        """The number of rows: from the log where it suffices, else by reading as few columns as tell."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Arrow's C stream interface, by which other libraries read the rows."""
+        return self.reader().__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        return self.schema.__arrow_c_schema__()
+
+    def to_arrow(self) -> pa.Table:
+        """All rows, in memory.
+
+        Examples:
+            >>> headgate.read("lake/events").to_arrow().column("id").to_pylist()
+            [1, 2...]
+        """
+        return self.reader().read_all()
+
+    def to_pandas(self, **how: Any) -> "pd.DataFrame":
+        """All rows as a frame of pandas; keywords are those of `pyarrow.Table.to_pandas`.
+
+        Examples:
+            >>> headgate.read("lake/events").to_pandas()["id"].tolist()
+            [1, 2...]
+        """
+        try:
+            import pandas  # noqa: F401  # PyArrow says no more than that it isn't there
+        except ImportError as error:
+            raise InvalidInput("to_pandas needs pandas: install it, or take to_arrow()") from error
+        return self.to_arrow().to_pandas(**how)
+
+    def to_polars(self) -> "pl.DataFrame":
+        """All rows as a frame of Polars.
+
+        Examples:
+            >>> headgate.read("lake/events").to_polars()["id"].to_list()
+            [1, 2...]
+        """
+        try:
+            import polars
+        except ImportError as error:
+            raise InvalidInput("to_polars needs Polars: install it, or take to_arrow()") from error
+        return polars.DataFrame(self.reader())

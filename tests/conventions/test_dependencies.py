@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-EXTRAS = ("s3", "azure", "kafka", "spark")
+EXTRAS = ("s3", "azure", "kafka", "spark", "frames")
 """What a process needs beyond the core, by what it speaks to."""
 OF_OUR_OWN = ("tests", "benchmarks")
 """Folders whose modules and packages are imported by their bare names."""

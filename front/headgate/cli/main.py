@@ -7,7 +7,19 @@ from typing import Annotated
 
 import typer
 
-from headgate.cli import asking, committing, dead_letters, doctor, following, milvus, paging, statement, working
+from headgate.cli import (
+    asking,
+    committing,
+    dead_letters,
+    doctor,
+    following,
+    loading,
+    milvus,
+    paging,
+    querying,
+    statement,
+    working,
+)
 from headgate.cli.demo import demo
 from headgate.cli.propose import proposing
 from headgate.cli.table import maintenance, reading, rebinding, repairing, writing
@@ -24,8 +36,10 @@ tables = typer.Typer(help="Create, read, maintain, check and repair tables.", no
 for module in (writing, reading, maintenance, repairing, rebinding):
     module.register(tables)
 app.add_typer(tables, name="table")
-for top in (committing, working, paging, asking, proposing, following, dead_letters, statement, milvus, demo, doctor):
+for top in (committing, working, paging, asking, loading, querying, proposing, following):
     top.register(app)
+for last in (dead_letters, statement, milvus, demo, doctor):
+    last.register(app)
 
 
 def _show_version(asked: bool) -> None:

@@ -3,7 +3,7 @@
 Nothing is changed before the files are there, so a failure leaves nothing but files that no log names.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, get_args
 
@@ -24,7 +24,7 @@ from headgate_table.indextables.read.rows.row_shape import RowShape
 from headgate_table.indextables.rules.decide import Refusal, questions
 from headgate_table.parquet.file_schema import told_columns
 from headgate_table.rows.evolving import EvolvingTable, columns_named, make_table, widen_table
-from headgate_table.rows.file_writer import FileLimits, FileWriter, file_layout
+from headgate_table.rows.file_writer import FileLayout, FileLimits, FileWriter, file_layout
 from headgate_table.rows.incoming import IncomingRows, gathered, incoming_rows
 from headgate_table.rows.replaced_partitions import where_of
 from headgate_table.rows.row_columns import conformed
@@ -108,6 +108,19 @@ class RowsTarget(EvolvingTable, Protocol):
     def look(self) -> LookedAt | None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How rows go into a table that may not be there yet."""
+
+    seen: LookedAt | None
+    incoming: IncomingRows
+    given: str
+    """The columns of the rows, in Spark's JSON."""
+    columns: tuple[str, ...]
+    """Of partitions."""
+    fit: RowsFit
+
+
 def written_rows(target: RowsTarget, rows: Any, order: RowsOrder) -> Operation | Rejected | Duplicate:
     """The operation that puts the rows into the table, once their files are there; the table takes them.
 
@@ -115,8 +128,40 @@ def written_rows(target: RowsTarget, rows: Any, order: RowsOrder) -> Operation |
     rows that the table can't hold, `TableExists` in mode error, `WriteRefused` where others changed the table meanwhile,
     and what the producer of the rows raises.
     """
+    plan = _planned(target, rows, order)
+    if isinstance(plan, Duplicate):
+        return plan
+    seen, columns = plan.seen, plan.columns
+    operation = _operation(target, _files(target, plan, order), columns, order)
+    refused: Rejected | None = None
+    if seen is None:
+        try:
+            refused = make_table(target, plan.given, columns, only_if_new=order.mode in ("error", "ignore"))
+        except TableExists:
+            if order.mode == "error":
+                raise
+            return Duplicate(0, _unused_id(target))
+    if refused is None and (seen is None or plan.fit.new_columns):
+        refused = widen_table(target, plan.given, columns, merge_schema=order.schema_evolution)
+    return operation if refused is None else refused
+
+
+def checked_rows(target: RowsTarget, rows: Any, order: RowsOrder) -> dict[str, Any]:
+    """What a write would do: all rows are read and held against the table, and nothing is written. Raises what `written_rows` raises."""
+    plan = _planned(target, rows, order)
+    if isinstance(plan, Duplicate):
+        return {"rows": 0, "makes_table": False, "new_columns": [], "partition_columns": []}
+    layout = _layout(target, plan)
+    return {
+        "rows": sum(table.num_rows for table in _conformed(target, plan, layout)),
+        "makes_table": plan.seen is None,
+        "new_columns": list(plan.fit.new_columns),
+        "partition_columns": list(plan.columns),
+    }
+
+
+def _planned(target: RowsTarget, rows: Any, order: RowsOrder) -> "_Plan | Duplicate":
     seen = target.look()
-    only_if_new = order.mode in ("error", "ignore")
     if seen is not None:
         if order.mode == "ignore":
             return Duplicate(seen.version, _unused_id(target))
@@ -127,24 +172,13 @@ def written_rows(target: RowsTarget, rows: Any, order: RowsOrder) -> Operation |
         _check_takes_rows(target, seen, order)
     incoming = incoming_rows(rows)
     given = row_schema_string(incoming.schema)
-    columns = (order.partition_by or ()) if seen is None else _agreed(target, order, seen)
     if seen is None:
-        fit = fit_new_table(given, columns)
-    else:
-        fit = fit_rows(
-            given, seen.schema_string, target.address, merge_schema=order.schema_evolution, adds_by="schema_evolution"
-        )
-    files = _files(target, incoming, fit, columns, order)
-    operation = _operation(target, files, columns, order)
-    try:
-        refused = make_table(target, given, columns, only_if_new=only_if_new) if seen is None else None
-    except TableExists:
-        if order.mode == "error":
-            raise
-        return Duplicate(0, _unused_id(target))
-    if refused is None and (seen is None or fit.new_columns):
-        refused = widen_table(target, given, columns, merge_schema=order.schema_evolution)
-    return operation if refused is None else refused
+        columns = order.partition_by or ()
+        return _Plan(None, incoming, given, columns, fit_new_table(given, columns))
+    fit = fit_rows(
+        given, seen.schema_string, target.address, merge_schema=order.schema_evolution, adds_by="schema_evolution"
+    )
+    return _Plan(seen, incoming, given, _agreed(target, order, seen), fit)
 
 
 def _check_takes_rows(target: RowsTarget, seen: LookedAt, order: RowsOrder) -> None:
@@ -169,9 +203,8 @@ def _agreed(target: RowsTarget, order: RowsOrder, seen: LookedAt) -> tuple[str, 
     return seen.partition_columns
 
 
-def _files(
-    target: RowsTarget, incoming: IncomingRows, fit: RowsFit, columns: Sequence[str], order: RowsOrder
-) -> list[DataFile]:
+def _layout(target: RowsTarget, plan: _Plan) -> FileLayout:
+    fit, columns = plan.fit, plan.columns
     lacking = [column for column in columns if column not in fit.sources]
     if lacking:
         raise InvalidInput(
@@ -190,14 +223,25 @@ def _files(
         raise InvalidInput(
             f"the rows have no column beside those that the table at {target.address} is partitioned by: files would be empty"
         )
+    return layout
+
+
+def _conformed(target: RowsTarget, plan: _Plan, layout: FileLayout) -> Iterator[pa.Table]:
+    """The rows with the table's columns, those of files first."""
     schema = pa.schema([*layout.data, *layout.partition])
+    for table in gathered(plan.incoming.batches):
+        try:
+            rows = conformed(table, schema, plan.fit.sources, target.address)
+        except ValueError as error:
+            raise InvalidInput(f"the rows don't fit into the table at {target.address}: {error}") from error
+        yield rows
+
+
+def _files(target: RowsTarget, plan: _Plan, order: RowsOrder) -> list[DataFile]:
+    layout = _layout(target, plan)
     limits = replace(FileLimits(), target_file_bytes=order.target_file_bytes)
     with FileWriter(target.store, layout, limits) as writer:
-        for table in gathered(incoming.batches):
-            try:
-                rows = conformed(table, schema, fit.sources, target.address)
-            except ValueError as error:
-                raise InvalidInput(f"the rows don't fit into the table at {target.address}: {error}") from error
+        for rows in _conformed(target, plan, layout):
             writer.take(rows)
         return writer.finish()
 

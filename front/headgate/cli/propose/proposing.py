@@ -15,7 +15,7 @@ from headgate.cli.propose.options import (
     options_by_operation,
 )
 from headgate.cli.propose.receipts import show_outcome
-from headgate.cli.terminal.given import Uri, Where, names, pairs, schema, seconds, wrong
+from headgate.cli.terminal.given import Uri, Where, app_and_seq, names, pairs, schema, seconds, wrong
 from headgate.cli.terminal.session import ON_A_BUS, Session, command
 from headgate.commits import Commits
 from headgate_schemas.messages.operations import (
@@ -30,7 +30,6 @@ from headgate_schemas.messages.operations import (
     Restore,
     Rewrite,
     Skip,
-    Writer,
 )
 from headgate_schemas.milvus import Resolver, Updates
 
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from headgate_schemas.actions.actions import AddFile
 
 _ID = re.compile(r"[!-~]{1,200}")
-_WRITER = re.compile(r"(.+):([0-9]{1,18})")
 
 
 def register(app: typer.Typer) -> None:
@@ -156,7 +154,7 @@ def propose(
     came in time.
     """
     wait_s = seconds(wait, "--wait")
-    by = None if writer is None else _writer(writer)
+    by = None if writer is None else app_and_seq(writer, "--writer")
     if proposal_id is not None and not _ID.fullmatch(proposal_id):
         raise wrong(f"{proposal_id!r} is no id: it has 1 to 200 visible ASCII characters and no spaces", "--id")
     if created is not None and proposal_id is None:
@@ -194,13 +192,6 @@ def propose(
         same = ticket.proposal_id if created is None else f"{ticket.proposal_id} --created {created}"
         again = f"Give the same command with --id {same} to ask again: it can't be committed twice"
         show_outcome(session, ticket, wait_s, again)
-
-
-def _writer(text: str) -> Writer:
-    found = _WRITER.fullmatch(text)
-    if found is None:
-        raise wrong(f"{text!r} is no APP:SEQ, such as nightly:17", "--writer")
-    return Writer(found[1], int(found[2]))
 
 
 def _operation(session: Session, uri: str, kind: ChangeKind, asked: AskedChange, based_on: int | None) -> Operation:

@@ -12,9 +12,12 @@ from headgate_schemas.errors import InvalidInput
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from headgate_schemas.messages.operations import Writer
+
 _DURATION = re.compile(r"([0-9]{1,9})\s*([hdw])", re.IGNORECASE)
 _WAIT = re.compile(r"([0-9]{1,6})\s*(ms|s|m|h)", re.IGNORECASE)
 _SIZE = re.compile(r"([0-9]{1,12})\s*([kmgt]?)(i?b)?", re.IGNORECASE)
+_WRITER = re.compile(r"(.+):([0-9]{1,18})")
 _UNIT_BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _UNIT_HOURS = {"h": 1, "d": 24, "w": 7 * 24}
@@ -86,6 +89,16 @@ def pairs(given: Sequence[str], option: str, example: str) -> dict[str, str]:
             raise wrong(f"{text!r} is no KEY=VALUE, such as {example}", option)
         found[key.strip()] = value
     return found
+
+
+def app_and_seq(text: str, option: str) -> "Writer":
+    """`nightly:17`: who writes, and that one's own counter."""
+    from headgate_schemas.messages.operations import Writer
+
+    found = _WRITER.fullmatch(text)
+    if found is None:
+        raise wrong(f"{text!r} is no APP:SEQ, such as nightly:17", option)
+    return Writer(found[1], int(found[2]))
 
 
 def schema(text: str) -> "pa.Schema | str":

@@ -46,6 +46,11 @@ class Output:
         self.form = form
 
     @property
+    def data(self) -> TextIO:
+        """Where data goes."""
+        return self._data
+
+    @property
     def is_for_people(self) -> bool:
         return self.form is Format.TABLE
 

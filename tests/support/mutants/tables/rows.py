@@ -5,7 +5,40 @@ from support.mutants.mutant import NONE, Mutant, Rule, Seeds
 _DATASET = "tests/table/read/test_files_dataset.py"
 _GUARANTEES = "table/headgate_table/indextables/read/rows/file_guarantees.py"
 
+_CONDITIONS = "front/headgate/query/conditions.py"
+_NAMES = ("tests/front/query/test_table_names.py",)
+
 MUTANTS = (
+    Mutant(
+        "outer-joins-skip-files",
+        Rule.VALUES,
+        "A query skips files by conditions on the rows of an outer join, where a missing row is a null.",
+        _CONDITIONS,
+        "or not all(map(_is_inner, joins)):",
+        "or False:",
+        _NAMES,
+        NONE,
+    ),
+    Mutant(
+        "queries-convert-literals",
+        Rule.VALUES,
+        "A query skips files by comparisons in which DataFusion converts one of both sides in its own way.",
+        _CONDITIONS,
+        "    return isinstance(part, exp.Literal) and kind in (_TEXTS if part.is_string else _NUMBERS)\n",
+        "    return isinstance(part, exp.Literal)\n",
+        _NAMES,
+        NONE,
+    ),
+    Mutant(
+        "queries-lose-nan",
+        Rule.VALUES,
+        "A query leaves out NaN where a column is above a number, since PyArrow filters the rows.",
+        "front/headgate/query/running.py",
+        "    floating = [field.name for field in data.schema if types.is_floating(field.type)]\n",
+        "    floating: list[str] = []\n",
+        ("tests/front/cli/test_cli_query.py",),
+        NONE,
+    ),
     Mutant(
         "cut-off-texts-are-upper-bounds",
         Rule.VALUES,

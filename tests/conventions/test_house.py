@@ -4,7 +4,7 @@ import ast
 import functools
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 
 import pathspec
@@ -14,6 +14,14 @@ ROOT = Path(__file__).parents[2]
 ROOMS = ("schemas", "table", "bus", "producer", "committer", "worker", "front")
 ROOM_FOLDERS = ("schemas", "table", "bus", "producer", "committer", "worker", "front")
 SAYS_NOTHING = {"utils", "util", "helpers", "helper", "common", "manager", "base", "misc"}
+MOST_PARAMETERS = 7
+"""Of a constructor. What takes more is made from a context or a value that has a name of its own."""
+OWED_CONSTRUCTORS = {"table/headgate_table/avro/encode.py: EntryEncoder"}
+"""Constructors that have yet to lose some. The list only shrinks."""
+FEWEST_LINES = 30
+"""Of a module with a single importer. What is shorter belongs there, unless its package says why it is apart."""
+OWED_MODULES: set[str] = set()
+"""Modules that have yet to be folded into their only importer. The list only shrinks."""
 SWITCHES_OFF = {"skip", "skipif", "xfail", "importorskip"}
 
 FOREIGN = re.compile(
@@ -221,3 +229,88 @@ def test_no_public_name_of_a_package_is_that_of_a_module_in_it() -> None:
         }
         taken += [f"{named(path)}: {name}" for name in sorted(offered & inside)]
     assert taken == []
+
+
+def room_modules() -> list[Path]:
+    return [path for path in modules() if path.relative_to(ROOT).parts[0] in ROOMS]
+
+
+def offered_classes() -> set[str]:
+    """The names that users import from `headgate`."""
+    tree = ast.parse((ROOT / "front/headgate/__init__.py").read_bytes())
+    return {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
+def long_constructors(tree: ast.Module, offered: Set[str]) -> Iterator[str]:
+    """Public classes whose constructor has too many parameters.
+
+    A dataclass has none by hand: its fields are what it means. A class that users make may have more of them as options,
+    which are given by name and have defaults.
+    """
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ClassDef) or node.name.startswith("_"):
+            continue
+        for method in node.body:
+            if isinstance(method, ast.FunctionDef) and method.name == "__init__":
+                given = method.args
+                count = len(given.posonlyargs) + len(given.args) + len(given.kwonlyargs) - 1
+                if node.name in offered:
+                    count -= sum(default is not None for default in given.kw_defaults)
+                if count > MOST_PARAMETERS:
+                    yield node.name
+
+
+def test_no_public_class_takes_more_than_seven_things() -> None:
+    """Break: hand one more object through every constructor, instead of adding it to their context."""
+    found = {
+        f"{named(path)}: {name}"
+        for path in room_modules()
+        for name in long_constructors(ast.parse(path.read_bytes()), offered_classes())
+    }
+    assert found == OWED_CONSTRUCTORS
+
+
+def test_a_long_constructor_is_found_and_options_of_users_are_not_counted() -> None:
+    many, options = ", ".join("abcdefgh"), ", ".join(f"{name}=0" for name in "abcdefgh")
+    tree = ast.parse(
+        f"class Long:\n def __init__(self, {many}): ...\n"
+        f"class Offered:\n def __init__(self, bus, *, {options}): ...\n"
+        f"class _Private:\n def __init__(self, {many}): ...\n"
+    )
+    assert list(long_constructors(tree, {"Offered"})) == ["Long"]
+    assert list(long_constructors(tree, set())) == ["Long", "Offered"]
+
+
+def importers() -> dict[str, set[str]]:
+    """By module of a room, the modules of rooms that import it."""
+    names = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts[1:]).removesuffix(".__init__"): path
+        for path in room_modules()
+    }
+    found: dict[str, set[str]] = {name: set() for name in names}
+    for name, path in names.items():
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            match node:
+                case ast.ImportFrom(module=str(module), names=imported):
+                    wanted = {module, *(f"{module}.{each.name}" for each in imported)}
+                case ast.Import(names=imported):
+                    wanted = {each.name for each in imported}
+                case _:
+                    continue
+            for each in wanted & names.keys():
+                found[each].add(name)
+    return found
+
+
+def test_a_short_module_with_one_importer_has_a_reason_that_its_package_tells() -> None:
+    """Break: a file for three lines, so that whoever follows a call opens one more. The reason names the module."""
+    short = set()
+    by_module = importers()
+    for path in room_modules():
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts[1:])
+        if path.stem.startswith("__") or len(path.read_bytes().splitlines()) >= FEWEST_LINES:
+            continue
+        told = ast.get_docstring(ast.parse((path.parent / "__init__.py").read_bytes())) or ""
+        if len(by_module[name] - {name}) <= 1 and f"`{path.stem}`" not in told:
+            short.add(named(path))
+    assert short == OWED_MODULES

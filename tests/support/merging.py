@@ -15,9 +15,9 @@ from headgate_table.indextables.log.reader import LogReader
 from headgate_table.indextables.write.create import create_table
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
-from headgate_worker.merge.engines.arrow import ArrowEngine, ArrowLimits
-from headgate_worker.merge.engines.interface import Merged, MergeOrder, MergeOutcome
+from headgate_worker.merge.engines.arrow import ArrowEngine
 from headgate_worker.merge.merging import Merging
+from headgate_worker.merge.orders import ArrowLimits, Merged, MergeOrder, MergeOutcome
 from headgate_worker.merge.plan import MergeLimits
 from headgate_worker.merge.report import MergeReport
 from support.parquet import parquet

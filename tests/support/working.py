@@ -10,6 +10,7 @@ from headgate_schemas.messages.events import CommitEvent, encode_event
 from headgate_schemas.messages.operations import Committed, Operation, Receipt
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
+from headgate_worker.context import WorkerContext
 from headgate_worker.limits import RoleTerms, WorkerLimits
 from headgate_worker.loop.worker import Worker
 from headgate_worker.roles.interface import CleanTask, Outlook, Report, Role, Task, Trigger
@@ -91,16 +92,8 @@ def a_worker(
     watched: Sequence[str] = (),
     name: str = "one",
 ) -> Worker:
-    return Worker(
-        bus,
-        tables or OpenedTables(ambient=ambient),
-        ambient,
-        limits or WorkerLimits(),
-        identity=name,
-        executor=executor or AtOnce(),
-        roles=roles,
-        watched=watched,
-    )
+    context = WorkerContext(ambient, name, executor or AtOnce(), limits or WorkerLimits())
+    return Worker(bus, tables or OpenedTables(ambient=ambient), roles, context, watched=watched)
 
 
 def quick_terms(*roles: str) -> dict[str, RoleTerms]:

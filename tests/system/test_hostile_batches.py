@@ -9,7 +9,7 @@ import pytest
 import headgate
 from headgate_bus.interface import Bus, Topic
 from headgate_bus.kafka.address import parse_kafka_address
-from headgate_bus.kafka.records.fetching import POLL_BYTES
+from headgate_bus.kafka.fetched.fetching import POLL_BYTES
 from headgate_bus.open import open_bus
 from headgate_schemas.messages.cloud_events import PROPOSAL, attributes
 from headgate_schemas.messages.operations import Append

@@ -27,8 +27,8 @@ from headgate_worker.merge.table_settings import (
     unasked_limits,
 )
 from headgate_worker.roles.clean import CleanRole
-from headgate_worker.roles.interface import CleanTask, MergeTask, Role, Trigger
-from headgate_worker.serving import ROLES, RoleContext
+from headgate_worker.roles.interface import CleanTask, MergeTask, Role, RoleContext, Trigger
+from headgate_worker.serving import ROLES
 from support.ambient import FakeAmbient
 from support.bus.memory import MemoryBus
 from support.merging import COLUMNS, append, put_file, rows_table

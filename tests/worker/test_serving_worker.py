@@ -15,7 +15,7 @@ from headgate_schemas.messages.operations import Append, Committed
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table
 from headgate_worker.limits import WorkerLimits
-from headgate_worker.serving import serving
+from headgate_worker.serving import ROLES, serving
 from headgate_worker.tables import ProposedTables, Proposing
 from support.ambient import FakeAmbient
 from support.bus.memory import MemoryBus
@@ -124,4 +124,4 @@ def test_a_worker_without_roles_is_refused(bus: Bus) -> None:
 
 def test_a_worker_has_every_role_unless_told_otherwise(bus: Bus) -> None:
     with serving(bus, STORES, AMBIENT) as worker:
-        assert set(worker._roles) == {"compact", "merge", "clean"}
+        assert set(worker._roles) == ROLES.keys()

@@ -1,8 +1,7 @@
 """The composition of a worker process: from a bus, stores' settings and limits to a worker that can run."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from headgate_bus.claims import DEFAULT_LIMITS, ClaimLimits
 from headgate_bus.interface import Bus
@@ -14,6 +13,7 @@ from headgate_table.settings.options import table_options
 from headgate_table.store.addresses import table_address
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table
+from headgate_worker.context import WorkerContext
 from headgate_worker.limits import WorkerLimits
 from headgate_worker.loop.worker import COMMITTER_GROUP, DEFAULT_GROUP, Worker
 from headgate_worker.merge.engines.arrow import ArrowEngine
@@ -21,30 +21,10 @@ from headgate_worker.merge.role import MergeRole
 from headgate_worker.merge.table_settings import arrow_limits
 from headgate_worker.roles.clean import CleanRole
 from headgate_worker.roles.compact import CompactRole
-from headgate_worker.roles.interface import Abandoned, OpenTable, Role
+from headgate_worker.roles.interface import Abandoned, Role, RoleContext, RoleMaker
 from headgate_worker.roles.mirror import MirrorRole
 from headgate_worker.tables import ProposedTables, Proposing
 from headgate_worker.task_threads import task_executor
-
-
-@dataclass(frozen=True, slots=True)
-class RoleContext:
-    """What roles are made from."""
-
-    bus: Bus
-    ambient: Ambient
-    open_table: OpenTable
-    committer_group: str
-    stopping: Callable[[], bool]
-    """Whether a long task should give up, by raising `Abandoned`."""
-    scratch_folder: str = ""
-    """Where this process keeps files that are not whole yet; the system's own place without one."""
-    claims: ClaimLimits = DEFAULT_LIMITS
-    """What the committers take of a claimed proposal, and so what may still be accepted."""
-    measures: Measures = SILENT
-
-
-RoleMaker = Callable[[RoleContext], Role]
 
 
 def _merge(context: RoleContext) -> Role:
@@ -141,15 +121,11 @@ def serving(
         worker = Worker(
             bus,
             tables,
-            ambient,
-            chosen,
-            identity=identity,
-            executor=executor,
-            roles=[makers[role](context) for role in dict.fromkeys(roles)],
+            [makers[role](context) for role in dict.fromkeys(roles)],
+            WorkerContext(ambient, identity, executor, chosen, measures),
             group=group,
             committer_group=committer_group,
             watched=addresses,
-            measures=measures,
         )
         made.append(worker)
         try:

@@ -4,5 +4,6 @@
 become errors of the bus room, with a remedy. No call outlives its deadline, although some of the client's own calls
 know none.
 
-Begin with `bus`. Membership of consumer groups is in `group`, the way of records through the client in `records`.
+Begin with `bus`. Membership of consumer groups is in `group`, the way of records through the client in `records`, and
+what the client fetches is taken apart in `fetched`.
 """

@@ -11,7 +11,7 @@ from kafka.net.compat import KafkaNetClient
 from headgate_bus.errors import BusError
 from headgate_bus.kafka.address import KafkaAddress
 from headgate_bus.kafka.errors import bad_settings, brief, unreachable
-from headgate_bus.kafka.records.fetching import check_client, take_apart_within_bounds
+from headgate_bus.kafka.fetched.fetching import check_client, take_apart_within_bounds
 from headgate_bus.kafka.topics import TOPIC_MESSAGE_BYTES
 from headgate_schemas.logs import get_logger
 

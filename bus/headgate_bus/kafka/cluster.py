@@ -15,8 +15,8 @@ from headgate_bus.interface import Deployment, Extent, Mark, Topic
 from headgate_bus.kafka.address import KafkaAddress
 from headgate_bus.kafka.clients import CLOSE_TIMEOUT_S, new_admin, new_consumer
 from headgate_bus.kafka.deadline_calls import DeadlinePassed, KafkaCalls
+from headgate_bus.kafka.deployments import deployments_in, groups_of
 from headgate_bus.kafka.errors import PASSING, translated
-from headgate_bus.kafka.group.deployments import deployments_in, groups_of
 from headgate_bus.kafka.topics import FoundTopic, WantedTopic
 from headgate_bus.marks import read_mark
 from headgate_schemas.ambient import Ambient

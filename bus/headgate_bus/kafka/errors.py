@@ -77,3 +77,9 @@ def brief(error: BaseException) -> str:
     name, words = type(error).__name__, str(error)
     # Those of the client say their own names.
     return " ".join((words if words.startswith(f"{name}: ") else f"{name}: {words}").split())[:300]
+
+
+def cut_partitions(error: BaseException) -> frozenset[int]:
+    """The partitions whose log was cut, or made anew under the same name."""
+    places = error.divergent_offsets if isinstance(error, errors.LogTruncationError) else ()
+    return frozenset(place.partition for place in places)

@@ -8,7 +8,7 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from headgate_bus.errors import BusError
-from headgate_bus.interface import DEFAULT_TIMEOUT_S, Extent, Mark, Message, MessagePlace, Topic
+from headgate_bus.interface import DEFAULT_TIMEOUT_S, Deployment, Extent, Mark, Message, MessagePlace, Topic
 from headgate_bus.message_bounds import check_messages
 from headgate_bus.sqlite import log as sqlite_log
 from headgate_bus.sqlite import retention as sqlite_retention
@@ -139,11 +139,10 @@ class SqliteBus:
             self._new_file(),
             self._writer,
             self._ambient,
-            group,
+            Deployment(group, tuple(roots)),
             partitions,
             self._check_open,
             retention_within(self._max_file_bytes),
-            roots,
         )
         self._remember(seat)
         return seat

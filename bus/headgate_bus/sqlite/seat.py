@@ -44,21 +44,19 @@ class SqliteSeat:
         file: SqliteFile,
         writer: GroupWriter,
         ambient: Ambient,
-        group: str,
+        mine: Deployment,
         partitions: int,
         check_open: Callable[[], None],
         retention: Mapping[Topic, Retention] = RETENTION,
-        roots: Sequence[str] = (),
     ) -> None:
         self._retention = retention
-        self._roots = sorted(roots)
+        self._group, self._roots = mine.group, sorted(mine.roots or ())
         self._file = file
         self._writer = writer
         self._ambient = ambient
-        self._group = group
         self._partitions = partitions
         self._check_bus = check_open
-        self._lock_path = lock_path(file.path, group)
+        self._lock_path = lock_path(file.path, mine.group)
         self._lock: int | None = None
         self._epoch: int | None = None
         self._offsets: dict[int, int] = {}

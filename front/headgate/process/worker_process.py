@@ -8,7 +8,8 @@ from headgate.process.roots import probe_roots
 from headgate.settings.loading import Settings
 from headgate_bus.interface import Bus
 from headgate_schemas.ambient import Ambient
-from headgate_worker.serving import ROLES, RoleMaker, serving
+from headgate_worker.roles.interface import RoleMaker
+from headgate_worker.serving import ROLES, serving
 
 
 def run_worker(

@@ -19,8 +19,8 @@ try:
     from headgate_bus.kafka.cluster import KafkaCluster
     from headgate_bus.kafka.deadline_calls import KafkaCalls
     from headgate_bus.kafka.errors import translated
-    from headgate_bus.kafka.records.fetching import check_client, take_apart_within_bounds
-    from headgate_bus.kafka.records.unpacking import CODECS, Unpacking
+    from headgate_bus.kafka.fetched.fetching import check_client, take_apart_within_bounds
+    from headgate_bus.kafka.fetched.unpacking import CODECS, Unpacking
 except ModuleNotFoundError as error:
     raise BusError(
         "reading a Kafka topic needs a library that is not installed: pip install 'headgate[kafka]'"

@@ -1,11 +1,11 @@
-"""What a task does that writes files in `mapInArrow`: rows come in, what was written goes out. Runs on executors."""
+"""What a task does that writes files, by itself or in `mapInArrow`: rows come in, files are told. Runs on executors."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import pyarrow as pa
+from pyspark import TaskContext
 
-from pyspark_headgate.executor.parquet_parts import PartsPlan
-from pyspark_headgate.write.batch_sink import written_by_task
+from pyspark_headgate.executor.parquet_parts import PartsPlan, WrittenFile, write_parts
 
 COLUMNS = "path string, size long, modified_ms long, partition array<string>, footer binary"
 """Of what goes out, one row for each file."""
@@ -41,3 +41,10 @@ def writing_task(
         yield pa.RecordBatch.from_pylist(rows, schema=_ARROW)
 
     return write
+
+
+def written_by_task(plan: PartsPlan, batches: Iterator[pa.RecordBatch]) -> list[WrittenFile]:
+    """The files of this attempt of a task, under names that no other attempt has."""
+    context = TaskContext.get()
+    assert context is not None, "Spark calls this inside of a task"
+    return write_parts(plan, batches, context.partitionId(), context.taskAttemptId())

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from pyspark_headgate.executor.parquet_parts import PartsPlan, WrittenFile, write_parts
+from pyspark_headgate.executor.map_task import written_by_task
+from pyspark_headgate.executor.parquet_parts import PartsPlan, WrittenFile
 from pyspark_headgate.options import SourceOptions
 from pyspark_headgate.read.table_version import Pinned
 from pyspark_headgate.write.change import WriteChange
@@ -63,10 +63,3 @@ class BatchWriter(DataSourceArrowWriter):
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Deletes nothing: Spark calls it after a commit that failed as well, and that may have proposed the files."""
-
-
-def written_by_task(plan: PartsPlan, batches: "Iterator[RecordBatch]") -> list[WrittenFile]:
-    """The files of this attempt of a task, under names that no other attempt has."""
-    context = TaskContext.get()
-    assert context is not None, "Spark calls this inside of a task"
-    return write_parts(plan, batches, context.partitionId(), context.taskAttemptId())

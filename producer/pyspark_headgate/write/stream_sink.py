@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
+from pyspark_headgate.executor.map_task import written_by_task
 from pyspark_headgate.executor.parquet_parts import PartsPlan, WrittenFile
 from pyspark_headgate.options import SourceOptions
 from pyspark_headgate.read.table_version import Pinned
-from pyspark_headgate.write.batch_sink import written_by_task
 from pyspark_headgate.write.change import WriteChange
 
 if TYPE_CHECKING:

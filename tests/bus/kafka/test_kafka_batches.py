@@ -10,9 +10,9 @@ import zstandard
 from kafka.record import MemoryRecords
 
 from headgate_bus.interface import Record
-from headgate_bus.kafka.records.batches import MAX_HEADERS, records_of
+from headgate_bus.kafka.fetched.batches import MAX_HEADERS, records_of
+from headgate_bus.kafka.fetched.unpacking import MAX_BATCH_BYTES, MAX_WINDOW_BYTES
 from headgate_bus.kafka.records.records import as_records
-from headgate_bus.kafka.records.unpacking import MAX_BATCH_BYTES, MAX_WINDOW_BYTES
 from support.kafka.raw_batches import (
     GZIP,
     LOG_APPEND_TIME,
@@ -130,7 +130,7 @@ def test_a_bomb_is_unpacked_to_the_bound_and_what_lies_before_it_is_read() -> No
 def test_a_bomb_takes_the_memory_of_the_bound() -> None:
     program = """
 from kafka.record import MemoryRecords
-from headgate_bus.kafka.records.batches import records_of
+from headgate_bus.kafka.fetched.batches import records_of
 from support.kafka.raw_batches import RawRecord, batch_of, bomb_batch
 import gzip, io
 packed = io.BytesIO()

@@ -10,7 +10,7 @@ from headgate_bus.errors import BusError, BusUnavailable
 from headgate_bus.interface import Message, Record, Topic
 from headgate_bus.kafka.address import parse_kafka_address
 from headgate_bus.kafka.bus import KafkaBus
-from headgate_bus.kafka.records.fetching import POLL_BYTES, check_client
+from headgate_bus.kafka.fetched.fetching import POLL_BYTES, check_client
 from support.kafka.raw_batches import (
     NONE,
     ZSTD,

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 import zstandard
 
-from headgate_bus.kafka.records.unpacking import CODECS, Unpacking, unpacked
+from headgate_bus.kafka.fetched.unpacking import CODECS, Unpacking, unpacked
 from support.memory import rss_growth_of
 
 DATA = b"".join(b"record %d;" % number for number in range(1_000))
@@ -96,7 +96,7 @@ def test_a_bomb_of_lz4_or_snappy_takes_the_memory_of_the_bound() -> None:
     program = """
 import struct
 import pyarrow as pa
-from headgate_bus.kafka.records.unpacking import CODECS, Unpacking, unpacked
+from headgate_bus.kafka.fetched.unpacking import CODECS, Unpacking, unpacked
 zeros = bytes(256 << 20)
 lz4, snappy = (pa.Codec(name).compress(zeros, asbytes=True) for name in ("lz4", "snappy"))
 small = pa.Codec("snappy").compress(zeros[:1 << 20], asbytes=True)

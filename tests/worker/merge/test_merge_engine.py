@@ -16,8 +16,8 @@ from headgate_schemas.errors import HeadgateError
 from headgate_table.errors import StoreError
 from headgate_table.store.local.store import LocalStore
 from headgate_table.table import Table
-from headgate_worker.merge.engines.arrow import ArrowEngine, ArrowLimits
-from headgate_worker.merge.engines.interface import Gone, Merged, MergeOrder, MergeOutcome, NotMerged, Unreadable
+from headgate_worker.merge.engines.arrow import ArrowEngine
+from headgate_worker.merge.orders import ArrowLimits, Gone, Merged, MergeOrder, MergeOutcome, NotMerged, Unreadable
 from headgate_worker.merge.sources import SourceReader
 from support.merging import (
     append_small,

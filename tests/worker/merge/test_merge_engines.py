@@ -23,8 +23,8 @@ from headgate_table.store.local.store import LocalStore
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table
 from headgate_worker.merge.engines.arrow import CODECS, ArrowEngine
-from headgate_worker.merge.engines.interface import Gone, MergeEngine, MergeOutcome, NotMerged, Unreadable
 from headgate_worker.merge.engines.spark import SparkEngine
+from headgate_worker.merge.orders import Gone, MergeEngine, MergeOutcome, NotMerged, Unreadable
 from support.merging import (
     append_small,
     counted,

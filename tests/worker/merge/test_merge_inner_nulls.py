@@ -11,7 +11,7 @@ from headgate_table.data_file import DataFile
 from headgate_table.indextables.log.reader import LogReader
 from headgate_table.indextables.write.create import create_table
 from headgate_worker.merge.engines.arrow import ArrowEngine
-from headgate_worker.merge.engines.interface import Merged, MergeOrder, MergeOutcome, NotMerged
+from headgate_worker.merge.orders import Merged, MergeOrder, MergeOutcome, NotMerged
 from support.parquet import parquet
 from support.stores.memory import MemoryStore
 from support.tables import SteadyAmbient, fresh_resources, opened

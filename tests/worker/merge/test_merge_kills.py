@@ -78,7 +78,8 @@ KILLED = """
 import os, sys
 from headgate_schemas.ambient import SystemAmbient
 from headgate_table.table import Table
-from headgate_worker.merge.engines.arrow import ArrowEngine, ArrowLimits
+from headgate_worker.merge.engines.arrow import ArrowEngine
+from headgate_worker.merge.orders import ArrowLimits
 from headgate_worker.merge.merging import Merging
 from headgate_worker.merge.plan import MergeGroup, MergeLimits
 

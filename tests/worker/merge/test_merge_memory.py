@@ -10,8 +10,9 @@ import pyarrow as pa, pyarrow.parquet as pq
 from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.ambient import SystemAmbient
 from headgate_table.table import Table
-from headgate_worker.merge.engines.arrow import ArrowEngine, ArrowLimits
-from headgate_worker.merge.engines.interface import Merged, MergeOrder
+from headgate_worker.merge.engines.arrow import ArrowEngine
+from headgate_worker.merge.orders import ArrowLimits
+from headgate_worker.merge.orders import Merged, MergeOrder
 
 folder, millions, group_rows = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 schema = pa.schema([("id", pa.int64()), ("other", pa.int64()), ("text", pa.string())])

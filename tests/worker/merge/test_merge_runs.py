@@ -12,8 +12,8 @@ from headgate_table.errors import CommitConflict, OutcomeUnknown, StoreError
 from headgate_table.indextables.rules.skips import known_skips
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
-from headgate_worker.merge.engines.interface import Merged, MergeOrder, MergeOutcome
 from headgate_worker.merge.merging import MAX_ATTEMPTS, MAX_ROUNDS, Merging, RunLimits, output_path
+from headgate_worker.merge.orders import Merged, MergeOrder, MergeOutcome
 from headgate_worker.merge.plan import MergeGroup, MergeLimits
 from headgate_worker.merge.report import MergeStatus
 from support.merging import (
@@ -220,7 +220,7 @@ class Finicky:
         self.attempts = 0
 
     def merge(self, order: MergeOrder) -> MergeOutcome:
-        from headgate_worker.merge.engines.interface import NotMerged, Unreadable
+        from headgate_worker.merge.orders import NotMerged, Unreadable
 
         self.attempts += 1
         return NotMerged((Unreadable(order.sources[0].path, "damaged"),))

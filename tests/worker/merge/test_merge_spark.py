@@ -15,14 +15,14 @@ from headgate_table.store.local.store import LocalStore
 from headgate_table.store.open import open_store
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table
-from headgate_worker.merge.engines.arrow import ArrowLimits
 from headgate_worker.merge.engines.spark import SparkEngine, SparkLimits
 from headgate_worker.merge.engines.spark_errors import SparkFailed
 from headgate_worker.merge.engines.spark_role import merge_on_spark
 from headgate_worker.merge.merging import Merging
+from headgate_worker.merge.orders import ArrowLimits
 from headgate_worker.merge.plan import MergeLimits
 from headgate_worker.merge.report import MergeStatus
-from headgate_worker.serving import RoleContext
+from headgate_worker.roles.interface import RoleContext
 from support.bus.memory import MemoryBus
 from support.merging import (
     TARGET_BYTES,

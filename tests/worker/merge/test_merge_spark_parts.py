@@ -16,11 +16,10 @@ from headgate_table.store.local.store import LocalStore
 from headgate_table.store.paths import MAX_KEY_BYTES, is_key
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table
-from headgate_worker.merge.engines.arrow import ArrowLimits
-from headgate_worker.merge.engines.interface import Gone, Merged, MergeOrder, NotMerged, Unreadable
 from headgate_worker.merge.engines.spark_errors import SparkFailed, spark_failed
 from headgate_worker.merge.engines.spark_session import spark_session
 from headgate_worker.merge.engines.spark_task import attempted, merge_attempt
+from headgate_worker.merge.orders import ArrowLimits, Gone, Merged, MergeOrder, NotMerged, Unreadable
 from headgate_worker.merge.parcels import pack_order, pack_outcome, unpack_order, unpack_outcome
 from support.merging import append_small, counted, merge_order, merged, new_parquet_table, rows_table
 from support.processes.isolated import run_isolated

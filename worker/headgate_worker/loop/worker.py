@@ -6,18 +6,16 @@ task up anywhere is safe: what it wrote counts only once the committer has accep
 
 import traceback
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from typing import assert_never
 
 from headgate_bus.errors import BusUnavailable
 from headgate_bus.interface import Bus, Topic
-from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.logs import get_logger
-from headgate_schemas.measures import SILENT, Measures
 from headgate_schemas.metrics import ROLE, WORK_BYTES, WORK_SECONDS
 from headgate_table.errors import TableNotFound
-from headgate_worker.limits import WorkerLimits
+from headgate_worker.context import WorkerContext
 from headgate_worker.loop.commit_feed import Backlog, CommitFeed
 from headgate_worker.loop.schedule import Decision, PlanTable, RunTask, Schedule
 from headgate_worker.loop.status import WorkerStanding
@@ -41,39 +39,32 @@ class Worker:
         self,
         bus: Bus,
         tables: WorkerTables,
-        ambient: Ambient,
-        limits: WorkerLimits | None = None,
-        *,
-        identity: str,
-        executor: Executor,
         roles: Sequence[Role],
+        context: WorkerContext,
+        *,
         group: str = DEFAULT_GROUP,
         committer_group: str = COMMITTER_GROUP,
         watched: Sequence[str] = (),
-        measures: Measures = SILENT,
     ) -> None:
         """`watched` are tables that are swept although no event has named them; those of other workers are left to them."""
         self._bus = bus
         self._tables = tables
-        self._ambient = ambient
-        self._limits = limits or WorkerLimits()
-        self._identity = identity
-        self._executor = executor
-        self._measures = measures
+        self._identity, self._executor = context.identity, context.executor
+        self._ambient, self._limits, self._measures = context.ambient, context.limits, context.measures
         self._roles = {role.name: role for role in roles}
         self._committer_group = committer_group
         self._watched = tuple(uri for uri in dict.fromkeys(watched) if tables.serves(uri))
         self._schedule = Schedule(self._roles.keys(), self._limits.schedule, self._limits.terms)
-        self._following = CommitFeed(bus, group, ambient, self._limits)
+        self._following = CommitFeed(bus, group, self._ambient, self._limits)
         self._under_way: list[tuple[Decision, Future[Outlook | Report]]] = []
-        self._sweep_at_s = ambient.monotonic_s()
-        self._lag_at_s = ambient.monotonic_s()
+        self._sweep_at_s = self._ambient.monotonic_s()
+        self._lag_at_s = self._ambient.monotonic_s()
         self._backlog = Backlog()
-        self._backlog_at_s = ambient.monotonic_s()
+        self._backlog_at_s = self._ambient.monotonic_s()
         self._is_yielding = False
         self._is_stopping = False
-        self._round_s = ambient.monotonic_s()
-        self._standing = WorkerStanding(identity, vacant_since_s=self._round_s)
+        self._round_s = self._ambient.monotonic_s()
+        self._standing = WorkerStanding(self._identity, vacant_since_s=self._round_s)
 
     @property
     def identity(self) -> str:

@@ -22,7 +22,7 @@ from headgate_table.errors import CommitConflict, StoreError
 from headgate_table.indextables.rules.skips import known_skips
 from headgate_table.store.paths import is_key
 from headgate_table.table import Table
-from headgate_worker.merge.engines.interface import Merged, MergeEngine, MergeOrder, NotMerged
+from headgate_worker.merge.orders import Merged, MergeEngine, MergeOrder, NotMerged
 from headgate_worker.merge.plan import PLAN_COLUMNS, SORT_COLUMNS, MergeGroup, MergeLimits, MergePlan, plan_merges
 from headgate_worker.merge.report import (
     GroupDone,

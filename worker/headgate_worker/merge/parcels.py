@@ -12,8 +12,7 @@ from headgate_schemas.errors import HeadgateError, InvalidInput
 from headgate_schemas.version import __version__
 from headgate_table.errors import CorruptTable, StoreError, UnsupportedTable
 from headgate_table.store.settings import StoreSettings
-from headgate_worker.merge.engines.arrow import ArrowLimits
-from headgate_worker.merge.engines.interface import Gone, Merged, MergeOrder, MergeOutcome, NotMerged, Unreadable
+from headgate_worker.merge.orders import ArrowLimits, Gone, Merged, MergeOrder, MergeOutcome, NotMerged, Unreadable
 
 _ERRORS: dict[str, type[HeadgateError]] = {
     kind.__name__: kind for kind in (StoreError, CorruptTable, UnsupportedTable, InvalidInput, HeadgateError)

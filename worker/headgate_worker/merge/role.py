@@ -7,8 +7,8 @@ from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.logs import get_logger
 from headgate_table.table import Table
-from headgate_worker.merge.engines.interface import MergeEngine
 from headgate_worker.merge.merging import Merging
+from headgate_worker.merge.orders import MergeEngine
 from headgate_worker.merge.plan import MergeGroup, MergeLimits
 from headgate_worker.merge.report import GroupDone, GroupFailed, GroupLost, GroupNothing, GroupPending
 from headgate_worker.merge.table_settings import codec_of, files_until_due, on_write_limits, unasked_limits

@@ -13,7 +13,7 @@ from headgate_schemas.logs import get_logger
 from headgate_schemas.messages.operations import Rejected, Skip
 from headgate_table.indextables.rules.skips import known_skips
 from headgate_table.table import Table
-from headgate_worker.merge.engines.interface import Gone, Unreadable
+from headgate_worker.merge.orders import Gone, Unreadable
 from headgate_worker.merge.skips import skip_of
 
 _log = get_logger("headgate.merge")

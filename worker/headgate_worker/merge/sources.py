@@ -21,7 +21,7 @@ from headgate_table.store.interface import Store
 from headgate_worker.merge.columns.columns import SourceColumns
 from headgate_worker.merge.columns.dictionaries import repeating_texts
 from headgate_worker.merge.columns.inner_nulls import inner_null
-from headgate_worker.merge.engines.interface import Gone, Unreadable
+from headgate_worker.merge.orders import Gone, Unreadable
 
 WHOLE_FILE_BYTES = 8 << 20
 """A remote file up to this size is fetched by one request."""

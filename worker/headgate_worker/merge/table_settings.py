@@ -5,7 +5,7 @@ from headgate_schemas.columns.column_kinds import ColumnKind, column_kind
 from headgate_schemas.columns.table_schema import column_kinds
 from headgate_schemas.errors import InvalidInput
 from headgate_table.settings.options import TableOptions
-from headgate_worker.merge.engines.arrow import ArrowLimits
+from headgate_worker.merge.orders import ArrowLimits
 from headgate_worker.merge.plan import MergeLimits, SortOrder
 
 UNASKED_TARGET_BYTES = 128 << 20

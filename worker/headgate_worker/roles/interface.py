@@ -7,8 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from headgate_bus.claims import DEFAULT_LIMITS, ClaimLimits
+from headgate_bus.interface import Bus
 from headgate_schemas.actions.actions import AddFile
+from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError
+from headgate_schemas.measures import SILENT, Measures
 from headgate_table.table import Table
 
 OpenTable = Callable[[str], Table]
@@ -127,3 +131,23 @@ class Role(Protocol):
     def run(self, task: Task) -> Report:
         """Do it, and propose the result; the committer judges it. Safe to give up anywhere: nothing counts before that."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class RoleContext:
+    """What roles are made from."""
+
+    bus: Bus
+    ambient: Ambient
+    open_table: OpenTable
+    committer_group: str
+    stopping: Callable[[], bool]
+    """Whether a long task should give up, by raising `Abandoned`."""
+    scratch_folder: str = ""
+    """Where this process keeps files that are not whole yet; the system's own place without one."""
+    claims: ClaimLimits = DEFAULT_LIMITS
+    """What the committers take of a claimed proposal, and so what may still be accepted."""
+    measures: Measures = SILENT
+
+
+RoleMaker = Callable[[RoleContext], Role]

@@ -4,6 +4,6 @@ up.
 `bus` makes seats and followers from here. A partition counts as held only after its transactional publisher is open,
 which fences the holder before.
 
-Begin with `seat` and `follower`. The short `assignor` and `deployments` are apart because the client calls the first
-by itself and the second holds values only, so that both are tested without a broker.
+Begin with `seat` and `follower`. The short `assignor` is apart because the client calls it by itself, so that it is
+tested without a broker.
 """

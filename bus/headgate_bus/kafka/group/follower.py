@@ -13,9 +13,8 @@ from headgate_bus.interface import Record, Topic
 from headgate_bus.kafka.address import KafkaAddress
 from headgate_bus.kafka.cluster import ANSWER_TIMEOUT_S, KafkaCluster
 from headgate_bus.kafka.deadline_calls import KafkaCalls
-from headgate_bus.kafka.errors import is_fenced, translated
+from headgate_bus.kafka.errors import cut_partitions, is_fenced, translated
 from headgate_bus.kafka.group.membership import KafkaMembership
-from headgate_bus.kafka.group.positions import cut_partitions
 from headgate_bus.kafka.records.reader import OUT_OF_RANGE
 from headgate_bus.kafka.records.records import as_records
 from headgate_schemas.ambient import Ambient

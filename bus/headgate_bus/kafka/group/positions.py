@@ -9,6 +9,8 @@ from typing import Any
 from kafka import OffsetAndMetadata, TopicPartition
 from kafka.errors import KafkaError, LogTruncationError
 
+from headgate_bus.kafka.errors import cut_partitions
+
 _TAKEN_AWAY = (KeyError, ValueError)
 """What the client raises where somebody seeks, pauses or resumes in a partition that isn't the consumer's."""
 
@@ -87,9 +89,3 @@ class KafkaPlaces:
 
     def of(self, partition: int) -> TopicPartition:
         return TopicPartition(self._topic, partition)
-
-
-def cut_partitions(error: BaseException) -> frozenset[int]:
-    """The partitions whose log was cut, or made anew under the same name."""
-    places = error.divergent_offsets if isinstance(error, LogTruncationError) else ()
-    return frozenset(place.partition for place in places)

@@ -17,10 +17,9 @@ from headgate_bus.interface import Deployment, Extent, Mark, Message, Record, To
 from headgate_bus.kafka.address import KafkaAddress
 from headgate_bus.kafka.cluster import ANSWER_TIMEOUT_S, KafkaCluster
 from headgate_bus.kafka.deadline_calls import KafkaCalls
-from headgate_bus.kafka.errors import translated
-from headgate_bus.kafka.group.deployments import announcement
+from headgate_bus.kafka.deployments import announcement
+from headgate_bus.kafka.errors import cut_partitions, translated
 from headgate_bus.kafka.group.membership import KafkaMembership
-from headgate_bus.kafka.group.positions import cut_partitions
 from headgate_bus.kafka.records.publisher import OPEN_TIMEOUT_S, KafkaPublisher, opened, start_opening
 from headgate_bus.kafka.records.reader import OUT_OF_RANGE, check_cut, check_offsets
 from headgate_bus.kafka.records.records import as_records

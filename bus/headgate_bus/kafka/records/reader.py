@@ -10,8 +10,7 @@ from headgate_bus.interface import Extent, Record, Topic
 from headgate_bus.kafka.address import KafkaAddress
 from headgate_bus.kafka.clients import CLOSE_TIMEOUT_S, new_consumer
 from headgate_bus.kafka.cluster import KafkaCluster
-from headgate_bus.kafka.errors import translated
-from headgate_bus.kafka.group.positions import cut_partitions
+from headgate_bus.kafka.errors import cut_partitions, translated
 from headgate_bus.kafka.records.records import as_records
 
 OUT_OF_RANGE = (OffsetOutOfRangeError, NoOffsetForPartitionError, LogTruncationError)

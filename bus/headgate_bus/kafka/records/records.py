@@ -6,7 +6,7 @@ from typing import Any
 from kafka.partitioner import murmur2
 
 from headgate_bus.interface import Message, Record, Unread
-from headgate_bus.kafka.records.batches import UnreadBytes
+from headgate_bus.kafka.fetched.batches import UnreadBytes
 
 
 def partition_for(key: str, partitions: int) -> int:

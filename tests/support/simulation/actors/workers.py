@@ -10,6 +10,7 @@ from headgate_schemas.errors import HeadgateError
 from headgate_schemas.messages.operations import Operation, Receipt
 from headgate_table.caching.resources import ReadResources
 from headgate_table.table import Table
+from headgate_worker.context import WorkerContext
 from headgate_worker.limits import DEFAULT_TERMS, RoleTerms, ScheduleLimits, WorkerLimits
 from headgate_worker.loop.worker import Worker
 from headgate_worker.merge.plan import MergeLimits
@@ -105,14 +106,12 @@ class WorkerSeat(Seat):
 
     def serve(self, process: Process, bus: SimulatedBus, ambient: SimulatedAmbient) -> None:
         tables = WorkerTables(self, process, bus, resources_of(ambient))
+        identity = f"{process.name}-{ambient.new_id()[:4]}"
         worker = Worker(
             bus,
             tables,
-            ambient,
-            self.limits,
-            identity=f"{process.name}-{ambient.new_id()[:4]}",
-            executor=Beside(process),
-            roles=[self._role(name, tables, process, bus, ambient) for name in self.roles],
+            [self._role(name, tables, process, bus, ambient) for name in self.roles],
+            WorkerContext(ambient, identity, Beside(process), self.limits),
             group=WORKERS,
             committer_group=GROUP,
             watched=self.watched,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from headgate_schemas.actions.actions import AddFile
 from headgate_table.errors import ObjectMissing
-from headgate_worker.merge.engines.interface import Gone, Merged, MergeOrder, MergeOutcome, NotMerged, Unreadable
+from headgate_worker.merge.orders import Gone, Merged, MergeOrder, MergeOutcome, NotMerged, Unreadable
 from support.simulation.world.ambient import SimulatedAmbient
 from support.simulation.world.data_files import content_of, rows_in
 from support.simulation.world.simulated_store import SimulatedStore

@@ -5,7 +5,7 @@ How sources are read is in `merge.sources`, what their columns become in `column
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -24,23 +24,12 @@ from headgate_table.rows.output_file import output_file
 from headgate_table.store.interface import Store
 from headgate_worker.merge.columns.columns import OutputColumns, contradiction, output_columns
 from headgate_worker.merge.columns.dictionaries import decoded_bytes, encoded, shown_metadata
-from headgate_worker.merge.engines.interface import Gone, Merged, MergeOrder, MergeOutcome, NotMerged, Unreadable
+from headgate_worker.merge.orders import ArrowLimits, Gone, Merged, MergeOrder, MergeOutcome, NotMerged, Unreadable
 from headgate_worker.merge.sources import BadSource, CheckedSource, SourceReader
 
 CODECS = ("zstd", "snappy", "gzip", "brotli", "lz4", "none")
 DEFAULT_CODEC = "zstd"
 """Where no source says which codec it has."""
-
-
-@dataclass(frozen=True, slots=True)
-class ArrowLimits:
-    """What one merge holds in memory: two row groups, decoded, beside the buffers of its sources."""
-
-    row_group_bytes: int = 32 << 20
-    """Decoded. Large enough for pruning and compression to pay; a reader and a merge hold little."""
-    row_group_rows: int = 1 << 20
-    scratch_folder: str | None = None
-    """For outputs on the way to a store that isn't local; needs room for one output a merge."""
 
 
 class ArrowEngine:

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger
 from headgate_table.store.settings import StoreSettings
-from headgate_worker.merge.engines.arrow import ArrowLimits
-from headgate_worker.merge.engines.interface import MergeOrder, MergeOutcome
 from headgate_worker.merge.engines.spark_errors import SparkFailed, spark_errors, spark_failed
 from headgate_worker.merge.engines.spark_task import OUTCOME_COLUMN, AttemptMerge, as_map, merge_attempt
+from headgate_worker.merge.orders import ArrowLimits, MergeOrder, MergeOutcome
 from headgate_worker.merge.parcels import pack_order, unpack_outcome
 from headgate_worker.task_threads import task_executor
 

@@ -8,8 +8,7 @@ from headgate_table.table import Table
 from headgate_worker.merge.engines.spark import SparkEngine, SparkLimits
 from headgate_worker.merge.role import MergeRole
 from headgate_worker.merge.table_settings import arrow_limits
-from headgate_worker.roles.interface import Abandoned, Role
-from headgate_worker.serving import RoleContext, RoleMaker
+from headgate_worker.roles.interface import Abandoned, Role, RoleContext, RoleMaker
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,7 +16,7 @@ from headgate_table.caching.resources import ReadResources, lean_resources
 from headgate_table.store.open import open_store
 from headgate_table.store.paths import is_key
 from headgate_worker.merge.engines.arrow import ArrowEngine
-from headgate_worker.merge.engines.interface import MergeOrder, MergeOutcome
+from headgate_worker.merge.orders import MergeOrder, MergeOutcome
 from headgate_worker.merge.parcels import pack_outcome, unpack_order
 
 OUTCOME_COLUMN = "outcome"

@@ -11,7 +11,7 @@ from kafka.record.default_records import DefaultRecord, DefaultRecordBatch
 from kafka.record.util import decode_varint
 
 from headgate_bus.interface import Unread
-from headgate_bus.kafka.records.unpacking import MESSAGES, Unpacking, unpacked
+from headgate_bus.kafka.fetched.unpacking import MESSAGES, Unpacking, unpacked
 
 MAX_HEADERS = 1_000
 """Those of a record that are read. Ours have nine; in a batch there is room for millions, each a hundred times its size in memory."""

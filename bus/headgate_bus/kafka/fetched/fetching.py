@@ -15,8 +15,8 @@ from kafka.consumer.fetcher import Fetcher
 from kafka.errors import KafkaError
 
 from headgate_bus.errors import BatchUnread, BusError
-from headgate_bus.kafka.records.batches import UnreadBytes, records_of
-from headgate_bus.kafka.records.unpacking import MESSAGES, Unpacking
+from headgate_bus.kafka.fetched.batches import UnreadBytes, records_of
+from headgate_bus.kafka.fetched.unpacking import MESSAGES, Unpacking
 
 POLL_BYTES = 32 << 20
 """Unpacked bytes after which a poll ends, however many records were asked for. Of a fetch all could be bombs, and each of them

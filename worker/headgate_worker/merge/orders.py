@@ -1,4 +1,4 @@
-"""What an engine does: the rows of some files into one new file. How it says that it couldn't; which engines there are not."""
+"""Orders to merge, their outcomes, and the interface of an engine that carries them out. Values that may travel."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -73,3 +73,14 @@ class MergeEngine(Protocol):
         doesn't answer or a full disk, is a `HeadgateError`; then something may lie at the output, and nothing needs it.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowLimits:
+    """What one merge holds in memory: two row groups, decoded, beside the buffers of its sources."""
+
+    row_group_bytes: int = 32 << 20
+    """Decoded. Large enough for pruning and compression to pay; a reader and a merge hold little."""
+    row_group_rows: int = 1 << 20
+    scratch_folder: str | None = None
+    """For outputs on the way to a store that isn't local; needs room for one output a merge."""

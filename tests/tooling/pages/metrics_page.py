@@ -16,16 +16,16 @@ ALERTS = Path(__file__).resolve().parents[3] / "deploy/alerts.yaml"
 
 HEAD = """# Metrics and health
 
-A committer or worker that is given `--listen HOST:PORT` (`HEADGATE_LISTEN`, or `listen` in TOML) answers there over HTTP:
+A committer or worker with `--listen HOST:PORT` (`HEADGATE_LISTEN`, or `listen` in TOML) serves these paths over HTTP:
 
-| path | says | status |
+| path | content | status |
 | --- | --- | --- |
-| `/healthz` | whether the process is alive: its loop comes round. Where it isn't, a restart helps | 200, or 503 |
-| `/readyz` | whether it serves, or stands by while others do; else why not, in words. JSON for `Accept: application/json` | 200, or 503 |
+| `/healthz` | whether the process is alive: its loop still runs. If not, a restart helps | 200, or 503 |
+| `/readyz` | whether it serves, or stands by while others serve. If not, the reason in words. JSON for `Accept: application/json` | 200, or 503 |
 | `/metrics` | the metrics below, in the text format of Prometheus | 200 |
 
-`headgate health http://HOST:PORT/readyz` asks, prints the answer, and ends with 0 or 1: a health check that needs no other
-program. Nobody is asked for a token, so let only your own network reach the port: `/readyz` names tables, the bus and stores.
+`headgate health http://HOST:PORT/readyz` prints the answer and exits with 0 or 1. It is a health check that needs no other
+program. The port asks for no token. `/readyz` names tables, the bus and stores, so open it only to your own network.
 
 ```yaml
 scrape_configs:
@@ -36,11 +36,12 @@ scrape_configs:
 rule_files: [alerts.yaml]
 ```
 
-`deploy/alerts.yaml` has alert rules, `deploy/grafana-dashboard.json` a dashboard; both are checked against this page's names.
+`deploy/alerts.yaml` has alert rules, and `deploy/grafana-dashboard.json` is a dashboard. Tests check both against the names on this
+page.
 
 ## When a process is ready
 
-A part of a process, a committer or a worker, is ready unless one of these holds. It recovers by itself.
+A part of a process is a committer or a worker. It is ready unless one of these reasons applies. It becomes ready again by itself.
 
 | reason | means |
 | --- | --- |
@@ -48,28 +49,29 @@ A part of a process, a committer or a worker, is ready unless one of these holds
 
 AFTER_REASONS = f"""
 The limits are settings of committers and workers ([Settings](settings.md)): `silent-after-ms`, `stuck-after-ms`,
-`late-after-ms`, and `dead-after-ms` for `/healthz`. The bus, and the stores of the first eight roots that lie apart, are asked
-every second, each in a thread of its own, so that one that hangs is noticed as well as one that refuses. Without roots no store
-is asked, and a failing one shows by its tables.
+`late-after-ms`, and `dead-after-ms` for `/healthz`. The process checks the bus, and the stores of the first eight separate roots,
+every second. Each check has a thread of its own, so a hanging store is noticed as well as a refusing one. Without roots, no store
+is checked, and a failing store shows in its tables.
 
-**Standing by** is ready: a committer that holds no partition because others hold them all is there to take over, and the metric
-`headgate_partitions_held` is 0. For the first {STANDBY_AFTER_S:g} s without a partition it is still starting. **Tables that an operator has to
-look at** don't make a committer unready, for the others are served; they have a metric and an alert. What waits only because
-its own store fails does, once it is late.
+**A standby committer is ready.** It holds no partition because others hold them all, and it can take over. Its metric
+`headgate_partitions_held` is 0. For the first {STANDBY_AFTER_S:g} s without a partition, it is still starting.
+
+**Held tables**, which need an operator, do not make a committer unready, because it serves the others. They have a metric and an
+alert. A table that waits only because its store fails does make it unready, once it is late.
 
 ## Metrics
 
-Bytes and seconds, as Prometheus has them. Labels have only the values that are listed. No metric has a table as a label: there
-may be any number of tables, and each would leave a series behind; logs, `/readyz` and `headgate table describe` name them. A
-series appears when something was measured for it.
+The units are bytes and seconds, as usual in Prometheus. Labels have only the listed values. No metric has a table as a label,
+because there may be any number of tables, and each would leave a series behind. Logs, `/readyz` and `headgate table describe` name
+tables. A series appears with its first measurement.
 
 """
 
 LIBRARY = """
-Beside these there are `{build}` (labels `version` and `python`), and what every process of Prometheus' client has:
+There are also `{build}` (labels `version` and `python`), and the metrics of every process with Prometheus' client:
 {library}.
 
-The metrics that the design of the Avro states asks for are here by these names:
+The design of the Avro states requires some metrics. They have these names here:
 
 | in the design | here |
 | --- | --- |
@@ -83,7 +85,7 @@ The metrics that the design of the Avro states asks for are here by these names:
 
 ## Alerts, and what to do
 
-| alert | says | what to do |
+| alert | meaning | what to do |
 | --- | --- | --- |
 """
 
@@ -93,7 +95,7 @@ def page() -> str:
     reasons = "".join(f"| `{code.value}` | {said[code.name].rstrip('.')} |\n" for code in ReasonCode)
     rows = "| metric | kind | labels | means |\n| --- | --- | --- | --- |\n" + "".join(map(_row, CATALOGUE))
     library = ", ".join(f"`{name}`" for name in LIBRARY_METRICS)
-    codes = f"\n`code` is one of {', '.join(f'`{value}`' for value in CODE.values)}, as told in [Operations](operations.md).\n"
+    codes = f"\n`code` is one of {', '.join(f'`{value}`' for value in CODE.values)}, as explained in [Operations](operations.md).\n"
     alerts = "".join(map(_alert, alert_rules()))
     return HEAD + reasons + AFTER_REASONS + rows + codes + LIBRARY.format(build=BUILD_INFO, library=library) + alerts
 

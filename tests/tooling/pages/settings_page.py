@@ -21,10 +21,10 @@ from tooling.pages.settings_rows import (
 
 HEAD = """# Settings
 
-Every setting, with its default, what it takes, and how it is written in each place that takes it. A setting that nobody knows,
-and a value that makes no sense, are errors that name them.
+This page lists every setting with its default, its values, and its spelling in each place. An unknown setting and an invalid
+value are errors that name them.
 
-## Where they are taken from
+## Where settings come from
 
 | place | how |
 | --- | --- |
@@ -32,11 +32,11 @@ and a value that makes no sense, are errors that name them.
 | environment | `HEADGATE_…` |
 | a TOML file | named by `--config` or `HEADGATE_CONFIG`; for `headgate table create` by `--settings-file` |
 | Python | `Table.open(…, settings={…}, storage={…})` |
-| a table's configuration | `headgate.…` or `indextables.…`, by `headgate table create --config` and `headgate propose URI alter --config`; for everybody who opens the table |
+| a table's configuration | `headgate.…` or `indextables.…`, by `headgate table create --config` and `headgate propose URI alter --config`; it applies to everybody who opens the table |
 | Spark | `spark.headgate.…` or `spark.indextables.…` in the session, or as an option of one read or write ([Spark](spark.md)) |
 
-Options come first, then the environment, then the file, then the table's own configuration, then the default. The file has a
-table for each kind:
+Options override the environment, which overrides the file, which overrides the table's own configuration, which overrides the
+default. The file has a section for each kind:
 
 ```toml
 [store]
@@ -61,8 +61,8 @@ roles = ["compact", "merge"]
 TABLES = """
 ## Tables
 
-A table's configuration holds them, and a process overrides them for itself. Those marked *process* are a process's alone: what
-somebody else has written into a table doesn't reach this machine's folders and memory.
+A table's configuration holds these settings, and a process can override them for itself. Settings marked *process* apply only
+to a process, never from a table's configuration. So no other program can control this machine's folders and memory.
 """
 
 SUBJECTS = (
@@ -82,17 +82,17 @@ SUBJECTS = (
 STORES = """
 ## Stores
 
-What is left out comes from the cloud's own credential chain. Names known from elsewhere are understood, too, such as
+The cloud's own credential chain supplies missing settings. Known names of other tools work too, such as
 `aws_access_key_id` and, in Spark, `spark.hadoop.fs.s3a.access.key`.
 """
 
 BUS = """
 ## Bus
 
-`bus.address` says where proposals go and events come from: `kafka://host:port,host:port/prefix?name=value&…`, or
-`sqlite:///path/to/bus.db` on one machine. Without it, commands commit directly to tables; an empty `HEADGATE_BUS` means none, and
-`--direct` makes one command commit directly. Topics begin with the prefix, `headgate` without one. Behind the question mark of
-a Kafka address:
+`bus.address` is the bus for proposals and events: `kafka://host:port,host:port/prefix?name=value&…`, or
+`sqlite:///path/to/bus.db` on one machine. Without it, commands commit directly to tables. An empty `HEADGATE_BUS` means no bus,
+and `--direct` makes one command commit directly. The names of topics begin with the prefix. Its default is `headgate`. After the
+question mark of a Kafka address:
 """
 
 PROCESS = """
@@ -103,17 +103,17 @@ Of `headgate {name}`{more}.
 
 MORE = {
     "committer": " and `headgate up`",
-    "worker": ", and of `headgate up` as `--roles`, `--watch` and `--worker-limit`. How far the committers are and what they take,\n"
-    "a worker knows by the committer's settings `group` and `claim-…`: where these are set, set them for the workers, too",
+    "worker": ", and of `headgate up` as `--roles`, `--watch` and `--worker-limit`. A worker needs the committer's settings\n"
+    "`group` and `claim-…` to know the lag and the limits of the committers. If you set them, set them for the workers too",
 }
 
 TERMS_HEAD = """
-How often each role looks at a table, as `compact-cooldown-ms`, `merge-cooldown-ms` and so on. Defaults are those of
+How often each role checks a table: `compact-cooldown-ms`, `merge-cooldown-ms` and so on. The defaults are those of
 {roles}:
 """
 
 SPEC = """
-## Known elsewhere, and without a meaning here
+## Settings of other programs, without effect here
 
 They may stay in a table's configuration.
 
@@ -124,9 +124,9 @@ They may stay in a table's configuration.
 SPELLINGS = """
 ## Spellings
 
-In TOML a setting has its own name, in the table that the heading names; behind `--set`, `--store` and `--limit`, too. Case
-doesn't matter in the environment, and neither do underscores within a table's setting. In a table's configuration and in Spark,
-`indextables.` in place of `headgate.` means the same.
+In TOML, a setting has its own name, in the section of its heading. The same name follows `--set`, `--store` and `--limit`. In the
+environment, case does not matter, nor do underscores within a table's setting. In a table's configuration and in Spark,
+`indextables.` means the same as `headgate.`.
 """
 
 

@@ -19,6 +19,7 @@ from support.simulation.actors.retries import CHANCE as RETRIES
 from support.simulation.actors.retries import retry_forgotten
 from support.simulation.actors.streams import Stream
 from support.simulation.actors.work import Crew
+from support.simulation.actors.workers import MIRRORED
 from support.simulation.actors.workloads import Author, Note, message_of
 from support.simulation.judge.asked import ask_of
 from support.simulation.judge.broken import InvariantBroken
@@ -124,6 +125,7 @@ class _Run:
         ask_again(world, crew, drawn)
         for uri in self.uris:
             self.maintenance.check_left(world.models[uri])
+            self.maintenance.check_mirrors(world.models[uri])
         if drawn.random() < RETRIES:
             retry_forgotten(world, [uri for uri in self.uris if uri != BANK], drawn)
         if rivalry is not None:
@@ -154,7 +156,7 @@ class _Run:
         world = self.world
         world.has_wrong_clocks = drawn.random() < WRONG_CLOCKS
         lakes = [FIRST] if drawn.random() < 0.7 else [FIRST, SECOND]
-        world.new_table(FIRST)
+        world.new_table(FIRST, MIRRORED if self.maintenance.mirrors else None)
         world.add_store(NOWHERE)
         if SECOND in lakes:
             world.add_store(SECOND)

@@ -23,6 +23,10 @@ of them are shorter than ids are kept: a job that proposes the same once more af
 LOOK_AFTER = ((DAY_H, 11.0), (2.5, 5.0))
 """Hours after which everything is due, and simulated seconds that calm workers get for it; then for what they left by that."""
 WATCHED_VERSIONS = 3
+MIRRORED_WITHIN_S = 15.0
+"""More than a sweep: the event of the newest version may be lost."""
+MIRRORS = 0.4
+"""Of a run with maintenance to have workers that keep mirrors."""
 FLOORS = Floors(version_ms=HOUR_MS, state_ms=HOUR_MS, manifest_ms=HOUR_MS // 3, file_ms=24 * HOUR_MS)
 """What `SMALL_RETENTION` means, and for manifests what no setting goes below."""
 LIMITS = (
@@ -50,6 +54,21 @@ class Maintenance:
         return bool(self.seats)
 
     @property
+    def mirrors(self) -> bool:
+        """Whether workers keep mirrors. It is drawn apart, so that other runs stay as they were."""
+        return random.Random(f"mirror/{self.world.seed}").random() < MIRRORS
+
+    def check_mirrors(self, model: TableModel) -> None:
+        """Readers of a mirror see the newest version in the end."""
+        if self.is_there and model.mirror.commits and not self.world.faults.outages:
+            if model.mirror.head < model.newest:
+                self.world.run_for(MIRRORED_WITHIN_S)
+            must(
+                model.mirror.head == model.newest,
+                f"{model.uri} is at version {model.newest}, and its mirror at {model.mirror.head} (liveness)",
+            )
+
+    @property
     def cleans(self) -> bool:
         return self.is_there and "clean" in self.seats[0].roles
 
@@ -75,6 +94,9 @@ class Maintenance:
             )
             for number in range(drawn.choice((1, 2, 2, 3)))
         ]
+        if self.mirrors:
+            for seat in self.seats:
+                seat.roles = (*seat.roles, "mirror")
         self.pauses = [(2 + drawn.random() * 10, drawn.choice(PAUSES_H)) for _ in range(drawn.choice((0, 1, 1, 2)))]
 
     def set_floors(self, uri: str) -> None:

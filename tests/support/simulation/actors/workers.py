@@ -18,6 +18,7 @@ from headgate_worker.merge.role import MergeRole
 from headgate_worker.roles.clean import CleanRole
 from headgate_worker.roles.compact import CompactRole
 from headgate_worker.roles.interface import Role
+from headgate_worker.roles.mirror import MirrorRole
 from support.simulation.judge.receipts import WORKER
 from support.simulation.world.ambient import SimulatedAmbient
 from support.simulation.world.executors import Beside, resources_of
@@ -38,6 +39,7 @@ EAGER = WorkerLimits(
         ),
         "merge": RoleTerms(cooldown_ms=2_000),
         "clean": RoleTerms(cooldown_ms=9_000),
+        "mirror": RoleTerms(cooldown_ms=1_000),
     },
     sweep_ms=10_000,
     hold_ms=20_000,
@@ -45,6 +47,9 @@ EAGER = WorkerLimits(
     receipt_s=20.0,
 )
 """As patient as a run of a minute needs: with the defaults a worker would do each thing once."""
+
+MIRRORED = {"mirror.formats": "delta", "mirror.checkpointInterval": "5", "mirror.retention.hours": "24"}
+"""In the configuration of a table, so that everybody who cleans it knows."""
 
 SMALL_RETENTION = {
     "purge.defaultRetentionHours": "24",
@@ -140,5 +145,7 @@ class WorkerSeat(Seat):
                 return MergeRole(
                     tables.open, engine, ambient, limits=lambda table: MergeLimits(min_sources=self.min_sources)
                 )
+            case "mirror":
+                return MirrorRole(tables.open)
             case _:
                 raise AssertionError(f"there is no role {name}")

@@ -2,6 +2,7 @@
 
 from support.logs.raw_log import LOG
 from support.simulation.judge.broken import must
+from support.simulation.judge.mirrors import FOLDER
 from support.simulation.judge.model import CLOCKS_DIFFER_MS, HOUR_MS, TableModel
 
 PROPOSED_WITHIN_MS = HOUR_MS // 4
@@ -10,6 +11,9 @@ PROPOSED_WITHIN_MS = HOUR_MS // 4
 
 def judge_delete(model: TableModel, key: str, modified_ms: int) -> None:
     """The object is gone; `modified_ms` is when it was written last. Raises `InvariantBroken`."""
+    if key.startswith(FOLDER):
+        model.mirror.deleted(key)
+        return
     model.changes += 1
     model.cleaned += 1
     age_ms = model.now_ms() - modified_ms + CLOCKS_DIFFER_MS
@@ -25,6 +29,7 @@ def judge_delete(model: TableModel, key: str, modified_ms: int) -> None:
 
 
 def _data_file(model: TableModel, key: str) -> None:
+    model.mirror.check_file_deleted(model.uri, key, model.now_ms())
     for version in model.readable():
         must(
             key not in model.versions[version].live,

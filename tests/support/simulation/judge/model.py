@@ -12,6 +12,7 @@ from typing import Any
 from support.logs.raw_log import LOG
 from support.simulation.judge.asked import Ask, Asks
 from support.simulation.judge.broken import must
+from support.simulation.judge.mirrors import MirrorModel
 from support.stores.memory import MemoryStore
 
 HOUR_MS = 3_600_000
@@ -76,6 +77,7 @@ class TableModel:
     """States that came when their manifests had been cleaned. Until its writer takes one back, which it may not live to do, what
     lies between it and the next state can't be read."""
     pointer: int = -1
+    mirror: MirrorModel = field(default_factory=MirrorModel)
     decided: dict[str, Decided] = field(default_factory=dict)
     seqs: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     """By app, its accepted (seq, version), in order."""

@@ -1,6 +1,7 @@
 """Every write of a table's object, judged at once: where each kind of object is judged."""
 
 from support.logs.raw_log import LOG
+from support.simulation.judge.mirrors import FOLDER
 from support.simulation.judge.model import TableModel
 from support.simulation.judge.states import judge_pointer, judge_state
 from support.simulation.judge.versions import judge_version
@@ -10,6 +11,11 @@ from support.simulation.world.data_files import rows_in
 def judge_write(model: TableModel, key: str, data: bytes) -> None:
     """The object was created or replaced, with these bytes. Raises `InvariantBroken`."""
     name = key.removeprefix(f"{LOG}/")
+    if key.startswith(FOLDER):
+        model.mirror.wrote(
+            model.uri, key, data, {number: {*each.live} for number, each in model.versions.items()}, model.now_ms()
+        )
+        return
     if name == key:
         model.deleted_files.discard(key)
         model.rows[key] = rows_in(data)

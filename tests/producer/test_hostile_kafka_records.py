@@ -184,7 +184,7 @@ def test_what_is_no_record_is_told_and_not_passed_over(topic: Topic, batch: byte
 def test_many_bombs_take_the_memory_of_a_few_bounds() -> None:
     program = """
 from headgate_bus.errors import BatchUnread
-from headgate_producer import kafka_source
+from headgate_producer.batch import kafka_source
 from headgate_producer.batch.kafka_source import MAX_BATCH_BYTES, KafkaRecords
 from support.kafka.fetched import FetchedConsumer
 from support.kafka.raw_batches import bomb_batch
@@ -205,7 +205,7 @@ else:
 def test_a_batch_at_the_bound_takes_less_than_three_times_its_memory() -> None:
     """As the error says."""
     program = """
-from headgate_producer import kafka_source
+from headgate_producer.batch import kafka_source
 from headgate_producer.batch.kafka_source import KafkaRecords
 from support.kafka.fetched import FetchedConsumer
 from support.kafka.raw_batches import bomb_batch

@@ -93,7 +93,9 @@ def test_a_committer_and_a_worker_at_work_show_them_all(tmp_path: Path) -> None:
             lambda: all(isinstance(part.verdict, Healthy) for part in monitor.health().values()), "both are ready"
         )
         with Producer(address, table, storage=settings.store) as producer:
-            made = producer.create(COLUMNS, configuration={"headgate.checkpoint.interval": "2"}).wait(PATIENCE_S)
+            made = producer.create(
+                COLUMNS, configuration={"headgate.checkpoint.interval": "2", "headgate.mirror.formats": "delta"}
+            ).wait(PATIENCE_S)
             assert isinstance(made, Committed)
             for name in ("a", "b", "c"):
                 producer.append([add_file(name)]).wait(PATIENCE_S)

@@ -52,7 +52,7 @@ def test_it_decides_and_looks_after_the_table_and_ends_both_cleanly(address: str
 
 def test_the_worker_has_all_roles_unless_told_otherwise(address: str) -> None:
     with a_process("up", "--bus", address) as process:
-        assert heard(process, "worker_started")["roles"] == ["clean", "compact", "merge"]
+        assert heard(process, "worker_started")["roles"] == ["clean", "compact", "merge", "mirror"]
 
 
 def test_it_tells_how_both_of_them_are_at_one_address(address: str) -> None:

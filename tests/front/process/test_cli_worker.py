@@ -147,7 +147,7 @@ def test_a_store_that_would_overwrite_commits_is_not_served(
 
 HANGS = """\
 import sys, threading
-from headgate_worker import compact
+from headgate_worker.roles import compact
 
 def hang(role, table, now_ms):
     print("it hangs", flush=True)

@@ -33,9 +33,13 @@ class Place:
         )
 
     def opened(self, days_later: int = 0) -> Table:
-        """As a new process sees it, whose clock may be ahead."""
-        ambient = FakeAmbient("later", SystemAmbient().now_ms() + days_later * DAY_MS) if days_later else None
-        return Table.open(self.uri, self.settings, ambient=ambient, resources=fresh_resources())
+        """As a new process sees it, perhaps days later by its own clock and the server's."""
+        if not days_later:
+            return Table.open(self.uri, self.settings, resources=fresh_resources())
+        ambient = FakeAmbient("later", SystemAmbient().now_ms() + days_later * DAY_MS)
+        table = Table.open(self.uri, self.settings, ambient=ambient, resources=fresh_resources())
+        table.store.clock_ms = ambient.now_ms  # type: ignore[method-assign]  # objects age by it, and no server's can be set
+        return table
 
 
 @pytest.fixture

@@ -55,6 +55,8 @@ def test_a_table_is_described_by_its_newest_version() -> None:
         "protocol_version": 4,
         "num_skipped": 0,
         "skipped": (),
+        "mirror_version": None,
+        "mirror_problem": "",
     }
 
 
@@ -124,7 +126,7 @@ def test_the_description_begins_with_the_columns_of_the_statement_but_for_status
 
 def test_a_description_has_no_other_keys() -> None:
     description = new_table().describe()
-    assert len(description) == len(list(description)) == 14
+    assert len(description) == len(list(description)) == 16
     with pytest.raises(KeyError):
         description["keys"]
 

@@ -51,5 +51,5 @@ def test_targets_are_judged_by_what_was_measured() -> None:
 
 def test_a_newcomers_example_is_the_first_one_of_the_readme_that_commits_through_a_committer() -> None:
     example = part("parts.newcomer").first_example()
-    assert example.heading == "Propose and be told"
+    assert example.heading == "Propose a change and wait for the result"
     assert "headgate.committing(bus)" in example.body

@@ -152,6 +152,8 @@ def test_describe_is_one_object_with_the_documented_keys(headgate: Any, sales: P
         "protocol_version",
         "num_skipped",
         "skipped",
+        "mirror_version",
+        "mirror_problem",
     ]
     assert (found["table_path"], found["version"], found["num_files"]) == (str(sales), 3, 3)
     assert (found["format"], found["status"], found["created_at"]) == ("none", "No checkpoint found", None)
@@ -164,7 +166,7 @@ def test_describe_as_csv_is_one_row(headgate: Any, sales: Path) -> None:
 
 def test_describe_as_a_table_has_a_line_for_each_key(headgate: Any, sales: Path) -> None:
     lines = headgate("table", "describe", sales).out.splitlines()
-    assert len(lines) == 14
+    assert len(lines) == 16
     assert lines[7].split(maxsplit=1) == ["total_bytes", "2.5 MB"]
 
 

@@ -27,6 +27,10 @@ class BusWitness(Protocol):
     def appended(self, topic: Topic, records: Sequence[Record]) -> None: ...
 
 
+LEADERLESS_MS = 500
+"""How long the partitions of a topic that was made anew wait for their leaders."""
+
+
 class WitnessedCluster(MemoryCluster):
     """Tells its witness of all that is appended, and wakes whoever waits for records."""
 
@@ -37,6 +41,18 @@ class WitnessedCluster(MemoryCluster):
         self.room: int | None = None
         """Proposals that the bus holds at most; committers may say what they like all the same."""
         self._wake = wake
+        self._made_anew_ms = -LEADERLESS_MS
+
+    def recreate(self, topic: Topic, *, forgets: bool = True) -> None:
+        super().recreate(topic, forgets=forgets)
+        self._made_anew_ms = self.ambient.now_ms()
+
+    @property
+    def has_leaders(self) -> bool:
+        """Whether partitions answer who would delete records: not right after their topic was made anew. Deletion names no topic id, so
+        what was meant for the old topic would fall upon the new one.
+        """
+        return abs(self.ambient.now_ms() - self._made_anew_ms) >= LEADERLESS_MS
 
     def append(self, topic: Topic, messages: Sequence[Message]) -> list[MessagePlace]:
         places = super().append(topic, messages)
@@ -150,7 +166,12 @@ class SimulatedBus:
         return SimulatedFollower(self, self.read("follow", group, lambda: self.inner.follow(group)))
 
     def trim(self, partition: int, before: int) -> None:
-        self.read("trim", str(before), lambda: self.inner.trim(partition, before))
+        self.read("trim", str(before), lambda: self._trim(partition, before))
+
+    def _trim(self, partition: int, before: int) -> None:
+        if not self.cluster.has_leaders:
+            raise unavailable("bus.trim")
+        self.inner.trim(partition, before)
 
     def close(self) -> None:
         self.process.io("bus.close", "", done=False)

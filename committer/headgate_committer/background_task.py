@@ -3,8 +3,7 @@
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 
-from headgate_committer.errors import describe_error
-from headgate_schemas.logs import get_logger
+from headgate_schemas.logs import describe_error, get_logger
 
 _log = get_logger("headgate.committer")
 

@@ -1,6 +1,7 @@
-"""The committer: holds partitions of proposals as long as the bus lets it, and keeps their lanes going.
+"""The loop of a committer process: it holds partitions of proposals, and moves each of them on.
 
-`step` is one round; `run` repeats it until it is told to stop, then settles what was taken and gives the partitions back.
+`step` is one round. `run` repeats it until the process is told to stop, then settles the proposals that were taken and gives
+the partitions back.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,22 +22,22 @@ from headgate_schemas.logs import get_logger
 DEFAULT_GROUP = "headgate-committer"
 _IDLE_S = 0.5
 _TRIES = 4
-"""How often a committer looks whether those who contradict it have gone, before it gives up."""
+"""How often a committer looks for rival deployments before it gives up."""
 _STEP_BACK_S = 1.0
 """Between these looks, on average."""
 _WORKING_S = 0.005
-"""While work is under way the bus is looked at this often. The end of the work is waited for instead, since it can't
-interrupt a look; and every look in vain costs a Kafka client some fifty objects in cycles, which the collector pays for."""
+"""How often the bus is polled while work is under way. Between polls the loop waits for the work, because finished work can't
+interrupt a poll. Each poll in vain also costs a Kafka client some fifty objects in cycles, which the garbage collector frees."""
 _GLANCE_S = 0.001
-"""How long a look takes that only fetches what has come."""
+"""How long a poll takes that only fetches what has arrived."""
 _STANDING_S = 0.25
-"""How often it is noted where the committer stands: seldom enough to cost nothing beside many tables."""
+"""How often the status is renewed: seldom enough to cost nothing with many tables."""
 
 _log = get_logger("headgate.committer")
 
 
 class Committer:
-    """One process' worth of deciding."""
+    """Decides the proposals of the partitions that the bus gives to one process."""
 
     def __init__(
         self,
@@ -55,7 +56,7 @@ class Committer:
         self._deployment = Deployment(group, tuple(roots))
         self._seat = bus.seat(group, roots)
         self._is_alone = False
-        """Whether, since it holds something, it was seen that nobody contradicts it."""
+        """Whether a look found no rival deployment since this committer holds a partition."""
         self._looks_around_at_s = self._ambient.monotonic_s()
         self._steps_back = 0
         self._lanes: dict[int, HeldPartition] = {}
@@ -80,19 +81,19 @@ class Committer:
 
     @property
     def standing(self) -> CommitterStatus:
-        """Where it stood a moment ago. Threads may ask."""
+        """The status a moment ago. Threads may ask."""
         return self._standing
 
     @property
     def refused(self) -> dict[str, str]:
-        """By table, why it is left alone until an operator has looked. Threads may ask."""
+        """Held tables, and why each waits for an operator. Threads may ask."""
         return {uri: why for lane in tuple(self._lanes.values()) for uri, why in lane.refused.items()}
 
     def step(self, timeout_s: float = _IDLE_S) -> bool:
-        """Take what came, decide what is ready, announce what is decided; whether anything was done.
+        """One round: read proposals, decide those that are ready, announce the decisions. Returns whether anything was done.
 
-        Raises `Overtaken` when another committer works on a table in a later term, and `Fenced` when the place among the
-        committers was lost for good: this one must not go on. A partition alone may come and go.
+        Raises `Overtaken` when another committer works on a table in a later term, and `Fenced` when this one lost its place
+        in the group for good. It must not go on then. The loss of a single partition raises nothing.
         """
         records = self._poll(timeout_s)
         before = set(self._lanes)
@@ -115,7 +116,7 @@ class Committer:
             try:
                 busy |= lane.publish(self._seat)
             except Fenced as fenced:
-                # Its new holder finds everything in the tables and announces it. Whether we get it back, polling tells.
+                # The new holder finds every decision in the tables and announces it. A later poll tells whether it comes back.
                 _log.warning("partition_taken_away", partition=partition, reason=str(fenced))
                 self._let_go(partition)
                 continue
@@ -142,7 +143,7 @@ class Committer:
         )
 
     def run(self, stopping: Callable[[], bool]) -> None:
-        """Go on until `stopping`; then settle what was taken, as far as it can be in time, and leave."""
+        """Repeat rounds until `stopping`. Then settle the proposals that were taken, for a bounded time, and leave."""
         _log.info("committer_started", committer=self.identity, bus=self._bus.address)
         while not stopping():
             self.step()
@@ -163,7 +164,7 @@ class Committer:
             lane.finish()
 
     def close(self) -> None:
-        """Give the partitions to others at once."""
+        """Release the partitions at once."""
         for lane in self._lanes.values():
             lane.drop()
         self._lanes.clear()
@@ -192,7 +193,7 @@ class Committer:
             return ()
 
     def _match_lanes(self) -> None:
-        """A lane for each partition that is held, of the log that is there now."""
+        """Keep one held partition for each partition of the seat, for the log that is there now."""
         held = self._seat.held()
         if self._stands_by != (not held):
             self._stands_by = not held
@@ -203,7 +204,7 @@ class Committer:
         for partition in [partition for partition in self._lanes if partition not in held]:
             _log.info("partition_lost", partition=partition)
             self._let_go(partition)
-        # Without a lane a partition delivers nothing; who stops begins nothing new.
+        # A partition that is not taken over delivers nothing. A committer that stops takes none.
         may_begin = not self._is_draining and self._may_begin(held)
         for partition in sorted(held - self._lanes.keys()) if may_begin else ():
             try:
@@ -215,7 +216,7 @@ class Committer:
         self._check_sources()
 
     def _may_begin(self, held: frozenset[int]) -> bool:
-        """Whether nobody contradicts this committer. What it announces is seen by now by whoever comes later."""
+        """Whether there is no rival deployment. A committer that starts later sees this one's announcement."""
         now_s = self._ambient.monotonic_s()
         self._is_alone = self._is_alone and bool(held)
         if self._is_alone or (not held and now_s < self._looks_around_at_s):
@@ -234,7 +235,7 @@ class Committer:
         return self._is_alone
 
     def _step_back(self, reason: str) -> None:
-        """Two that begin at once both give way, and come again after pauses of different lengths; who is there first stays."""
+        """Give way to a rival. Two that begin at once both do, and return after pauses of different lengths: the first one stays."""
         self._steps_back += 1
         self._looks_around_at_s = self._ambient.monotonic_s()
         self._seat.close()
@@ -251,7 +252,7 @@ class Committer:
         known = known_again(self._bus, source, extent, committed, mark)
         if known.reason:
             committed = self._set_back(partition, source.topic, known)
-        # Tables know up to where they are decided, so beginning too early is harmless; what was lost, they notice.
+        # A table knows up to which offset it is decided. So reading may begin too early, and a table notices lost proposals.
         feed = PartitionSource(self._bus, source, extent, committed, known)
         self._seat.seek(partition, feed.start, _epoch_before(feed, mark))
         self._paused.discard(partition)
@@ -260,14 +261,14 @@ class Committer:
         return HeldPartition(feed, self._tables, self._served, self._context)
 
     def _set_back(self, partition: int, topic: str, known: KnownLog) -> int:
-        """The log isn't the one of which the offset was said, and whoever began there would pass over what lies there now."""
+        """Set the committed offset back: it belongs to another log, and reading from it would skip proposals of this one."""
         _log.warning("log_set_back", partition=partition, offset=known.start, reason=known.reason)
-        # Who takes over before anything more is settled has to know it, too.
+        # The next holder needs the new offset, too, if it takes over before anything more is settled.
         self._seat.set_back(partition, known.start, cut_mark(topic) if known.proof is Proof.CUT else None)
         return known.start
 
     def _set_flow(self, partition: int, lane: HeldPartition) -> None:
-        """Take nothing more in while there is no room, or the bus doesn't take what there is to say about what came before."""
+        """Pause the partition while there is no room, or while the bus doesn't take the announcements."""
         if self._is_draining:
             return
         flows = lane.make_room() and not lane.is_choked
@@ -281,7 +282,7 @@ class Committer:
             self._seat.pause(partition)
 
     def _check_sources(self) -> None:
-        """A topic that was made anew under the same name is another log: its offsets mean something else."""
+        """Drop partitions whose topic was made anew under the same name. It is another log, with other offsets."""
         now_s = self._ambient.monotonic_s()
         if now_s - self._checked_at_s < self._limits.source_check_ms / 1000:
             return
@@ -296,7 +297,7 @@ class Committer:
                 self._let_go(partition)
 
     def _lose(self, gone: OffsetGone) -> None:
-        """Begin the partition anew: its tables notice what was lost."""
+        """Begin the partition anew. Its tables notice which proposals were lost."""
         _log.warning("offset_gone", partition=gone.partition, offset=gone.offset, reason=str(gone))
         self._let_go(gone.partition)
 

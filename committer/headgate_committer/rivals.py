@@ -1,4 +1,4 @@
-"""Whether a committer may begin beside those that are there: two groups, or two sets of roots, would contradict each other. Pure."""
+"""Rival deployments: two groups on one bus, or two sets of roots in one group, would contradict each other. Pure."""
 
 from collections.abc import Iterable
 
@@ -6,8 +6,8 @@ from headgate_bus.interface import Deployment
 
 
 def rivalry(mine: Deployment, others: Iterable[Deployment], bus: str) -> str | None:
-    """Why this one may not begin; None where it may. Members of one group that don't tell their roots, as in a mixed upgrade, are
-    believed to have ours."""
+    """The reason why this committer may not begin; None where it may. Members of its group that don't tell their roots, as during
+    an upgrade, count as having the same."""
     for other in others:
         if other.group != mine.group:
             return (

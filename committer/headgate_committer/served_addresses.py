@@ -1,4 +1,4 @@
-"""Under which address this committer knows each table: under one only, as a table's proposals are decided in one order.
+"""The one address by which this committer serves each table, because a table's proposals are decided in one order.
 
 Two addresses may lead to one table: two schemes of one Azure container, two endpoints of one bucket, a mount. Their proposals have
 keys of their own on the bus, so each would have an order, a position and receipts of its own. The first that is served stays.
@@ -15,7 +15,7 @@ MAX_REMEMBERED = 100_000
 
 
 class ServedAddresses:
-    """Threads share it."""
+    """Addresses by place and by table id. Threads share it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -23,7 +23,7 @@ class ServedAddresses:
         self._by_id: OrderedDict[str, str] = OrderedDict()
 
     def check_place(self, address: str, place: str) -> None:
-        """Raises `OtherAddress` where the place was opened by another address: what is sent to this one is set aside."""
+        """Raises `OtherAddress` where the place was opened by another address. Proposals to this one are set aside."""
         known = self._known(self._by_place, place, address)
         if known != address:
             raise OtherAddress(
@@ -31,8 +31,8 @@ class ServedAddresses:
             )
 
     def check_id(self, address: str, table_id: str) -> None:
-        """Raises `TableHeld` where a table with this id was opened by another address. Whether one is a copy of the other, or
-        both are the same, only an operator can tell."""
+        """Raises `TableHeld` where a table with this id was opened by another address. Only an operator can
+        tell whether they are one table, or one is a copy of the other."""
         known = self._known(self._by_id, table_id, address)
         if known != address:
             raise TableHeld(

@@ -1,21 +1,21 @@
-"""Where a committer stands, as values that any thread may look at: the loop's thread makes a new one every now and then."""
+"""The status of a committer, as values that any thread may read. The loop renews them every quarter of a second."""
 
 from dataclasses import dataclass, fields
 
 
 @dataclass(frozen=True, slots=True)
 class TableCounts:
-    """How many tables are in which condition; a table may be in several."""
+    """The number of tables in each condition. A table may be in several."""
 
     open: int = 0
     busy: int = 0
     """With proposals that are undecided."""
     waiting: int = 0
-    """Left alone for a while, because something failed."""
+    """Paused after a failure."""
     refused: int = 0
-    """An operator has to look."""
+    """Held until an operator has looked."""
     spilled: int = 0
-    """Their proposals don't fit into memory, and are read from the bus again."""
+    """With proposals that didn't fit into memory, and will be read from the bus again."""
 
     def __add__(self, other: "TableCounts") -> "TableCounts":
         return TableCounts(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
@@ -23,32 +23,32 @@ class TableCounts:
 
 @dataclass(frozen=True, slots=True)
 class OldestProposal:
-    """The undecided proposal that the bus took first, of tables that are not refused."""
+    """The undecided proposal that was appended first, held tables aside."""
 
     table: str
     offset: int
     appended_ms: int
     trouble: str
-    """Why its table is left alone, if it is."""
+    """The reason why its table waits, if it does."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionStatus:
-    """One partition that is held."""
+    """The status of one held partition."""
 
     partition: int
     read_to: int
-    """Up to here it was read."""
+    """The offset of the next record to read."""
     settled_to: int
-    """Up to here everything is decided and announced."""
+    """The offset below which everything is decided and announced."""
     queued: int
     """Undecided proposals in memory."""
     tables: TableCounts
     oldest: OldestProposal | None
     failing_since_s: float | None
-    """Since when none of the busy tables, refused ones aside, could be worked on; None while one of them can."""
+    """When the last of the busy tables failed, held ones aside; None while one of them can be worked on."""
     trouble: str
-    """Of one of them."""
+    """The failure of one of them."""
     unannounced_since_s: float | None
     """Since when the bus has not taken what was decided; None while it does."""
     tombstones: int
@@ -58,7 +58,7 @@ class PartitionStatus:
 
 @dataclass(frozen=True, slots=True)
 class CommitterStatus:
-    """All of them, and what the process is about. Seconds are of the monotonic clock."""
+    """The status of the process and its partitions. Seconds are of the monotonic clock."""
 
     identity: str
     at_s: float

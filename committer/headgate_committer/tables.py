@@ -17,10 +17,10 @@ from headgate_table.store.open import StoreSettings, open_store
 
 
 class NotServed(InvalidInput):
-    """The address is none that this committer works for."""
+    """This committer does not work for the address."""
 
     is_for_good = True
-    """Whether every committer says so, whatever its settings are: then the author is told."""
+    """Whether every committer refuses the address, whatever its settings. Only then does the author get a receipt."""
 
 
 class OutsideRoots(NotServed):
@@ -30,13 +30,13 @@ class OutsideRoots(NotServed):
 
 
 class OtherAddress(NotServed):
-    """This committer serves the table by another address; one that opens this address first serves it by this one."""
+    """This committer serves the table by another address. Another committer may serve it by this one."""
 
     is_for_good = False
 
 
 class CommitterTables(Protocol):
-    """What a committer needs of the world of tables."""
+    """Opens tables for a committer."""
 
     def reader(self, uri: str) -> LogReader:
         """The table at this address, not read yet. Raises `NotServed`; `StoreError` where the store can't be opened."""
@@ -68,10 +68,10 @@ class StoredTables:
         try:
             address = table_address(uri)
             if address != uri:
-                # Positions are kept by table: under two spellings, one table would be decided in two orders.
+                # Positions are kept by address. Under two spellings, one table would be decided in two orders.
                 raise NotServed(f"{uri!r} is not the one spelling of its address: send proposals to {address!r}")
             if self._roots and not lies_below(uri, self._roots):
-                # Before anything is opened: a store of strangers is not even asked for credentials.
+                # Checked before anything is opened, so that no foreign store sees our credentials.
                 raise OutsideRoots(
                     f"{uri} lies outside of the roots that this committer serves: {', '.join(self._roots)}. If it shall be"
                     f" served, add its root to all committers of the bus and run `headgate dead-letters replay`"
@@ -85,7 +85,7 @@ class StoredTables:
             store = open_store(uri, self._settings, self._ambient)
         except FileInTheWay as error:
             if not lies_below(os.path.dirname(error.path), self._roots):
-                # A disk that is not mounted may look like this, so the table's proposals wait.
+                # An unmounted disk may look like this, so the proposals of the table wait.
                 raise
             raise OutsideRoots(f"no table of this committer's roots can be there: {error}") from None
         except InvalidInput as error:
@@ -93,7 +93,7 @@ class StoredTables:
         return LogReader(MeasuredStore(store, self._measures, self._ambient.monotonic_s), self._resources)
 
     def _check_root(self, uri: str) -> None:
-        """Raise `StoreError` where the local folder of the table's root is away: nothing tells which tables it holds."""
+        """Raise `StoreError` where the local folder of the table's root is missing. Its tables can't be known then."""
         for root in self._roots:
             if lies_below(uri, (root,)) and os.path.isabs(root) and not os.path.isdir(root):
                 raise StoreError(f"{root} is no folder any more: is its disk mounted?")

@@ -6,7 +6,10 @@ and where they go is a process's choice, made once where it begins.
 
 import logging
 import sys
+import traceback
 from typing import Any
+
+from headgate_schemas.errors import HeadgateError
 
 
 class EventLogger:
@@ -49,3 +52,8 @@ def _structured(name: str) -> Any | None:
 def get_logger(name: str) -> EventLogger:
     """The logger of a part, such as `headgate.commit`."""
     return EventLogger(name)
+
+
+def describe_error(error: BaseException) -> str:
+    """An error as the log tells it. Ours explain themselves; any other is a defect, and its traceback is needed to mend it."""
+    return str(error) if isinstance(error, HeadgateError) else "".join(traceback.format_exception(error)[-3:])

@@ -1,4 +1,4 @@
-"""How versions are announced, whatever their format, and what they say about proposals. Pure."""
+"""The commit event and the receipts of a version, whatever its format. Pure."""
 
 import json
 from collections.abc import Iterable
@@ -24,9 +24,9 @@ def event_of(
     added_bytes: int = 0,
     removed_bytes: int = 0,
 ) -> CommitEvent:
-    """How a version is announced, whoever wrote it, and in whatever units: what an event can't hold is cut to what it can.
+    """The event of a version, whoever wrote it. Values that an event can't hold are cut to its bounds.
 
-    It never fails: a version that is there can't be refused any more.
+    It never fails, because a version that is there can't be refused any more.
     """
     return CommitEvent(
         table=uri,
@@ -44,7 +44,7 @@ def event_of(
 
 
 def receipts_of(version: int, record: CommitRecord) -> dict[int, Receipt]:
-    """What a version says about proposals, by offset."""
+    """The receipts of a version's decisions, by offset."""
     return {
         decision.offset: Committed(version, decision.id)
         if decision.accepted
@@ -59,7 +59,7 @@ def _within(number: int, most: int) -> int:
 
 
 def _that_fit(ids: Iterable[str]) -> tuple[str, ...]:
-    """All of them, or none where one message couldn't hold them: each has its own receipt anyway."""
+    """All ids, or none where one message couldn't hold them. Each has its own receipt anyway."""
     listed = tuple(ids)
-    # As JSON, for strangers may have put anything into an id, of which a character takes up to 12 bytes there.
+    # Measured as JSON, where a character of a foreign writer's id takes up to 12 bytes.
     return listed if sum(len(json.dumps(id_)) + 1 for id_ in listed) <= _MAX_IDS_BYTES else ()

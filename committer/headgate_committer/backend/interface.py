@@ -22,7 +22,7 @@ from headgate_table.store.interface import Store
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """What versions that were read say: about proposals of the committer's source, by offset, and of themselves."""
+    """Receipts by offset, and commit events, that were read from versions."""
 
     told: dict[int, Receipt]
     commits: list[CommitEvent]
@@ -47,7 +47,7 @@ class Draft(Protocol):
 
     @property
     def answers(self) -> tuple[Answer, ...]:
-        """True once the version stands."""
+        """True once the version is committed."""
         ...
 
     @property
@@ -59,7 +59,7 @@ class Draft(Protocol):
         ...
 
     def write(self) -> CommitEvent:
-        """Hand it to the store, and take it in. May be called again after `OutcomeUnknown`.
+        """Create it in the store, and apply it to the loaded table. May be called again after `OutcomeUnknown`.
 
         Raises `NumberTaken` when the version is another's, and `PredecessorGone` when it stands over a log that was
         cleaned meanwhile.
@@ -105,7 +105,7 @@ class LoadedTable(Protocol):
 
     @property
     def base(self) -> int:
-        """The version whose state or checkpoint all else is known upon; -1 without one."""
+        """The version of the state or checkpoint that later versions are applied to; -1 without one."""
         ...
 
     @property
@@ -114,26 +114,26 @@ class LoadedTable(Protocol):
         ...
 
     def announced_since(self, source: Source, committed: int) -> Earlier:
-        """What versions say that settled offsets of the source from `committed` on; it may have to be announced again."""
+        """Decisions and events of versions that settled offsets from `committed` on. They may have to be announced again."""
         ...
 
     def records(self) -> Iterator[CommitRecord | None]:
-        """What versions say of themselves, from the newest on back, as far as they are kept; None of foreign ones."""
+        """The commit records of kept versions, the newest first; None for versions of foreign writers."""
         ...
 
     def follow(self, source: Source) -> Earlier | None:
-        """Take in what others have written since. None where the table has to be loaded anew, as when another took its place.
+        """Apply versions that others have written. None where the table has to be loaded anew, as when another took its place.
 
         Raises `Overtaken` when a later term has begun, and `TableHeld` where the log ends before what was known.
         """
         ...
 
     def is_gone(self) -> bool:
-        """Whether the newest known version is not there any more, so that what is known counts for nothing."""
+        """Whether the newest known version is missing from the store. The loaded table is useless then."""
         ...
 
     def before_deciding(self) -> bool:
-        """Make ready for a decision; whether the log has to be followed first."""
+        """Prepare for a decision. Returns whether the log has to be followed first."""
         ...
 
     def select_group(self, triaged: Sequence[AlreadyDecided | BeyondMemory | Fresh]) -> list[Item]:
@@ -141,7 +141,7 @@ class LoadedTable(Protocol):
         ...
 
     def must_follow(self, items: Sequence[Item]) -> bool:
-        """Whether these can be decided only upon the newest version that is there, whoever wrote it."""
+        """Whether these have to be decided upon the newest version in the store, whoever wrote it."""
         ...
 
     def plan(
@@ -149,7 +149,7 @@ class LoadedTable(Protocol):
     ) -> Draft | tuple[Answer, ...]:
         """The next version, which settles as many of the items as go into it; or answers that need none.
 
-        It holds the decisions `before` as well, which were told before the table was there.
+        It also holds the decisions `before`, which authors were told before the table was there.
         """
         ...
 

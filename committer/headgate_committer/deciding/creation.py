@@ -1,5 +1,5 @@
-"""Proposals for a table that isn't there: a create makes its first version, a Milvus transaction its first manifest, and
-everything else is set aside. Pure but for ids.
+"""Proposals for a table that isn't there. A create makes the first version, a Milvus transaction the first manifest. All others
+are set aside. Pure but for ids.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,10 +41,10 @@ def begin_table(
     options_for: Callable[[Mapping[str, str]], TableOptions],
     before: Callable[[], Sequence[Decided]] = tuple,
 ) -> Settlement | FirstVersion | None:
-    """What becomes of the first proposals, up to a create or transaction; or that create's version, if it comes first.
+    """Answers to the first proposals, up to a create or transaction; or the version of a create that comes first.
 
-    None where a transaction comes first: it is decided like every other. The version holds the decisions `before` as well, which
-    were told while there was no table; they are asked for only then.
+    None where a transaction comes first, which is decided like every other. The version also holds the decisions `before`,
+    which authors were told while there was no table. They are looked up only for a create.
     """
     answers: list[Answer] = []
     for item in batch:

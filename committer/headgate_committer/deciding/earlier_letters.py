@@ -1,6 +1,6 @@
-"""What authors were told about a table while it wasn't there: no version holds it, so the dead letters are asked.
+"""Refusals of proposals for a table that wasn't there. No version holds them, so they are read from the dead letters.
 
-The first version that is fed from a bus takes these refusals over. From then on the table remembers them like all others.
+The first version that a bus feeds takes these refusals over. From then on the table remembers them like all others.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,14 +20,14 @@ from headgate_table.indextables.write.version_body import Decided
 LETTERS_READ = 20_000
 """The newest dead letters among which those of a new table are looked for."""
 LETTERS_KEPT = 1_000
-"""Of one table, so many refusals go into its first version; the newest ones."""
+"""The newest refusals of one table that go into its first version."""
 _READ_WITHIN_S = 10.0
 _CODES = {
     code.value: code
     for code in RejectCode
     if code not in (RejectCode.EXPIRED, RejectCode.SUPERSEDED, RejectCode.MISPLACED)
 }
-"""What says nothing of a first delivery is no decision that could be contradicted, and nobody is told to be misplaced."""
+"""Other codes are no decision about a first delivery that a later one could contradict."""
 
 
 class EarlierLetters:
@@ -41,7 +41,7 @@ class EarlierLetters:
         self._is_read = False
 
     def told(self, answers: Iterable[Answer]) -> None:
-        """Answers that are given while there is no table; they may be on the bus only later."""
+        """Note answers that are given while there is no table. They reach the bus only later."""
         for answer in answers:
             if isinstance(answer.receipt, Rejected):
                 self._note(answer.receipt, answer.offset)
@@ -59,7 +59,7 @@ class EarlierLetters:
         return self._found
 
     def forget(self) -> None:
-        """The table has taken them over, or is another one."""
+        """Forget all: the table has taken them over, or is another one."""
         self._found, self._is_read = {}, False
 
     def _read(self) -> None:
@@ -89,7 +89,7 @@ class EarlierLetters:
         try:
             letter = decode_dead_letter(body)
         except UnreadableMessage:
-            return  # of a stranger, who wrote to the topic: nobody was told anything by it
+            return  # a foreign message, which told nobody anything
         code = _CODES.get(letter.code)
         if letter.proposal is None or letter.table != self._uri or code is None or not letter.told:
             return
@@ -107,6 +107,6 @@ class EarlierLetters:
 
 
 def as_decided(refusals: Mapping[str, Decision]) -> tuple[Decided, ...]:
-    """As a version of the log holds them, in the order of the bus. What was asked for is not known any more, nor needed."""
+    """As decisions of a version, in the order of the bus. Their operations are unknown, and not needed."""
     ordered = sorted(refusals.values(), key=lambda each: -1 if each.offset is None else each.offset)
     return tuple(Decided(Append(()), Effect(), decision) for decision in ordered)

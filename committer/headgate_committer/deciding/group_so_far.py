@@ -1,4 +1,4 @@
-"""The proposals that a version decides, as far as it is put together: their answers, and what is the same in all formats."""
+"""The proposals that a version decides so far, and the checks of ids and seqs that all formats share."""
 
 from headgate_committer.proposals.answers import Answer, set_aside
 from headgate_committer.proposals.intake import QueuedProposal, UndecidableRecord
@@ -6,7 +6,7 @@ from headgate_committer.proposals.triage import AlreadyDecided
 from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
 from headgate_table.coordination.commit_info import Decision
 from headgate_table.coordination.memory import TableMemory
-from headgate_table.coordination.refusals import Refusal
+from headgate_table.indextables.rules.decide import Refusal
 
 
 class GroupSoFar:
@@ -22,11 +22,11 @@ class GroupSoFar:
         """By app, the seqs that the group has accepted, in order."""
 
     def answer(self, item: AlreadyDecided | UndecidableRecord) -> None:
-        """Nothing is left to decide about it."""
+        """Answer a proposal that needs no decision."""
         self.answers.append(item.answer if isinstance(item, AlreadyDecided) else set_aside(item))
 
     def came_twice(self, undecided: QueuedProposal) -> bool:
-        """Whether the group has decided it before; then it has its answer."""
+        """Whether the group has decided it before. It gets the same answer then."""
         proposal = undecided.proposal
         repeated = self._repeated(proposal.id, proposal.written_by)
         if repeated is None:
@@ -35,7 +35,7 @@ class GroupSoFar:
         return True
 
     def refusal_of(self, writer: Writer | None) -> Refusal | None:
-        """Why nothing can be accepted from this writer with this seq, if nothing can."""
+        """The refusal of this writer's seq; None where it may be accepted."""
         return None if writer is None else self._passed_over(writer) or self._no_room(writer)
 
     def _passed_over(self, writer: Writer) -> Refusal | None:
@@ -62,7 +62,7 @@ class GroupSoFar:
         )
 
     def decided(self, undecided: QueuedProposal, refusal: Refusal | None) -> Decision:
-        """It is accepted, or refused."""
+        """Note that it is accepted, or refused."""
         proposal = undecided.proposal
         receipt: Receipt
         if refusal is None:

@@ -28,8 +28,7 @@ from headgate_schemas.messages.operations import (
 from headgate_schemas.predicates.partition_text import covering
 from headgate_schemas.predicates.text import parse_predicate
 from headgate_table.coordination.memory import TableMemory
-from headgate_table.coordination.refusals import Refusal
-from headgate_table.indextables.rules.decide import Blocked, Effect, Evidence, LiveFile, decide
+from headgate_table.indextables.rules.decide import Blocked, Effect, Evidence, LiveFile, Refusal, decide
 from headgate_table.indextables.write.version_body import Decided
 
 
@@ -50,16 +49,16 @@ MAX_SELECTIONS = 8
 
 @dataclass(frozen=True, slots=True)
 class GroupFacts:
-    """What was found out about the table for a group."""
+    """Facts of the table that a group needs."""
 
     live: Mapping[str, LiveFile] = field(default_factory=dict)
     blocked: Mapping[str, Blocked] = field(default_factory=dict)
     matched: Mapping[int, Sequence[LiveFile]] = field(default_factory=dict)
     """By offset: the live files that a predicate selects."""
     refused: Mapping[int, Refusal] = field(default_factory=dict)
-    """By offset: why a proposal can't be accepted whatever else is true."""
+    """Refusals by offset that hold whatever the group does."""
     alone: Evidence | None = None
-    """All there is to know for the first proposal, if it commits alone."""
+    """All facts for the first proposal, if it commits alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ class GroupPlan:
 
 
 def commits_alone(operation: Operation) -> bool:
-    """Whether a version must hold nothing else: what is found out for it doesn't go together with other effects."""
+    """Whether a version must hold nothing else, because the facts for it don't count beside other effects."""
     return isinstance(operation, _ALONE)
 
 
@@ -82,8 +81,8 @@ def selects(operation: Overwrite | Delete) -> bool:
 
 
 class VersionGroupRule:
-    """A proposal that commits alone is a group of its own; one that has read the table begins a group; and only so many select
-    files by a predicate, for each of which the table is searched.
+    """A proposal that commits alone is a group of its own. One with a read set begins a group. The number of different predicates
+    is bounded, because the table is searched for each.
     """
 
     def __init__(self) -> None:
@@ -133,10 +132,10 @@ class _Group:
         self._is_closed = False
 
     def take(self, asked: OpenedProposal) -> bool:
-        """Decide one more; False when it has to wait for the next group."""
+        """Decide one more proposal. False where it has to wait for the next group."""
         if self.so_far.came_twice(asked.undecided):
             return True
-        # What is refused whatever else is true needs no company to end first: its predicate may not even be one.
+        # A refusal that always holds doesn't end the group. The predicate of such a proposal may not even parse.
         refused = self._refused(asked)
         may_wait = self.decided and refused is None
         if self._is_closed or (may_wait and self._must_wait(asked)):
@@ -154,7 +153,7 @@ class _Group:
         if commits_alone(operation):
             return True
         if asked.undecided.proposal.read_set is not None and (self._added or self._removed):
-            return True  # what it read is compared with the log, and these effects aren't there yet
+            return True  # its read set is compared with the log, which has none of these effects yet
         match operation:
             case Overwrite(where=where):
                 return self._selects_added(where)
@@ -172,7 +171,7 @@ class _Group:
         return any(is_inside(file.partition_values) for file in self._added.values())
 
     def _refused(self, asked: OpenedProposal) -> Refusal | None:
-        """Why it can't be accepted whatever the table holds."""
+        """The refusal that holds whatever the table contains."""
         refused = self._facts.refused.get(asked.undecided.offset)
         return refused or self.so_far.refusal_of(asked.undecided.proposal.written_by)
 

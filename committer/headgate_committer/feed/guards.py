@@ -12,15 +12,15 @@ from headgate_table.coordination.memory import TableMemory
 
 
 def rebind_hint(uri: str) -> str:
-    """What an operator does about a refusal."""
+    """How an operator ends the holding of a table."""
     return f"Find out what became of its proposals, then run `headgate table rebind {uri} --bus …`"
 
 
 def feed_mismatch(uri: str, memory: TableMemory, source: Source, extent: Extent, committed: int | None) -> str | None:
-    """Why proposals from `source` can't be decided for this table; None when they can, as far as its beginning tells.
+    """The reason why proposals from `source` can't be decided for this table; None where the source and its beginning fit.
 
-    `committed` is the offset up to which the group has settled everything, for whatever table. Whether the log's end is the
-    one that the table knows, `tail` finds out.
+    `committed` is the offset below which the group has settled everything, of all tables. `tail` compares the log's end with
+    what the table knows.
     """
     if memory.source is not None and memory.source != source:
         if memory.source.cluster == source.cluster and memory.source.topic == source.topic:
@@ -72,7 +72,7 @@ def check_not_rebound(uri: str, memory: TableMemory, feed: PartitionSource) -> N
 def _truncated_reason(
     uri: str, memory: TableMemory, newest_first: Iterable[CommitRecord | None], feed: PartitionSource
 ) -> str | None:
-    """None also where all that the table has decided was settled on a log that is known to be the same: nothing can be lost."""
+    """None, too, where everything that the table decided was settled on a log that is known to be the same: nothing is lost."""
     position = memory.position(feed.source)
     if position is None or (feed.is_known and position <= feed.start):
         return None

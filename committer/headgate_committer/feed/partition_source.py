@@ -1,4 +1,4 @@
-"""The log that a partition's tables are fed from, as it was when its holder took it."""
+"""The log that feeds the tables of a partition, as it was when its holder took it."""
 
 from headgate_bus.interface import Bus, Extent, Topic
 from headgate_bus.marks import KnownLog, Proof
@@ -6,24 +6,24 @@ from headgate_schemas.messages.sources import Source
 
 
 class PartitionSource:
-    """Kept by the lane that reads the partition; tables are checked against it when they are loaded."""
+    """Made by the partition's holder. Tables are checked against it when they are loaded."""
 
     def __init__(self, bus: Bus, source: Source, extent: Extent, committed: int | None, known: KnownLog) -> None:
         self.bus = bus
         self.source = source
         self.extent = extent
         self.committed = committed
-        """Up to where it was settled when it was taken."""
+        """The committed offset when the partition was taken."""
         self.start = known.start
-        """Where reading begins: what lies before was announced, or is gone."""
+        """The offset where reading begins. Earlier proposals were announced, or are gone."""
         self.is_known = known.proof is Proof.KNOWN
-        """Whether everything before that is as it was when it was settled."""
+        """Whether the records below it are known to be those that were settled."""
         self.was_cut = known.proof is Proof.CUT
         """Whether the log lost its end, so that offsets may mean other proposals than before."""
         self.announced = self.start
-        """Up to where everything is decided and announced."""
+        """The offset below which everything is decided and announced."""
 
     def home_of(self, uri: str) -> int:
-        """The partition on which the table's proposals belong now. The number of partitions is asked anew: it may have grown."""
+        """The partition for the table's proposals now. The bus is asked anew, because it may have more partitions."""
         self.bus.partitions(Topic.PROPOSALS)
         return self.bus.partition_of(uri)

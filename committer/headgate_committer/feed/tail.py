@@ -1,7 +1,7 @@
-"""Whether a log still is the one that a table was fed from: what the table decided last lies where it was decided.
+"""Whether a log still is the one that fed a table: the last decided proposal must lie at its offset.
 
-Extents tell only until the log has grown again: one that lost its end, or was restored from a copy, holds other proposals under
-the same offsets soon.
+Extents are not enough. A log that lost its end, or was restored from a copy, grows again and soon holds other proposals at the
+same offsets.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from headgate_schemas.messages.sources import Source
 from headgate_table.coordination.commit_info import CommitRecord
 
 LOOKED_THROUGH = 32
-"""Versions among which the last decision is looked for; those of others, committed directly, have none."""
+"""Versions among which the last decision is looked for. Direct commits have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,11 @@ def log_truncated_reason(
     *,
     was_cut: bool = False,
 ) -> str | None:
-    """Why this can't be the log from which the table decided up to `position`; None when it can.
+    """The reason why this can't be the log from which the table decided up to `position`; None when it can be.
 
-    `newest_first` is what the table's versions say of themselves. `was_cut`: the log is known to have lost its end, so a table
-    that can't say what it decided last isn't believed. What was trimmed can't be compared: then no proposal lies
-    there either that could be taken for one of theirs. Raises `BusUnavailable`, and what reading the versions raises.
+    `newest_first` are the commit records of the table's versions. With `was_cut` the log is known to have lost its end, so a
+    table that can't tell its last decision is held. A trimmed offset can't be compared, but holds no other proposal either.
+    Raises `BusUnavailable`, and whatever reading the versions raises.
     """
     if position is None:
         return None
@@ -98,6 +98,6 @@ def log_truncated_reason(
 
 
 def _proposal_id(record: Record) -> str | None:
-    """Another release may have decided what this one can't read; its headers tell the id all the same."""
+    """Headers tell the id, too, so that a proposal which only a newer release can read is recognised."""
     taken = take_in(record)
     return taken.proposal.id if isinstance(taken, QueuedProposal) else taken.proposal_id

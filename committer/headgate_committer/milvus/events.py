@@ -1,4 +1,4 @@
-"""How versions of a Milvus table are announced: ours by their records, foreign ones by comparing manifests."""
+"""Commit events of a Milvus table. Ours come from records, those of foreign versions from a comparison of manifests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,19 +8,19 @@ from headgate_schemas.logs import get_logger
 from headgate_schemas.messages.events import CommitEvent
 from headgate_table.coordination.commit_info import CommitRecord
 from headgate_table.milvus.committed.log import RecordedLog
-from headgate_table.milvus.committed.records import VersionRecord
+from headgate_table.milvus.committed.records import FileCounts, VersionRecord
 from headgate_table.milvus.format.manifest import Manifest
-from headgate_table.milvus.rules.file_changes import FileCounts, dropped, file_counts
+from headgate_table.milvus.rules.file_changes import dropped, file_counts
 
 _log = get_logger("headgate.committer")
 
 FOREIGN_ANNOUNCED = 64
-"""Of foreign versions that came at once, so many of the newest are announced: each is read and compared."""
+"""The newest foreign versions that are announced at once. Each of them is read and compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class Came:
-    """What was found after the version that was known: the records up to the newest version."""
+    """Versions that followed the known one: the records up to the newest version."""
 
     known: int
     manifest: Manifest

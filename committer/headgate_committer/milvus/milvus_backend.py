@@ -33,8 +33,8 @@ from headgate_schemas.messages.sources import Source
 from headgate_table.coordination.commit_info import CommitRecord, Term, record_of
 from headgate_table.coordination.memory import MemoryLimits, TableMemory
 from headgate_table.coordination.memory_text import format_memory
-from headgate_table.coordination.refusals import Refusal
 from headgate_table.errors import TableNotFound, UnsupportedTable
+from headgate_table.indextables.rules.decide import Refusal
 from headgate_table.indextables.write.commit_times import commit_time_ms
 from headgate_table.indextables.write.version_body import Decided
 from headgate_table.milvus.committed.log import RecordedLog, records_from, recover_memory
@@ -56,7 +56,7 @@ from headgate_table.store.interface import Store
 MEMORY_EVERY = 32
 """Records between two that carry the whole memory: so many are read at most when a table is taken over."""
 MAX_TOLD = 100_000
-"""Records that are looked through for what may have to be announced again."""
+"""Records that are searched for decisions that may have to be announced again."""
 
 _log = get_logger("headgate.committer")
 
@@ -98,7 +98,7 @@ class MilvusBackend:
         return LoadedManifests(self, _Newest(0, Manifest(), None, 0), TableMemory(self._limits), self.own_term.first())
 
     def was_announced(self, record: VersionRecord) -> bool:
-        """What the bus has settled was committed, whatever became of its manifest since."""
+        """Whether the bus has settled the record. It was committed then, whatever happened to its manifest since."""
         settled = None if record.commit is None else record.commit.settled
         source, announced = self._feed.source, self._feed.announced
         return settled is not None and settled.source == source and settled.next_offset <= announced
@@ -113,7 +113,7 @@ class _Newest:
     record: VersionRecord | None
     same_since: int
     may_have_successors: bool = False
-    """Whether others may have written upon it before it was known to be ours: then it isn't decided upon unlooked."""
+    """Whether others may have written a next version before this one was known to be ours. The log is followed first then."""
 
 
 class LoadedManifests:
@@ -131,7 +131,7 @@ class LoadedManifests:
         self._newest = newest
         self._term = term
         self._is_outdated = False
-        """Whether another's version was completed by us, so that this one's term is out of date."""
+        """Whether we completed a version of another committer, so that our term is out of date."""
 
     def announced_since(self, source: Source, committed: int) -> Earlier:
         told: dict[int, Receipt] = {}
@@ -168,7 +168,7 @@ class LoadedManifests:
         if standing.manifest is None:
             self._newest = replace(known, may_have_successors=False)
             return Earlier({}, [])
-        # Before anything moves: where it can't be read now, the next look begins at the same version.
+        # Read before anything moves. After a failed read, the next look begins at the same version.
         came = Came(known.version, known.manifest, standing.since, standing.record.id.version)
         commits = events_of(self._recorded, came, self._ambient.now_ms())
         told: dict[int, Receipt] = {}
@@ -185,7 +185,7 @@ class LoadedManifests:
         return Earlier(told, commits)
 
     def is_gone(self) -> bool:
-        """Numbers may have gaps here. That manifests were taken back shows by the records, before anything is written."""
+        """Always False. Numbers may have gaps, and the records show missing manifests before anything is written."""
         return False
 
     def before_deciding(self) -> bool:
@@ -213,7 +213,7 @@ class LoadedManifests:
         reads, base = self._reads(items), ManifestBase("", self._recorded.uri)
         plan = plan_manifest(items, seen, self.memory, reads, base)
         data = self._encoded(plan.manifest)
-        if isinstance(data, Refusal):  # one of them must be to blame
+        if isinstance(data, Refusal):  # one transaction is the cause
             plan = plan_manifest(items, seen, self.memory, reads, base, self._misfit)
             data = self._encoded(plan.manifest)
             assert isinstance(data, bytes), "each was asked about"
@@ -230,7 +230,7 @@ class LoadedManifests:
         return _ManifestDraft(self, self._record(plan, data, batch), plan, data)
 
     def _reads(self, items: Sequence[Item]) -> dict[int, Manifest]:
-        """The versions that these proposals have read and that their decisions depend on, as far as they are there."""
+        """The versions that decisions of these proposals depend on, as far as they are there."""
         newest = self._newest
         needed = (version_needed(item.operation) for item in items if isinstance(item, OpenedProposal))
         reads: dict[int, Manifest] = {}

@@ -1,4 +1,4 @@
-"""Deleting commit records of a Milvus table that nobody needs any more, beside its commits: the lowest first, and a prefix only."""
+"""Deleting old commit records of a Milvus table, beside its commits: always a prefix, from the lowest version on."""
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
@@ -11,7 +11,7 @@ from headgate_table.milvus.committed.log import RecordedLog
 from headgate_table.milvus.committed.records import ManifestId, VersionRecord
 
 KEPT = 1_000
-"""Of so many of the newest versions that have records, they stay: for the history, and for whoever slept that long."""
+"""The newest versions whose records stay, for the history and for committers that were away that long."""
 _EVERY = 100
 """Commits between two looks."""
 
@@ -41,7 +41,7 @@ class RecordSweeper:
             _log.info("commit_records_deleted", table=self._records.uri, records=len(old))
 
     def _is_settled(self, old: list[ManifestId], source: Source, settled: int) -> bool:
-        """Positions only grow, so the newest of them that settles anything speaks for all."""
+        """Whether all are settled. Positions only grow, so the newest record that settles an offset decides."""
         for id_ in reversed(old):
             record = self._records.record(id_)
             commit = None if record is None else record.commit
@@ -51,6 +51,6 @@ class RecordSweeper:
 
 
 def _old(recorded: Sequence[ManifestId]) -> list[ManifestId]:
-    """Those of all but the newest versions. One version may have any number of records, of which one counts."""
+    """Records of all but the newest versions. A version may have several records, of which one counts."""
     versions = sorted({id_.version for id_ in recorded})[-KEPT:]
     return [id_ for id_ in recorded if id_.version < versions[0]]

@@ -1,4 +1,4 @@
-"""What was decided and is not announced yet: it leaves in transactions of the bus, with how far the partition is settled."""
+"""Decisions that are yet to be announced. They are published in transactions of the bus, together with the committed offset."""
 
 from collections import Counter, deque
 from collections.abc import Sequence
@@ -25,14 +25,14 @@ from headgate_schemas.metrics import COMMIT_STEP_SECONDS, DEAD_LETTERS, PROPOSAL
 _log = get_logger("headgate.committer")
 
 _MESSAGES_AT_ONCE = 5_000
-"""In one transaction of the bus."""
+"""Messages in one transaction of the bus."""
 _BYTES_AT_ONCE = 8 << 20
-"""The same, in bytes of events and again of dead letters: so that one is through long before the bus gives it up."""
+"""The same, in bytes of events and again of dead letters, so that a transaction ends long before the bus times it out."""
 _UNPUBLISHED_LETTER_BYTES = 64 << 20
 """Dead letters that wait to be published; beyond it, nothing more is taken in."""
 MAX_CANDIDATES = 10_000
-"""Records that are remembered while the committed offset waits. Beyond it every second is forgotten: a mark may lie further
-below the offset then, and so much more is read again by whoever takes over."""
+"""Marks that are remembered while the committed offset waits. Beyond it every second one is forgotten. A mark may then lie
+further below the offset, and the next holder reads so much more again."""
 
 
 class Landmarks:
@@ -45,23 +45,23 @@ class Landmarks:
         self._candidates: deque[Mark] = deque()
 
     def passed(self, record: Record) -> None:
-        """The record was read; they come in order."""
+        """Remember a record that was read. Records come in order."""
         self._candidates.append(mark_of(self._topic, record))
         if len(self._candidates) > self._max_candidates:
             self._candidates = deque(list(self._candidates)[::2])
 
     def below(self, offset: int) -> Mark | None:
-        """The newest below an offset that is being committed; older ones are forgotten. None where none was read."""
+        """The newest mark below an offset that is being committed; None where none was read. Older ones are forgotten."""
         newest = None
         while self._candidates and self._candidates[0].offset < offset:
             newest = self._candidates.popleft()
         if newest is not None:
-            self._candidates.appendleft(newest)  # should the bus not answer, it is asked for again
+            self._candidates.appendleft(newest)  # needed again if the bus doesn't answer
         return newest
 
 
 class Announcements:
-    """Receipts, commits and dead letters of one partition, in order. Used by the lane's thread alone."""
+    """Receipts, commit events and dead letters of one partition, in order. Used by the loop's thread alone."""
 
     def __init__(self, source: Source, context: CommitterContext) -> None:
         self._partition = source.partition
@@ -73,9 +73,9 @@ class Announcements:
         self._letter_bytes = 0
         self._failures = 0
         self.failing_since_s: float | None = None
-        """Since when the bus has not taken anything; None while it does."""
+        """When the bus first refused what is announced now; None while it takes everything."""
         self.ready_at_s = 0.0
-        """Before it, the bus is left alone, because it didn't answer."""
+        """When the next attempt is due, after the bus didn't answer."""
 
     @property
     def is_empty(self) -> bool:
@@ -94,14 +94,14 @@ class Announcements:
         self._measure(settlement.answers)
 
     def set_aside(self, letter: UndecidableRecord) -> None:
-        """A record that nobody can decide."""
+        """Announce a record that can't be decided."""
         answer, now_ms = set_aside(letter), self._ambient.now_ms()
         self._events += receipt_messages([answer], letter.table, self._identity, now_ms)
         self._add_letters([answer], now_ms)
         self._measure([answer])
 
     def publish(self, seat: Seat, next_offset: int | None, mark: Mark | None = None) -> bool:
-        """Hand everything to the bus, and the offset with the last of it; whether the bus took it. Raises `Fenced`."""
+        """Publish everything, and the offset with the last transaction. Returns whether the bus took all of it. Raises `Fenced`."""
         try:
             with self._measures.timing(COMMIT_STEP_SECONDS, "publish"):
                 self._publish(seat, next_offset, mark)
@@ -119,7 +119,7 @@ class Announcements:
         return True
 
     def _publish(self, seat: Seat, next_offset: int | None, mark: Mark | None) -> None:
-        # Letters first: whoever finds a receipt that no version holds has to find its letter, too.
+        # Dead letters first, because a receipt that no version holds must have its letter on the bus.
         is_one = _portion(self._events) == len(self._events)
         while self._letters and (count := _portion(self._letters)) <= len(self._letters):
             if is_one and count == len(self._letters):
@@ -149,7 +149,7 @@ class Announcements:
 
 
 def _outcome(answer: Answer) -> tuple[str, str]:
-    """What is counted: the outcome, and why it is one; two times nothing where nobody can be told."""
+    """The labels to count by: the outcome and its code; empty where there is no receipt."""
     match answer.receipt:
         case None:
             return "", ""
@@ -164,7 +164,7 @@ def _outcome(answer: Answer) -> tuple[str, str]:
 
 
 def _portion(messages: Sequence[Message]) -> int:
-    """How many of them go into one transaction."""
+    """How many of the first messages go into one transaction."""
     size = 0
     for count, message in enumerate(messages[:_MESSAGES_AT_ONCE]):
         size += len(message.body)

@@ -1,6 +1,6 @@
-"""One partition of proposals, while this process holds it: queues by table, work on them side by side, and what to announce.
+"""One partition of proposals while this process holds it: queues by table, work on tables side by side, announcements.
 
-The lane's thread takes records in and hands settlements out; only work on a table runs elsewhere, one piece a table at a time.
+The loop's thread reads records and publishes decisions. Only work on a table runs in other threads, one piece a table at a time.
 """
 
 from collections import Counter, OrderedDict
@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from headgate_bus.errors import BusUnavailable
 from headgate_bus.interface import Mark, Record, Seat
 from headgate_committer.context import CommitterContext
-from headgate_committer.errors import Overtaken, TableHeld, describe_error
+from headgate_committer.errors import Overtaken, TableHeld
 from headgate_committer.feed.partition_source import PartitionSource
 from headgate_committer.partition.announcements import Announcements, Landmarks
 from headgate_committer.partition.spilled_reader import SpilledReader
@@ -23,7 +23,7 @@ from headgate_committer.status import OldestProposal, PartitionStatus, TableCoun
 from headgate_committer.table.table_committer import TableCommitter
 from headgate_committer.tables import CommitterTables, NotServed
 from headgate_schemas.errors import HeadgateError
-from headgate_schemas.logs import get_logger
+from headgate_schemas.logs import describe_error, get_logger
 from headgate_schemas.messages.operations import RejectCode
 from headgate_schemas.metrics import (
     COMMIT_SECONDS,
@@ -36,12 +36,12 @@ from headgate_table.errors import CommitConflict, OutcomeUnknown, StoreError
 _log = get_logger("headgate.committer")
 
 _STATE_LOOK_S = 0.05
-"""How often it is looked whether a state is done that another waits for."""
+"""How often the loop looks whether a state is done that another one waits for."""
 _MAY_PASS = (BusUnavailable, StoreError, OutcomeUnknown, CommitConflict)
 
 
 class HeldPartition:
-    """Made when a partition is taken, thrown away when it is lost or its log changes its identity."""
+    """Made when a partition is taken. Thrown away when it is lost, or when its log becomes another one."""
 
     def __init__(
         self, feed: PartitionSource, tables: CommitterTables, served: ServedAddresses, context: CommitterContext
@@ -55,9 +55,9 @@ class HeldPartition:
         self._ambient, self._limits, self._measures = context.ambient, context.limits, context.measures
         self._queues: dict[str, TableQueue] = {}
         self._active: dict[str, TableQueue] = {}
-        """Those that are not idle; who was worked on longest ago is first."""
+        """Queues that are not idle. The one that was worked on longest ago is first."""
         self._committers: OrderedDict[str, TableCommitter] = OrderedDict()
-        """The tables that are open, in the same order. Each has a queue."""
+        """Open tables, in the same order. Each has a queue."""
         self._leftovers = SpilledReader(feed.bus, self.partition, self._limits)
         self._announcements = Announcements(feed.source, context)
         self._landmarks = Landmarks(feed.source.topic)
@@ -65,16 +65,16 @@ class HeldPartition:
         self._announced_mark: Mark | None = None
         self._held_bytes = 0
         self._untold: set[str] = set()
-        """Tables with answers that are not announced yet."""
+        """Tables with answers that are yet to be announced."""
         self._untold_ms: list[int] = []
-        """When the bus took the proposals that were answered there."""
+        """When those answered proposals were appended."""
         self._behind: set[str] = set()
-        """Tables whose newest versions have yet to get the state that was due for them."""
+        """Tables whose newest versions are due for a state that is yet to be begun."""
 
     # ---- in
 
     def take(self, records: Sequence[Record]) -> None:
-        """Queue what came from the bus, in order."""
+        """Queue records of the bus, in order."""
         now_s = self._ambient.monotonic_s()
         if records:
             self._measures.count(PROPOSALS_RECEIVED, by=len(records))
@@ -102,7 +102,7 @@ class HeldPartition:
         self._active[uri] = queue
 
     def make_room(self) -> bool:
-        """Whether more may be held. Tables whose store fails go back to the bus for it: they can't be worked on now."""
+        """Whether more may be held. For room, proposals of tables whose store fails are let go of, and read from the bus later."""
         if self._is_full:
             failing = [
                 queue for queue in self._active.values() if queue.failures and queue.pending and queue.work is None
@@ -120,11 +120,11 @@ class HeldPartition:
     def _spill(self, queue: TableQueue) -> None:
         self._held_bytes -= queue.size
         queue.spill()
-        self._leftovers.end(queue)  # it is read again from an offset that lies before where that had come to
+        self._leftovers.end(queue)  # reading begins again, at an earlier offset
         _log.warning("table_spilled", table=queue.uri, offset=queue.spilled_from, reason=queue.trouble)
 
     def refill(self) -> None:
-        """Read again what was left on the bus, for tables that have worked off what they held."""
+        """Read proposals that were left on the bus, for tables that have room again."""
         now_s = self._ambient.monotonic_s()
         for queue in list(self._active.values()):
             if queue.spilled_from is None or not queue.is_half_empty:
@@ -157,7 +157,7 @@ class HeldPartition:
     # ---- work
 
     def work(self, *, at_once: bool = False) -> None:
-        """Begin work on every table that is ready. `at_once`: without waiting for company."""
+        """Begin work on every table that is ready. `at_once`: without lingering for more proposals."""
         now_s, at_work = self._ambient.monotonic_s(), len(self.under_way())
         for queue in list(self._active.values()):
             if self.is_choked:
@@ -196,21 +196,21 @@ class HeldPartition:
         return self._committers[uri]
 
     def _close_one(self) -> None:
-        """A table that has nothing to do, else one that waits: it is recovered like after a restart."""
+        """Close an idle table, else one that waits. It is loaded again when its turn comes."""
         free = [queue for uri in self._committers if (queue := self._queues[uri]).work is None]
         queue = next((queue for queue in free if queue.is_idle), free[0])
         del self._committers[queue.uri]
         self._rest(queue)
 
     def _rest(self, queue: TableQueue) -> None:
-        """An idle table has no turn; if it isn't open either, nothing is kept of it."""
+        """Forget the queue of an idle table that is not open."""
         if queue.is_idle:
             self._active.pop(queue.uri, None)
             if queue.uri not in self._committers:
                 del self._queues[queue.uri]
 
     def _turn_away(self, queue: TableQueue, error: NotServed) -> None:
-        """Set aside what is for a table that isn't served. Where others may serve it, its authors get no receipt from here."""
+        """Set aside proposals for a table that isn't served. Their authors get no receipt where other committers may serve it."""
         code, reason, uri = RejectCode.UNKNOWN_TABLE, str(error), queue.uri
         unknown = [
             UndecidableRecord(item.record, code, reason, item.proposal.id, uri, is_told=error.is_for_good)
@@ -227,7 +227,7 @@ class HeldPartition:
             self._measures.observe(COMMIT_STEP_SECONDS, max(0.0, now_s - queue.waiting_since_s), "linger")
 
     def _catch_up(self, uri: str, now_s: float) -> None:
-        """Readers shouldn't pay for a state that was left out until somebody happens to commit again."""
+        """Begin a state that was left out, so that readers need not wait for the next commit to get it."""
         queue, committer = self._queues.get(uri), self._committers.get(uri)
         if queue is None or committer is None or not committer.is_behind_with_states:
             self._behind.discard(uri)
@@ -253,7 +253,7 @@ class HeldPartition:
         elif isinstance(error, Overtaken) or not isinstance(error, Exception):
             raise error
         else:
-            # Whatever comes between: until something is answered, nobody has said how to go on.
+            # Other errors don't end the holding. Only an answered proposal shows that an operator has acted.
             queue.is_refused = queue.is_refused or isinstance(error, TableHeld)
             self._wait(queue, error, self._ambient.monotonic_s())
         if self._committers[queue.uri].is_behind_with_states:
@@ -271,7 +271,7 @@ class HeldPartition:
         self._untold.add(queue.uri)
 
     def _wait(self, queue: TableQueue, error: Exception, now_s: float) -> None:
-        """Leave a table alone for a while, and say so once."""
+        """Pause a table, and log a new trouble once."""
         limits = self._limits
         pause_s = limits.longest_pause_ms / 1000
         if isinstance(error, _MAY_PASS):
@@ -283,13 +283,13 @@ class HeldPartition:
     # ---- out
 
     def committable(self) -> int:
-        """The oldest undecided offset, or where the next one will be."""
+        """The offset to commit: the oldest undecided one, else the next to come."""
         return min((queue.oldest for queue in self._active.values() if queue.oldest is not None), default=self._next)
 
     def publish(self, seat: Seat) -> bool:
-        """Announce what was decided, and with it how far the partition is settled; whether anything was.
+        """Announce decisions, and commit the offset with them. Returns whether anything was announced.
 
-        Raises `Fenced`. Where the bus doesn't answer, it is announced again later.
+        Raises `Fenced`. Where the bus doesn't answer, the same is announced again later.
         """
         offset = self.committable()
         # While a table is refused, the committed offset is evidence: moved on, it would hide what was lost.
@@ -311,7 +311,7 @@ class HeldPartition:
         return True
 
     def trim(self) -> None:
-        """Now and then, have the bus let go of what was settled long ago."""
+        """Have the bus delete proposals that were settled long ago, now and then."""
         self._trimmer.look(self.feed.announced, self._announced_mark)
 
     def _measure_told(self) -> None:
@@ -324,12 +324,12 @@ class HeldPartition:
 
     @property
     def refused(self) -> dict[str, str]:
-        """By table, why it is left alone until an operator has looked. Threads may ask."""
+        """Held tables, and why each waits for an operator. Threads may ask."""
         return {queue.uri: queue.trouble for queue in tuple(self._active.values()) if queue.is_refused}
 
     @property
     def is_choked(self) -> bool:
-        """Whether the bus has to take what was decided before anything more is."""
+        """Whether announcements must leave before anything more is decided."""
         return self._announcements.is_choked
 
     @property
@@ -337,7 +337,7 @@ class HeldPartition:
         return sum(len(queue.pending) for queue in self._active.values())
 
     def standing(self) -> PartitionStatus:
-        """Where it stands now."""
+        """The status now."""
         busy = [queue for queue in self._active.values() if queue.oldest is not None]
         served = [queue for queue in busy if not queue.is_refused]
         failing = [queue for queue in served if queue.failures]
@@ -370,11 +370,11 @@ class HeldPartition:
 
     @property
     def is_settled(self) -> bool:
-        """Whether everything that was taken is decided and announced."""
+        """Whether every proposal that was taken is decided and announced."""
         return not self._active and self._announcements.is_empty
 
     def pause_s(self, longest_s: float) -> float:
-        """For how long nothing is to be done unless something comes."""
+        """How long the loop may sleep if no record comes."""
         now_s = self._ambient.monotonic_s()
         if self.is_choked:
             return min(longest_s, max(0.0, self._announcements.ready_at_s - now_s))
@@ -391,7 +391,7 @@ class HeldPartition:
         return max(0.0, pause_s)
 
     def finish(self) -> None:
-        """Wait for states that are under way, and let go."""
+        """Wait for states that are under way, then drop the partition."""
         for uri, committer in self._committers.items():
             queue = self._queues.get(uri)
             if queue is not None and queue.work is not None and not queue.work.done():
@@ -403,7 +403,7 @@ class HeldPartition:
         self.drop()
 
     def drop(self) -> None:
-        """Let go without another word: the partition is another's now. Work under way ends by itself."""
+        """Drop the partition without announcing anything more. Work under way ends by itself."""
         self._leftovers.close()
 
 

@@ -7,11 +7,11 @@ from headgate_committer.limits import CommitterLimits
 from headgate_committer.partition.table_queue import TableQueue
 
 _PATIENCE_S = 0.05
-"""What is read again lies on the bus already, so it comes at once."""
+"""How long a read waits. The records lie on the bus already, so they come at once."""
 
 
 class SpilledReader:
-    """One reader for each table that is read again. Used by the lane's thread alone."""
+    """One reader of the bus for each such table. Used by the loop's thread alone."""
 
     def __init__(self, bus: Bus, partition: int, limits: CommitterLimits) -> None:
         self._bus = bus
@@ -20,7 +20,7 @@ class SpilledReader:
         self._readers: dict[str, Reader] = {}
 
     def read(self, queue: TableQueue, until: int, take: Callable[[Record], bool]) -> None:
-        """Offer the table's records from where it was left, up to `until`; stop at the first that `take` has no room for."""
+        """Offer the table's records from the first spilled one up to `until`. Stops at the first that `take` has no room for."""
         offset = queue.spilled_from
         assert offset is not None, "only a queue that left something on the bus is read again"
         reader = self._readers.get(queue.uri)
@@ -42,7 +42,7 @@ class SpilledReader:
             self.end(queue)
 
     def end(self, queue: TableQueue) -> None:
-        """Forget where the reading of this table had come to."""
+        """Close the table's reader. The next read begins at the first spilled record again."""
         reader = self._readers.pop(queue.uri, None)
         if reader is not None:
             reader.close()

@@ -1,6 +1,7 @@
 """The undecided proposals of one table, in order and bounded, and when the table may be worked on. Pure bookkeeping.
 
-Beyond the bound only the first offset that was left on the bus is kept: what follows is read again (`HeldPartition.refill`).
+Beyond the bound the queue keeps only the offset of the first proposal that it left on the bus. `HeldPartition.refill` reads on
+from there.
 """
 
 from collections import deque
@@ -12,9 +13,9 @@ from headgate_committer.proposals.answers import Settlement
 from headgate_committer.proposals.intake import QueuedProposal
 
 _LINGER_SHARE = 0.5
-"""How long company is waited for at most, of the time that the last version took."""
+"""How long a group lingers at most, as a share of the time that the last version took."""
 _QUIET_SHARE = 0.2
-"""For how long nobody may have come, of the same time; then nobody is waited for any more."""
+"""How long no proposal may arrive before the lingering ends, as a share of the same time."""
 
 
 @dataclass(slots=True)
@@ -28,25 +29,25 @@ class TableQueue:
     spilled_from: int | None = None
     """The first offset whose proposal is not held, if there is one; nothing after it is held either."""
     spilled_ms: int = 0
-    """When the bus took what was left there first."""
+    """When that proposal was appended."""
     work: "Future[Settlement] | None" = None
     waiting_since_s: float = 0.0
-    """Since when the first of the pending could have been worked on."""
+    """When work on the first pending proposal could have begun."""
     began_s: float = 0.0
     took_s: float = 0.0
     """How long the last work took."""
     awaited: int = 0
-    """How many there are when all are back who were answered then, and those who waited meanwhile are there still."""
+    """How many are pending once all authors that got answers have proposed again, beside those that waited meanwhile."""
     came_s: float = 0.0
-    """When the last of the pending came."""
+    """When the last pending proposal arrived."""
     ready_at_s: float = 0.0
-    """Before it, the table is left alone, because its store failed or it waits for company."""
+    """When work may begin again after a failure."""
     failures: int = 0
     failing_since_s: float = 0.0
     trouble: str = ""
-    """Why it is left alone."""
+    """The last failure; empty while all is well."""
     is_refused: bool = False
-    """Its log can't be the one that fed it before: an operator has to look."""
+    """Whether the table is held until an operator has looked."""
 
     @property
     def oldest(self) -> int | None:
@@ -55,7 +56,7 @@ class TableQueue:
 
     @property
     def oldest_ms(self) -> int:
-        """When the bus took that one, or one shortly before it."""
+        """When that one was appended, or one shortly before it."""
         return self.pending[0].record.time_ms if self.pending else self.spilled_ms
 
     @property
@@ -68,11 +69,11 @@ class TableQueue:
 
     @property
     def is_half_empty(self) -> bool:
-        """Whether reading again is worth its while."""
+        """Whether there is enough room to read spilled proposals again."""
         return len(self.pending) <= self.limits.queue_proposals // 2 and self.size <= self.limits.queue_bytes // 2
 
     def add(self, item: QueuedProposal, now_s: float) -> None:
-        """Hold a proposal, or remember where those begin that are not held."""
+        """Hold a proposal, or remember the offset of the first one that is not held."""
         if self.spilled_from is not None:
             return  # it lies behind that offset, and is read again with it
         if not self.has_room:
@@ -89,7 +90,7 @@ class TableQueue:
         self.size += item.size
 
     def spill(self) -> None:
-        """Let go of everything that is not in work: it stays on the bus."""
+        """Let go of all pending proposals, unless work on them is under way. They stay on the bus."""
         if self.pending and self.work is None:
             self.spilled_from = self.pending[0].offset
             self.spilled_ms = self.pending[0].record.time_ms
@@ -97,14 +98,14 @@ class TableQueue:
             self.size = 0
 
     def answered(self, through: int, now_s: float) -> list[QueuedProposal]:
-        """Work has ended, and proposals up to this offset have their answers. Returns them."""
+        """Take out the proposals up to this offset, which have their answers. Returns them."""
         before = len(self.pending)
         answered: list[QueuedProposal] = []
         while self.pending and self.pending[0].offset <= through:
             answered.append(self.pending.popleft())
             self.size -= answered[-1].size
         if self.spilled_from is not None:
-            # Of a version that turned out to stand, some may have been let go of meanwhile.
+            # The outcome of a version was unknown, and some of its proposals were spilled meanwhile.
             self.spilled_from = max(self.spilled_from, through + 1)
         self.awaited = min(before, self.limits.group_proposals)
         self.took_s = now_s - self.began_s
@@ -115,11 +116,11 @@ class TableQueue:
         return answered
 
     def told(self, now_s: float) -> None:
-        """The authors of what was answered know it now: from here on they can come back."""
+        """The answers are announced. From now on their authors can propose again."""
         self.waiting_since_s = now_s
 
     def failed(self, trouble: str, now_s: float, pause_s: float) -> bool:
-        """Leave the table alone for a while; whether this trouble is a new one."""
+        """Pause the table. Returns whether this trouble is a new one."""
         is_new = trouble != self.trouble
         if not self.failures:
             self.failing_since_s = now_s
@@ -130,10 +131,10 @@ class TableQueue:
 
     @property
     def lingers_until_s(self) -> float:
-        """Until when the pending wait for company: those who were answered together come back together, a little apart.
+        """The end of the lingering: authors that were answered together propose again together, a little apart.
 
-        Were they not waited for, they would have to wait for a whole version of those who are here, and so on in turns.
-        Short beside the work that it may save them, and not at all once all are here who can be expected.
+        Without lingering the late ones would wait for a whole version of the early ones, and so on in turns. It is short
+        beside the work that it may save, and it ends at once when all expected proposals are there.
         """
         if len(self.pending) >= self.awaited or self.size >= self.limits.group_bytes:
             return self.waiting_since_s
@@ -142,7 +143,7 @@ class TableQueue:
         return min(self.waiting_since_s + longest_s, max(self.waiting_since_s, self.came_s) + quiet_s)
 
     def is_ready(self, now_s: float, *, at_once: bool) -> bool:
-        """Whether work can begin. `at_once`: nobody waits for company any more."""
+        """Whether work can begin. `at_once`: without lingering."""
         if self.work is not None or not self.pending or now_s < self.ready_at_s:
             return False
         return at_once or now_s >= self.lingers_until_s

@@ -1,4 +1,4 @@
-"""Having the bus let go of proposals that were settled, now and then, beside the work of a lane.
+"""Deleting settled proposals from the bus, now and then, beside the commits.
 
 Nothing waits for it. Where it fails, the proposals stay a while longer.
 """
@@ -11,13 +11,13 @@ from headgate_committer.feed.partition_source import PartitionSource
 from headgate_schemas.logs import get_logger
 
 _SHARE = 10
-"""It is worth while once a tenth of what is kept anyway can go."""
+"""Trimming begins once a tenth of the kept proposals can go."""
 
 _log = get_logger("headgate.committer")
 
 
 class Trimmer:
-    """Of one partition. Used by the lane's thread alone."""
+    """Trims one partition. Used by the loop's thread alone."""
 
     def __init__(self, feed: PartitionSource, context: CommitterContext) -> None:
         self._bus, self._source = feed.bus, feed.source
@@ -29,8 +29,8 @@ class Trimmer:
         """Written by the work, of which there is one piece at a time."""
 
     def look(self, announced: int, mark: Mark | None) -> None:
-        """Begin where it is time. What lies below `announced` is decided and announced; nobody decides it again. `mark` is what was
-        said with that offset, if it was said here.
+        """Begin if it is time. Proposals below `announced` are decided and announced, so nobody needs them. `mark` was committed
+        with that offset, if this process committed it.
         """
         before = announced - self._limits.kept_proposals
         if before - self._trimmed_to < max(1, self._limits.kept_proposals // _SHARE):
@@ -50,7 +50,7 @@ class Trimmer:
         _log.info("proposals_trimmed", partition=self._partition, offset=before)
 
     def _other_log(self, announced: int, mark: Mark | None) -> str:
-        """Why the log isn't the one that was settled, where the lane has yet to notice: what lies there, nobody has decided."""
+        """The reason why the log isn't the settled one, if the loop has yet to notice. Its proposals are undecided then."""
         source = self._bus.source(self._partition)
         if source != self._source:
             return f"{self._source} was made anew, and is {source} now"

@@ -1,4 +1,4 @@
-"""What a committer has to say: about each proposal, and about each new version. Values, and how they are announced."""
+"""Answers to proposals as values, and the messages that announce answers and versions."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from headgate_schemas.messages.sources import Source
 from headgate_table.coordination.commit_info import Settled
 
 MAX_LETTER_BODY_BYTES = 600 << 10
-"""Of an undecidable message's bytes: in base64, and beside all of the rest at its longest, they still fit into one message."""
+"""Kept of an undecidable message. In base64, and beside the longest other fields, they still fit into one message."""
 _KEY_CHARACTERS = 2_000
 _HEADER_CHARACTERS = 500
 _HEADERS = 30
@@ -22,18 +22,18 @@ _HEADERS = 30
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of the proposal at this offset."""
+    """The answer to the proposal at this offset."""
 
     offset: int
     receipt: Receipt | None = None
-    """None where nobody can be told."""
+    """None where the author is unknown, or must not be told."""
     aside: UndecidableRecord | None = None
     """Set when the record goes to the dead letters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """What one round of work on a table brought: answers to proposals, in their order, and the versions it has seen come."""
+    """The result of one round of work on a table: answers to proposals, in their order, and the events of new versions."""
 
     answers: tuple[Answer, ...] = ()
     commits: tuple[CommitEvent, ...] = ()
@@ -49,7 +49,7 @@ class ProposalBatch:
     """The offset up to which the table is decided."""
 
     def settled(self, answers: Sequence[Answer]) -> Settled:
-        """What a version settles that answers this many of the first."""
+        """The offsets that a version settles with answers to the first of the items."""
         taken = self.items[: len(answers)]
         first = min((item.offset for item in taken if item.offset >= self.position), default=self.position)
         accepted = [isinstance(answer.receipt, Committed) for answer in answers]

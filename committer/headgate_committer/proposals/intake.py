@@ -1,4 +1,4 @@
-"""From records of the bus to proposals, or to the reason why a record is none. Pure."""
+"""Records of the bus become proposals, or records that can't be decided. Pure."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ class QueuedProposal:
     record: Record
     proposal: Proposal
     claimed_bytes: int = 0
-    """What there is to read behind its claim."""
+    """The size of the claimed operation."""
 
     @property
     def offset(self) -> int:
@@ -29,27 +29,27 @@ class QueuedProposal:
 
     @property
     def size(self) -> int:
-        """Bytes that it weighs in a queue and in a version; what lies behind a claim counts in full."""
+        """Bytes that count in a queue and in a version. A claimed operation counts in full."""
         return len(self.record.body) + self.claimed_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class UndecidableRecord:
-    """A record that is set aside: nobody can decide it, now or later."""
+    """A record that is set aside, because it can't be decided here."""
 
     record: Record
     code: RejectCode
     reason: str
     proposal_id: str | None
-    """Whom to tell, where that can be known."""
+    """The id that gets the receipt, where it can be read."""
     table: str | None
     is_told: bool = True
-    """Whether that author gets a receipt. False where somebody else may still decide the same proposal: two receipts of one id
-    must not contradict each other."""
+    """Whether the author gets a receipt. False where another committer may still decide the same proposal, because two receipts
+    of one id must not contradict each other."""
 
 
 def take_in(record: Record, claims: ClaimLimits = DEFAULT_LIMITS) -> QueuedProposal | UndecidableRecord:
-    """What a record asks for."""
+    """The proposal in a record, or the reason why there is none."""
     if record.unread is not None:
         code = RejectCode.OVER_BOUND if record.unread.is_over_bound else RejectCode.UNREADABLE
         return _aside(record, record.unread.reason, code)
@@ -68,7 +68,7 @@ def take_in(record: Record, claims: ClaimLimits = DEFAULT_LIMITS) -> QueuedPropo
     except UnreadableMessage as error:
         return _aside(record, str(error))
     if record.key != proposal.table:
-        # The key decides about the partition, and with it about the order in which proposals of a table are decided.
+        # The key selects the partition, and so the order in which a table's proposals are decided.
         return UndecidableRecord(
             record,
             RejectCode.UNREADABLE,

@@ -1,4 +1,4 @@
-"""Before anything is decided: which proposals were decided already, which come too late, and which are new. Pure."""
+"""Triage: which proposals were decided before, which come too late, and which are new. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,21 +12,21 @@ from headgate_table.coordination.memory import Arrival, TableMemory
 
 @dataclass(frozen=True, slots=True)
 class AlreadyDecided:
-    """Nothing is left to decide."""
+    """It was decided before, and gets that answer again."""
 
     answer: Answer
 
 
 @dataclass(frozen=True, slots=True)
 class BeyondMemory:
-    """It lies below the position, and nothing says any more what became of it."""
+    """It lies below the position, but the table doesn't remember its decision any more."""
 
     aside: UndecidableRecord
 
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
-    """To be decided."""
+    """A new proposal, to be decided."""
 
     undecided: QueuedProposal
 
@@ -40,11 +40,10 @@ def triage(
     now_ms: int,
     told_before: Mapping[str, Receipt],
 ) -> list[AlreadyDecided | BeyondMemory | Fresh]:
-    """What is left to decide of the first proposals of a table, as many as fit into one version.
+    """Sort the first proposals of a table, as many as fit into one version.
 
-    `position` is the offset up to which the table is decided, `told` what its versions say about offsets below it, `told_before`
-    what was told of ids before the table was there, `now_ms` the
-    time by which it is told whether the clock of an author can be believed.
+    `position` is the offset up to which the table is decided. `told` has receipts from its versions, by offsets below that.
+    `told_before` has receipts by id from before the table was there. `now_ms` tells whether an author's clock is ahead.
     """
     sorted_out: list[AlreadyDecided | BeyondMemory | Fresh] = []
     weight = 0
@@ -73,8 +72,8 @@ def misplaced(
 ) -> tuple[Answer, ...]:
     """The answers to proposals on a partition that neither is their table's home nor feeds the table.
 
-    What the table remembers is told. The rest is set aside without a receipt, since the same proposal may be decided yet where
-    it belongs.
+    Remembered decisions are answered. All others are set aside without a receipt, because the same proposal may still be
+    decided on the right partition.
     """
     answers: list[Answer] = []
     for item in batch:
@@ -98,7 +97,7 @@ def _misplaced(item: QueuedProposal, partition: int, home: int) -> UndecidableRe
 
 
 def _expired(item: QueuedProposal, memory: TableMemory, limits: CommitterLimits, now_ms: int) -> Receipt | None:
-    """None where it surely was never decided."""
+    """The refusal of a proposal that may have been decided and forgotten; None where it surely was never decided."""
     proposal = item.proposal
     arrival = Arrival(proposal.created, item.record.time_ms, now_ms, limits.clock_skew_ms)
     horizon_ms = memory.may_have_decided(arrival, proposal.written_by)
@@ -136,7 +135,7 @@ def _expired(item: QueuedProposal, memory: TableMemory, limits: CommitterLimits,
 
 
 def _forgotten(item: QueuedProposal) -> UndecidableRecord:
-    """Set aside, so that nothing is lost whatever it was: a message that was no decision has no trace in the table."""
+    """A dead letter keeps it, so that nothing is lost, whatever became of it."""
     reason = (
         "it lies below the table's position, and neither its versions nor their memory say what became of it. Look for its "
         "files in the table; if they aren't there, propose them anew with a new id"

@@ -1,4 +1,4 @@
-"""A bus that offers itself to feed a table: whether there is anything to do, and from where the table would be fed. Pure but for ids."""
+"""A bus that is offered to feed a table: whether a rebind is needed, and from which offset it would feed. Pure but for ids."""
 
 from dataclasses import dataclass
 
@@ -33,7 +33,7 @@ class RebindReport:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The bus: its source, what is there of its log, and up to where its committers have settled that."""
+    """The source on the bus, the extent of its log, and the offset that its committers have settled."""
 
     source: Source
     extent: Extent
@@ -66,7 +66,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What the version says that binds the table."""
+    """The contents of the version that binds the table."""
 
     uri: str
     source: Source

@@ -1,4 +1,4 @@
-"""Deleting claims that were settled long ago, now and then, beside the commits of their table."""
+"""Deleting claims that were settled long ago, beside the commits of their table."""
 
 from contextlib import closing
 
@@ -15,9 +15,9 @@ from headgate_table.store.interface import Store
 
 EVERY_S = 3_600.0
 MAX_PROPOSALS = 50_000
-"""Undecided proposals of a partition that are read. With more of them nothing is swept."""
+"""Undecided proposals of a partition that are read at most. With more of them nothing is swept."""
 READ_WITHIN_S = 30.0
-"""For all of them."""
+"""The time for reading all of them."""
 _SLICE_S = 1.0
 
 _log = get_logger("headgate.committer")
@@ -34,10 +34,10 @@ class ClaimSweeper:
         self._next_s = self._ambient.monotonic_s()
 
     def after_commit(self, memory: TableMemory) -> None:
-        """Proposals are decided in the order of the bus: older ones than the newest decided need their claims no more.
+        """Sweep claims that are older than the newest decided proposal, because proposals are decided in the order of the bus.
 
-        How old they are, the bus's times say, and on a bus in a file these come from the clocks of its writers. So claims of
-        proposals that wait are kept whatever the times say, and so are those that are young by the store's own clock.
+        Ages are by the times of the bus, which on a bus in a file are those of its writers' clocks. So claims of waiting
+        proposals are always kept, and so are claims that are young by the store's own clock.
         """
         if self._ambient.monotonic_s() < self._next_s or self._work.is_under_way:
             return

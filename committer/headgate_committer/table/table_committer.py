@@ -1,6 +1,6 @@
 """Settling the proposals of one table: triage, decide, write one version, remember. The loop around a `LoadedTable`.
 
-One thread at a time works on a table. What becomes of a version is what the store says, never what was meant.
+One thread at a time works on a table. Whether a version counts is read from the store, never assumed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,11 +37,11 @@ from headgate_schemas.metrics import (
 from headgate_table.coordination.commit_info import Decision
 from headgate_table.coordination.memory import TableMemory
 from headgate_table.coordination.memory_text import memory_limits
-from headgate_table.coordination.refusals import NumberTaken, PredecessorGone
 from headgate_table.errors import CommitConflict, ManifestMissing, OutcomeUnknown, TableNotFound
 from headgate_table.indextables.format.state_manifest import StateManifest
 from headgate_table.indextables.log.reader import LogReader
 from headgate_table.indextables.write.commit_times import bounded_time_ms, commit_time_ms
+from headgate_table.indextables.write.version_writer import NumberTaken, PredecessorGone
 
 _log = get_logger("headgate.committer")
 
@@ -66,24 +66,24 @@ class TableCommitter:
         self._versions = VersionLog(reader, tables.options, context)
         self._manifests = MilvusBackend(reader.store, memory_limits(tables.options({})), feed, context)
         self._backend: TableBackend = self._versions
-        """Of the kind that was found; where there is no table yet, the first proposal says which it will be."""
+        """The format that was found. Where there is no table yet, the first proposal decides about the format."""
         self._table: LoadedTable | None = None
         """None until it is loaded, and again once it is known to be out of date."""
         self._letters = EarlierLetters(feed.bus, feed.source, self.uri)
         self._claims = ClaimSweeper(reader.store, feed, context)
         self._told: dict[int, Receipt] = {}
-        """What versions say of proposals that are yet to be answered here, by offset."""
+        """Receipts from versions, by offset, of proposals that are yet to be answered here."""
         self._oldest = 0
-        """The offset of the first of them."""
+        """The offset of the first unanswered proposal."""
         self._unsure: Draft | None = None
-        """A version whose outcome nobody knows."""
+        """A version that was handed to the store with an unknown outcome."""
         self._commits: list[CommitEvent] = []
-        """Versions that came, and are not announced yet."""
+        """Events of new versions that are yet to be announced."""
 
     def settle(self, batch: Sequence[QueuedProposal]) -> Settlement:
         """Decide as many of the first proposals as go into one version, and write it.
 
-        A batch that begins with the same is to be given again after an exception. `StoreError` and `OutcomeUnknown`: try
+        After an exception, the caller gives a batch that begins with the same proposal. `StoreError` and `OutcomeUnknown`: try
         later. `TableHeld`, `CorruptTable` and `UnsupportedTable`: an operator has to look. `Overtaken`: stop.
         """
         self._oldest = batch[0].offset
@@ -93,7 +93,7 @@ class TableCommitter:
             self._table = None
             return self._settlement(misplaced(batch, elsewhere.memory, self._feed.source.partition, elsewhere.home))
         except TableHeld:
-            self._table = None  # an operator looks, and what is there by then is read anew
+            self._table = None  # read anew once an operator has acted
             raise
 
     def _settle(self, batch: Sequence[QueuedProposal]) -> Settlement:
@@ -135,7 +135,7 @@ class TableCommitter:
 
     @property
     def newest_state(self) -> StateManifest | None:
-        """The newest that is known; None before the first, and where there are none. Threads may ask."""
+        """The newest known state; None before the first one. Threads may ask."""
         table = self._table
         return None if table is None or table.states is None else table.states.newest
 
@@ -147,12 +147,12 @@ class TableCommitter:
 
     @property
     def can_catch_up(self) -> bool:
-        """Whether nothing has to be waited for before that state is begun."""
+        """Whether that state can be begun without waiting for another."""
         table = self._table
         return table is None or table.states is None or not table.states.is_under_way
 
     def catch_up(self) -> Settlement:
-        """Begin the state that was due, without a commit that would take it along. Decides nothing."""
+        """Begin the state that was due, without a commit. Decides nothing."""
         if self._unsure is None and self._table is not None and self._table.states is not None:
             self._table.states.catch_up()
         return Settlement((), ())
@@ -171,7 +171,7 @@ class TableCommitter:
         return Settlement(tuple(answers), commits)
 
     def _unanswered(self, told: Mapping[int, Receipt]) -> dict[int, Receipt]:
-        """Leaves out what was answered already, and only has yet to be announced."""
+        """Without those that were answered already, and only have to be announced."""
         return {offset: receipt for offset, receipt in told.items() if offset >= self._oldest}
 
     def _current(self) -> LoadedTable:
@@ -191,7 +191,7 @@ class TableCommitter:
         return table
 
     def _begin_with(self, table: LoadedTable) -> None:
-        """Go on with this table, if it may be fed from our bus; what may have to be announced again is read first."""
+        """Use this table from now on, if it may be fed from our bus. Decisions that may not be announced yet are read first."""
         feed = self._feed
         check_feed(self.uri, table.memory, table.records(), feed)
         earlier = table.announced_since(feed.source, feed.announced)
@@ -200,7 +200,7 @@ class TableCommitter:
         self._table = table
 
     def _follow(self, table: LoadedTable) -> bool:
-        """Take in what others wrote; what an earlier holder of the partition decided is told to its authors.
+        """Take in versions of others. Decisions of an earlier holder of the partition are announced to their authors.
 
         False where the table has to be loaded anew.
         """
@@ -214,9 +214,9 @@ class TableCommitter:
         return True
 
     def _is_based_anew(self) -> bool:
-        """Whether others wrote a state since that takes the place of the one by which the table was known.
+        """Whether others have replaced the state that the table was read from.
 
-        The log is followed, not read anew: what is remembered goes on to count, and so does what we have written ourselves.
+        The log is followed, not read anew, so that the memory and our own versions still count.
         """
         table = self._table
         if table is None:
@@ -231,7 +231,7 @@ class TableCommitter:
         if table.must_follow(items):
             if not self._follow(table):
                 return self._decide(self._load(), batch)
-            items = self._selected(table, batch)  # what came meanwhile may have decided some of them
+            items = self._selected(table, batch)  # versions of others may have decided some of them
         before = as_decided(self._told_before(table.memory))
         return table.plan(items, ProposalBatch(self._feed.source, batch, self._position(table)), before)
 
@@ -239,7 +239,7 @@ class TableCommitter:
         return table.memory.position(self._feed.source) or 0
 
     def _selected(self, table: LoadedTable, batch: Sequence[QueuedProposal]) -> list[Item]:
-        """The first proposals that one version may decide, with what is known of each by now."""
+        """The first proposals that one version may decide together, after triage."""
         now_ms = bounded_time_ms(self._ambient.now_ms(), self._store.clock_ms(), 0)
         before = self._told_before(table.memory)
         told_before = {
@@ -251,7 +251,7 @@ class TableCommitter:
         return table.select_group(triaged)
 
     def _told_before(self, memory: TableMemory) -> Mapping[str, Decision]:
-        """What was told by id before the table was there; nothing once a version that was fed from a bus has taken it over."""
+        """Refusals by id from before the table was there. The first version that a bus feeds takes them over."""
         if memory.source is not None:
             self._letters.forget()
             return {}
@@ -261,7 +261,7 @@ class TableCommitter:
         return open_operation(undecided, self._store, self._limits.claims)
 
     def _without_table(self, batch: Sequence[QueuedProposal]) -> Settlement | Draft | tuple[Answer, ...] | None:
-        """No log of versions is there, or no manifest any more; None where the log of the other kind is to be looked for."""
+        """The backend found no table. None where the other format is to be looked for next."""
         self._table = None
         if self._backend is not self._versions:
             self._backend = self._versions
@@ -292,7 +292,7 @@ class TableCommitter:
                 assert_never(begun)
 
     def _first_transaction(self, batch: Sequence[QueuedProposal]) -> Draft | tuple[Answer, ...]:
-        """Upon no manifest at all; where nothing is accepted, there still is no table."""
+        """A transaction upon no manifest at all. Where nothing is accepted, there still is no table."""
         table = self._manifests.begin()
         self._begin_with(table)
         self._backend = self._manifests
@@ -304,7 +304,7 @@ class TableCommitter:
     # ---- writing
 
     def _write(self, draft: Draft) -> Settlement:
-        """Hand the version to the store. `OutcomeUnknown`: it is asked about the same version first, next time."""
+        """Hand the version to the store. After `OutcomeUnknown`, the next call tries the same version first."""
         try:
             with self._measures.timing(COMMIT_STEP_SECONDS, "write"):
                 event = draft.write()
@@ -356,7 +356,7 @@ class TableCommitter:
         return None
 
     def _ask_again(self, draft: Draft) -> Settlement | None:
-        """What became of the version whose outcome nobody knew; None when it is not in the log."""
+        """Write the version with the unknown outcome again, which finds it if it is there; None when it is not in the log."""
         settlement = self._try_write(draft)
         self._unsure = None
         return settlement

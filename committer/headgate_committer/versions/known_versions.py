@@ -1,10 +1,10 @@
-"""What a committer knows of a log from before: the versions that it has written itself, and how far the log had come."""
+"""Earlier versions of a log: those that this committer has written, and the newest one that it has seen."""
 
 from headgate_committer.errors import TableHeld
 from headgate_schemas.actions.actions import Action
 
 MAX_ACTIONS = 100_000
-"""Beyond it the oldest are let go of, and read from the log should they be asked for: without states the base never moves."""
+"""Beyond it the oldest are forgotten, and read from the log when needed. Without states the base never moves."""
 
 
 class OwnVersions:
@@ -25,11 +25,11 @@ class OwnVersions:
             self._drop(next(iter(self._held)))
 
     def get(self, version: int) -> list[Action] | None:
-        """None of a version that is another's, or is not held any more."""
+        """The actions of a version; None for one of another writer, or one that was forgotten."""
         return self._held.get(version)
 
     def base_on(self, version: int) -> None:
-        """Let go of what a base of this version holds."""
+        """Forget versions up to this one, which a base covers."""
         for covered in [own for own in self._held if own <= version]:
             self._drop(covered)
 

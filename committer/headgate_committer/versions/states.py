@@ -1,4 +1,4 @@
-"""States of one table, written beside its commits: at most one at a time, from a copy of the log that nobody changes."""
+"""States of one table. They are written beside its commits, one at a time, each from a copy of the log."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -28,7 +28,7 @@ class _Task:
 
 
 class StateKeeper:
-    """Starts a state when one is due, and puts it under the log when it is done."""
+    """Starts a state when one is due, and bases the log on it when it is done."""
 
     def __init__(self, table: TableLog, context: CommitterContext) -> None:
         self._table = table
@@ -36,11 +36,11 @@ class StateKeeper:
         self._executor = context.background
         self._task: _Task | None = None
         self._needed = -1
-        """The version that must have a state before the next is written."""
+        """The version that must have a state before the next version is written."""
         self._swap: CompactState | None = None
-        """What the state of that version does to the manifests."""
+        """The swap of manifests in the state of that version."""
         self._stopped: _Task | None = None
-        """The state in whose place another program's lies."""
+        """The state that found another program's state in its place."""
         self._passed_over = False
         """Whether a state was due while another was under way."""
 
@@ -57,7 +57,7 @@ class StateKeeper:
             self._start()
 
     def before_commit(self) -> None:
-        """Put a state that is done under the log; wait for one that the next version must not overtake.
+        """Base the log on a state that is done. Wait for one that must precede the next version.
 
         Raises `CorruptTable` when a state shows that another program writes to this log by other rules, for as long as it
         is there.
@@ -78,7 +78,7 @@ class StateKeeper:
 
     @property
     def is_behind(self) -> bool:
-        """Whether a state that was due has yet to be begun, which the next commit may be too far off for."""
+        """Whether a state is due that no commit has begun."""
         return self._passed_over
 
     @property
@@ -86,7 +86,7 @@ class StateKeeper:
         return self._task is not None and not self._task.future.done()
 
     def catch_up(self) -> None:
-        """Begin the state that was passed over, of the version that is the newest by now."""
+        """Begin the state that was passed over, for the newest version."""
         if self._task is not None:
             try:
                 self._adopt()
@@ -98,16 +98,16 @@ class StateKeeper:
         self._passed_over = False
 
     def finish(self) -> None:
-        """Wait for a state that is under way, and put it under the log."""
+        """Wait for a state that is under way, and base the log on it."""
         if self._task is not None:
             self._adopt()
 
     def let_go(self) -> None:
-        """Somebody else's newer state came under the log: nothing on top of the one before it is waited for."""
+        """Forget the state under way, because the log is based on a newer state of another writer."""
         self._task, self._stopped = None, None
 
     def _adopt(self) -> bool:
-        """Wait for the state under way; whether it was written."""
+        """Wait for the state under way. Returns whether it was written."""
         task, self._task = self._task, None
         assert task is not None, "one was started"
         try:
@@ -120,7 +120,7 @@ class StateKeeper:
             self._table.reader.resources.measures.count(STATES_FAILED)
             _log.warning("state_not_written", table=self._table.uri, version=task.version, reason=str(error))
             if self._swap is not None and task.version == self._needed:
-                # The live files are the same without it; whoever proposed the swap plans again from what is there.
+                # Without it the live files are the same. The swap's author plans again upon the present state.
                 self._needed, self._swap = -1, None
             return False
         self._table.rebase(base)

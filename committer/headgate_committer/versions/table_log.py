@@ -31,19 +31,19 @@ SURE_S = 1.0
 no request for it, and any other pays one a commit."""
 _BATCH = 32
 MAX_TOLD = 1_000_000
-"""Earlier decisions that are announced again with what their versions say; those beyond, from what is remembered."""
+"""Earlier decisions that are read from their versions to be announced again. Older ones are answered from memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToldVersion:
-    """What the file of a version says of it."""
+    """The commit record and event of a version, from its file."""
 
     number: int
     record: CommitRecord
     event: CommitEvent
 
     def receipts(self, source: Source) -> dict[int, Receipt]:
-        """Of proposals of the source, by offset."""
+        """Receipts of proposals of the source, by offset."""
         settled = self.record.settled
         return receipts_of(self.number, self.record) if settled is not None and settled.source == source else {}
 
@@ -105,7 +105,7 @@ class TableLog:
         self._sure_s = self._ambient.monotonic_s()
 
     def follow(self, source: Source) -> Earlier | None:
-        """Take in what others have written since, and what it says; None where another table took the place of this one.
+        """Apply versions that others have written; None where another table took the place of this one.
 
         Raises `Overtaken` when one of them has a later term.
         """
@@ -117,7 +117,7 @@ class TableLog:
         self._check_base(log)
         if self.reader.metadata(log).id != self.metadata.id:
             return None
-        # Before anything moves: where it can't be read now, the next look begins at the same version.
+        # Read before anything moves. After a failed read, the next look begins at the same version.
         versions = self._told(range(self._believed_from(before, log), log.version + 1))
         advance(self.memory, self.reader, log)
         self._own_term.check(self.memory.term, self.term)
@@ -126,13 +126,13 @@ class TableLog:
         return Earlier(told, [version.event for version in versions])
 
     def _believed_from(self, before: int, log: LoadedLog) -> int:
-        """The first version after `before` whose file can be believed: the log may have been cleaned past that one."""
+        """The first version after `before` whose file counts. The log may have been cleaned beyond `before`."""
         if log.plan.base.version <= before:
             return before + 1
         return max(before, late_up_to(self.reader, self.reader.full_listing(), log)) + 1
 
     def _check_base(self, log: LoadedLog) -> None:
-        """Raise `CorruptTable` where a state that came below our newest version says otherwise than what we have written."""
+        """Raise `CorruptTable` where another writer's state contradicts versions that we have written."""
         known, state = self.log, log.state
         if state is None or not known.plan.base.version < state.version <= known.version:
             return
@@ -145,18 +145,18 @@ class TableLog:
                 is_there = True
             actions = own or there
             if actions is None:
-                ours = Delta()  # nobody can say what of all before it stood
+                ours = Delta()  # earlier actions count for nothing without this version
             else:
                 ours.apply(version, actions)
         if is_there or self.reader.metadata(log).id == self.metadata.id:
             check_agrees(self.reader.store, self.reader.resources, state, ours.added.keys(), ours.removed.keys())
 
     def is_shared_with_states(self) -> bool:
-        """Whether somebody may number versions by states alone: then a number is free only if it has no state either."""
+        """Whether other programs may number versions by states alone. A number is free then only if it has no state either."""
         return self.log.state is not None and may_be_by_states_alone(self.log.state)
 
     def rebase(self, base: LoadedLog) -> None:
-        """A state or checkpoint of an earlier version was written, newer than the one before: what came after stays on top."""
+        """Base the log on a newer state or checkpoint. Versions after it are applied to it."""
         newest = self.log.version
         if not self.log.plan.base.version < base.version <= newest:
             return
@@ -166,10 +166,10 @@ class TableLog:
         self._move(self.reader.extended(base, newest, delta) if newest > base.version else base)
 
     def announced_since(self, source: Source, committed: int) -> Earlier:
-        """What versions that settled offsets from `committed` on say, by offset; they may have to be announced again.
+        """Decisions and events of versions that settled offsets from `committed` on. They may have to be announced again.
 
-        Offsets are settled in order. So what settles any that a later version settles, or none has, was written too late, into
-        a number that was cleaned: it counts for nothing, and whatever lies below it was cleaned as well.
+        Offsets are settled in order. A version that breaks the order was written late, into a number that had been cleaned. It
+        counts for nothing, and earlier versions were cleaned as well.
         """
         position = self.memory.position(source)
         told: dict[int, Receipt] = {}
@@ -194,7 +194,7 @@ class TableLog:
         return Earlier(told, commits[::-1])
 
     def _told(self, versions: Sequence[int]) -> list[ToldVersion]:
-        """What these versions say of themselves, as far as they have a file; from the newest hole on."""
+        """These versions with their records. Only those after the newest one without a file count."""
         found: list[ToldVersion] = []
         for version, actions in zip(
             versions, self.reader.resources.each(self.reader.actions_or_none, versions), strict=True
@@ -216,7 +216,7 @@ class TableLog:
 
 
 def records_from(reader: LogReader, newest: int) -> Iterator[CommitRecord | None]:
-    """What versions say of themselves, from the newest on back to the first that has no file; None of foreign ones."""
+    """The commit records of versions, from the newest back to the first without a file; None for foreign versions."""
     for version in range(newest, -1, -1):
         actions = reader.actions_or_none(version)
         if actions is None:
@@ -225,7 +225,7 @@ def records_from(reader: LogReader, newest: int) -> Iterator[CommitRecord | None
 
 
 def commit_event(uri: str, version: int, actions: Sequence[Action], record: CommitRecord) -> CommitEvent:
-    """How a version is announced, by its file."""
+    """The event of a version, from its actions."""
     adds = [action for action in actions if isinstance(action, AddFile)]
     removes = [action for action in actions if isinstance(action, RemoveFile)]
     return event_of(

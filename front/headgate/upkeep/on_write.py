@@ -3,12 +3,10 @@
 Where commits go through a bus, workers do this. The commit stands whatever becomes of it.
 """
 
-import traceback
 from collections.abc import Callable
 
 from headgate_schemas.ambient import Ambient
-from headgate_schemas.errors import HeadgateError
-from headgate_schemas.logs import get_logger
+from headgate_schemas.logs import describe_error, get_logger
 from headgate_schemas.messages.operations import Append, Committed, Delete, Operation, Overwrite, Receipt, Restore
 from headgate_table.settings.option_conflicts import contradiction
 from headgate_table.settings.options import TableOptions
@@ -51,11 +49,8 @@ def after_commit(
             merged = _merge(table, options, ambient, scratch_folder)
         if options.purge_on_write and not options.purge_on_write_async and _is_due(table, options, receipt, merged):
             table.purge(options.purge_on_write_file_hours, options.purge_on_write_log_hours)
-    except HeadgateError as error:
-        _log.warning("on_write_failed", table=table.uri, kind=type(error).__name__, reason=str(error))
     except Exception as error:  # noqa: BLE001 - a defect here must not make a commit look as if it had failed
-        where = "".join(traceback.format_exception(error)[-3:])
-        _log.warning("on_write_failed", table=table.uri, kind=type(error).__name__, reason=where)
+        _log.warning("on_write_failed", table=table.uri, kind=type(error).__name__, reason=describe_error(error))
 
 
 def _merge(table: Table, options: TableOptions, ambient: Ambient, scratch_folder: str) -> bool:

@@ -4,15 +4,13 @@
 task up anywhere is safe: what it wrote counts only once the committer has accepted it, and is cleaned up if it never does.
 """
 
-import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import assert_never
 
 from headgate_bus.errors import BusUnavailable
 from headgate_bus.interface import Bus, Topic
-from headgate_schemas.errors import HeadgateError
-from headgate_schemas.logs import get_logger
+from headgate_schemas.logs import describe_error, get_logger
 from headgate_schemas.metrics import ROLE, WORK_BYTES, WORK_SECONDS
 from headgate_table.errors import TableNotFound
 from headgate_worker.context import WorkerContext
@@ -304,12 +302,10 @@ class Worker:
                 _log.info("table_not_there", role=role, table=table)
             case Abandoned():
                 _log.info("task_abandoned", role=role, table=table, reason=str(error))
-            case HeadgateError():
-                _log.warning("task_failed", role=role, table=table, kind=type(error).__name__, reason=str(error))
             case _:
-                # A defect of ours stops this role at this table for a while, and nothing else.
-                where = "".join(traceback.format_exception(error)[-3:])
-                _log.warning("task_failed", role=role, table=table, kind=type(error).__name__, reason=where)
+                # Whatever it is, it stops this role at this table for a while, and nothing else.
+                reason = describe_error(error)
+                _log.warning("task_failed", role=role, table=table, kind=type(error).__name__, reason=reason)
 
     def _tell(self, decision: Decision, report: Report) -> None:
         _log.info(

@@ -20,7 +20,7 @@ from headgate_bus.kafka.deadline_calls import KafkaCalls
 from headgate_bus.kafka.deployments import announcement
 from headgate_bus.kafka.errors import cut_partitions, translated
 from headgate_bus.kafka.group.membership import KafkaMembership
-from headgate_bus.kafka.records.publisher import OPEN_TIMEOUT_S, KafkaPublisher, opened, start_opening
+from headgate_bus.kafka.records.publisher import OPEN_TIMEOUT_S, KafkaPublisher, close_unused, opened, start_opening
 from headgate_bus.kafka.records.reader import OUT_OF_RANGE, check_cut, check_offsets
 from headgate_bus.kafka.records.records import as_records
 from headgate_bus.marks import read_mark
@@ -337,7 +337,7 @@ class KafkaSeat:
         _logger.info("partition_let_go", topic=self._name, partition=partition, group=self._group)
 
     def _abandon(self, partition: int) -> None:
-        self._openings.pop(partition).publisher.add_done_callback(_close_unused)
+        self._openings.pop(partition).publisher.add_done_callback(close_unused)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -350,8 +350,3 @@ class KafkaSeat:
                 f"partition {partition} of {self._name} isn't held; only what `held` tells can be sought, paused or"
                 " resumed"
             )
-
-
-def _close_unused(future: "Future[KafkaPublisher]") -> None:
-    if future.exception() is None:
-        future.result().close()

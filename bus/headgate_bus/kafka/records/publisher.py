@@ -121,12 +121,13 @@ def opened(
         return calls.result(future, timeout_s, f"{doing} at {address}")
     except DeadlinePassed:
         # Should it open yet, nobody will use it.
-        future.add_done_callback(_close_unused)
+        future.add_done_callback(close_unused)
         raise
     except KafkaError as error:
         raise translated(error, doing, address) from error
 
 
-def _close_unused(future: "Future[KafkaPublisher]") -> None:
+def close_unused(future: "Future[KafkaPublisher]") -> None:
+    """Close what was opened for nobody. A callback of its opening."""
     if future.exception() is None:
         future.result().close()

@@ -15,7 +15,6 @@ from support.simulation.actors.workloads import Note, message_of
 from support.simulation.judge.asked import ask_of
 from support.simulation.world.scheduler import Process
 from support.simulation.world.world import GROUP, World
-from support.tables import committer_of
 
 TIMES = 4
 
@@ -48,7 +47,7 @@ def clean_in_a_hurry(world: World, process: Process, *, table: str) -> None:
         process.sleep(4 + drawn.random() * 15)
         settings = {**SETTINGS, "purge.retentionCheckEnabled": "false"}
         opened = world.table(process, table, settings)
-        reader, ambient, committer = opened.reader, world.ambient(process), committer_of(opened)
+        reader, ambient, committer = opened.reader, world.ambient(process), opened._committer
         try:
             # As the command line does where a bus is set: it looks first at what waits there.
             protected = protected_by(world.bus(process), GROUP, reader, ambient)

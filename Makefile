@@ -109,6 +109,10 @@ page-pictures: $(READY) ## the pictures of the live page in docs/images, made an
 lives: $(READY) ## how many modules and functions take part in each life of docs/architecture.md (LIST=1 names them, ONLY=one life)
 	@$(PY) tests/tooling/lives.py $(if $(LIST),--list) $(ONLY)
 
+.PHONY: index
+index: $(READY) ## write tests/INDEX.md: for each module, the tests to run after a change
+	@PYTHONPATH="tests$${PYTHONPATH:+:$$PYTHONPATH}" $(PY) tests/tooling/pages/tests_index.py
+
 .PHONY: spec-coverage
 spec-coverage: $(READY) ## which test stands for which row of the Avro state test plan
 	@$(PY) tests/tooling/pages/spec_coverage.py

@@ -7,6 +7,7 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from datafusion import SessionContext
 
@@ -74,13 +75,14 @@ def test_counting_reads_files_only_where_the_log_does_not_tell(
 ) -> None:
     """Break: bounds are taken for rows, or every file is opened to count what the log knows."""
     scanned: list[Any] = []
-    scan = headgate.Snapshot.scan
+    kind = type(headgate.read(uri).snapshot)
+    scan = kind.scan
 
     def watched(*given: Any, **how: Any) -> pa.RecordBatchReader:
         scanned.append(given)
         return scan(*given, **how)
 
-    monkeypatch.setattr(headgate.Snapshot, "scan", watched)
+    monkeypatch.setattr(kind, "scan", watched)
     assert headgate.read(uri, where=where).count() == number
     assert len(scanned) == reads
 
@@ -102,6 +104,24 @@ def test_rows_can_be_read_again_and_again_and_what_is_read_was_true_at_once(uri:
     assert rows.count() == 40
     headgate.write(uri, ROWS, storage=NOT_DURABLE)
     assert fetched(duckdb.sql("SELECT count(*) FROM (FROM rows UNION ALL FROM rows)")) == [(80,)]
+
+
+def test_many_small_files_come_in_the_order_of_their_paths_and_a_missing_one_after_those_before_it(uri: str) -> None:
+    """Break: files that are decoded ahead of their turn are handed on ahead of it, too."""
+    for number in range(12):
+        headgate.write(uri, ROWS.slice(number, 1), storage=NOT_DURABLE)
+    snapshot = headgate.Table.open(uri).snapshot()
+    paths = snapshot.paths()
+    wanted = [number for path in paths for number in pq.read_table(Path(uri) / path).column("id").to_pylist()]
+    assert snapshot.to_arrow().column("id").to_pylist() == wanted
+    (Path(uri) / paths[9]).unlink()
+    before = sum(pq.read_metadata(Path(uri) / path).num_rows for path in paths[:9])
+    stream, seen = snapshot.scan(), 0
+    while seen < before:
+        seen += stream.read_next_batch().num_rows
+    assert seen == before
+    with pytest.raises(headgate.CorruptTable, match="is missing, though the log lists it"):
+        stream.read_next_batch()
 
 
 def test_a_dataset_is_pruned_by_partitions_and_bounds_in_the_engines_themselves(uri: str) -> None:

@@ -175,6 +175,31 @@ assert headgate.Table.open(folder + "/t").snapshot().num_records == millions * 1
 """
 
 
+READ = """
+import sys
+import pyarrow as pa
+import headgate
+
+folder, millions = sys.argv[1], int(sys.argv[2])
+
+def batches():
+    for start in range(0, millions * 1_000_000, 100_000):
+        numbers = pa.array(range(start, start + 100_000), pa.int64())
+        yield pa.record_batch({"id": numbers, "text": numbers.cast(pa.string())})
+
+headgate.write(folder + "/t", batches(), storage={"local.durable": "false"}, target_file_size="4M")
+assert next(iter(headgate.read(folder + "/t").reader())).num_rows
+settled()
+assert sum(batch.num_rows for batch in headgate.read(folder + "/t").reader()) == millions * 1_000_000
+"""
+
+
+def test_rows_are_streamed_out_in_bounded_memory(tmp_path: Path) -> None:
+    """250 MB of rows. Break: all files that are opened ahead are decoded ahead."""
+    growth = rss_growth_of(READ, str(tmp_path), "12")
+    assert growth < 190 << 20, f"{growth >> 20} MB"
+
+
 @pytest.mark.parametrize(("millions", "partitions", "bound_mb"), [(12, 0, 220), (8, 200, 330)])
 def test_memory_does_not_grow_with_the_rows(tmp_path: Path, millions: int, partitions: int, bound_mb: int) -> None:
     """300 and 200 MB of rows. Break: rows are collected, or nothing is written while too much waits."""

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from itertools import islice
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,6 +32,9 @@ FILES_AHEAD = 8
 """Files whose footers are fetched while the rows of an earlier one are read."""
 WHOLE_FILE_BYTES = 4 << 20
 """A remote file up to this size is fetched by one request; with `FILES_AHEAD` this bounds what waits in memory."""
+READ_AHEAD = 3
+"""Files of up to `WHOLE_FILE_BYTES` whose rows are decoded while those of an earlier one are handed on: one by one, small files
+would keep one processor busy."""
 BATCH_ROWS = 65_536
 BATCHES_AHEAD = 2
 
@@ -38,7 +42,12 @@ DAMAGE = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.Ar
 """What PyArrow raises for bytes that are no Parquet file, or no longer: a damaged footer may ask for an encoding or codec
 that nobody implements. Of an `OSError`, `system_failure` tells whose it is."""
 
-PARQUET = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us"))
+_OPTIONS = ds.ParquetReadOptions(coerce_int96_timestamp_unit="us")
+PARQUET = ds.ParquetFileFormat(read_options=_OPTIONS)
+_LOCAL_PARQUET = ds.ParquetFileFormat(
+    read_options=_OPTIONS, default_fragment_scan_options=ds.ParquetFragmentScanOptions(pre_buffer=False)
+)
+"""Fetching ranges ahead holds the whole file in memory, and saves requests only where there are any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +96,20 @@ def _listed(files: pa.Table) -> Iterator[_File]:
             yield _File(row["path"], dict(row["partition_values"] or ()), row["size"])
 
 
+@dataclass(slots=True)
+class _Ahead:
+    """A file whose turn is yet to come."""
+
+    file: _File
+    opening: "Future[ds.ParquetFileFragment]"
+    reading: "Future[list[pa.RecordBatch]] | None" = None
+
+    def cancel(self) -> None:
+        self.opening.cancel()
+        if self.reading is not None:
+            self.reading.cancel()
+
+
 class _Rows:
     """The plan of one scan: the same for every file."""
 
@@ -115,18 +138,31 @@ class _Rows:
         self.schema = pa.schema([table.field(name) for name in names])
 
     def batches(self, files: Iterator[_File]) -> Iterator[pa.RecordBatch]:
-        ahead: deque[tuple[_File, Future[ds.ParquetFileFragment]]] = deque()
+        ahead: deque[_Ahead] = deque()
         try:
             while True:
                 while len(ahead) < FILES_AHEAD and (file := next(files, None)) is not None:
-                    ahead.append((file, self._resources.fetchers.submit(self._opened, file)))
+                    ahead.append(_Ahead(file, self._resources.fetchers.submit(self._opened, file)))
                 if not ahead:
                     return
-                file, opening = ahead.popleft()
-                yield from self._rows(file, opening.result())
+                first = ahead.popleft()
+                self._read_ahead(ahead)
+                if first.reading is not None:
+                    yield from first.reading.result()
+                else:
+                    yield from self._rows(first.file, first.opening.result())
         finally:
-            for _, opening in ahead:
-                opening.cancel()
+            for each in ahead:
+                each.cancel()
+
+    def _read_ahead(self, ahead: "deque[_Ahead]") -> None:
+        for each in islice(ahead, READ_AHEAD):
+            is_opened = each.opening.done() and not each.opening.cancelled() and each.opening.exception() is None
+            if each.reading is None and is_opened and each.file.size <= WHOLE_FILE_BYTES:
+                each.reading = self._resources.splitters.submit(self._all_rows, each.file, each.opening.result())
+
+    def _all_rows(self, file: _File, fragment: ds.ParquetFileFragment) -> list[pa.RecordBatch]:
+        return list(self._rows(file, fragment))
 
     def _opened(self, file: _File) -> ds.ParquetFileFragment:
         """The file with its footer read."""
@@ -137,7 +173,8 @@ class _Rows:
                 source = self._files.open_input_file(file.path) if len(data) > file.size else pa.BufferReader(data)
             else:
                 source = self._files.open_input_file(file.path)
-            fragment = PARQUET.make_fragment(source)
+            form = PARQUET if self._store.local_path(file.path) is None else _LOCAL_PARQUET
+            fragment = form.make_fragment(source)
             fragment.ensure_complete_metadata()
         except (FileNotFoundError, ObjectMissing) as error:
             raise CorruptTable(

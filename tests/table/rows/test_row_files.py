@@ -90,10 +90,10 @@ def test_the_fullest_partition_is_written_when_too_much_waits() -> None:
     store = MemoryStore()
     small, large = pa.table({"id": range(10), "p": ["a"] * 10}), pa.table({"id": range(1000), "p": ["b"] * 1000})
     limits = FileLimits(buffered_bytes=8_000)
-    files = written(store, "id BIGINT, p STRING", ("p",), small, large, small, limits=limits)
+    files = written(store, "id BIGINT, p STRING", ("p",), small, large, large, limits=limits)
     groups = {f.path[:3]: pq.read_metadata(pa.BufferReader(store.get(f.path))).num_row_groups for f in files}
-    assert groups == {"p=a": 1, "p=b": 1}
-    assert {f.path[:3]: f.num_records for f in files} == {"p=a": 20, "p=b": 1000}
+    assert groups == {"p=a": 1, "p=b": 2}
+    assert {f.path[:3]: f.num_records for f in files} == {"p=a": 10, "p=b": 2000}
 
 
 def test_no_more_files_are_open_than_allowed() -> None:

@@ -13,7 +13,17 @@ from support.mutants.protocol import (
     serving,
     taking,
 )
-from support.mutants.tables import agreeing, believing, damaging, fitting, maintaining, rows, strangers, values
+from support.mutants.tables import (
+    agreeing,
+    believing,
+    damaging,
+    fitting,
+    maintaining,
+    mirroring,
+    rows,
+    strangers,
+    values,
+)
 
 MUTANTS: tuple[Mutant, ...] = (
     *agreeing.MUTANTS,
@@ -21,6 +31,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *remembering.MUTANTS,
     *decisions.MUTANTS,
     *maintaining.MUTANTS,
+    *mirroring.MUTANTS,
     *producing.MUTANTS,
     *manifests.MUTANTS,
     *believing.MUTANTS,

@@ -32,6 +32,7 @@ class Rule(Enum):
     VALUES = "a value is what was written, to every reader and every predicate"
     FITTING = "what is added fits the table's columns"
     DAMAGE = "damage is named, and nothing is made of it"
+    MIRRORS = "a mirror tells what its table tells"
     MANIFESTS = "the same promises on Milvus manifests"
 
 

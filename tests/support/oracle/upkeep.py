@@ -74,6 +74,7 @@ def work(random: Random, world: World, name: str) -> None:
     world.tell("worker", ", ".join(roles))
     if "clean" in roles:
         world.age(40)
+    world.look_at_partitions(world.table)
     terms = dict.fromkeys(roles, RoleTerms(cooldown_ms=0))
     limits = WorkerLimits(terms=terms, receipt_s=30.0)
     overrides = {"merge.minSources": "2"}
@@ -164,6 +165,7 @@ def _expect_newest(world: World, root: Path, how: str) -> None:
 
 def _run_sql(random: Random, world: World, text: str) -> None:
     bus = world.bus if world.bus is not None and random.random() < 0.7 else None
+    world.unfollowed |= bus is None
     row = headgate.sql(text, NOT_DURABLE, bus=bus).to_pylist()[0]
     status = str((row.get("metrics") or row)["status"])
     world.log.append(f"  -> {row}"[:600])

@@ -66,6 +66,8 @@ class World:
     """How often what was tried."""
     unfollowed: bool = False
     """Whether a version was committed directly since the committer looked last."""
+    known_partitions: dict[tuple[tuple[str, str | None], ...], str] = field(default_factory=dict)
+    """By partition values as the log spells them, a file that was live there before maintenance began."""
     doubted: bool = False
     """Whether the log was cleaned below such a version: its decisions are not believed, so proposals may be told `expired`."""
 
@@ -191,10 +193,12 @@ class World:
 
     def _know(self, table: headgate.Table, paths: list[str], stored: Mapping[str, Mapping[str, str]]) -> None:
         """Files that the product wrote: of the partition of files that were live."""
-        rows = table.snapshot(version=self.model.newest).files(["path", "partition_values"]).to_pylist()
-        known = {tuple(sorted(dict(row["partition_values"] or ()).items())): row["path"] for row in rows}
+        try:
+            self.look_at_partitions(table, self.model.newest)
+        except headgate.VersionNotRetained:
+            pass  # the same maintenance cleaned it up; what was seen before it began will do
         for path in paths:
-            twin = known.get(tuple(sorted(stored[path].items())))
+            twin = self.known_partitions.get(tuple(sorted(stored[path].items())))
             if twin is None:
                 raise Disagreement(
                     "upkeep", f"{path} came with maintenance, in partition {stored[path]}, where there was no file"
@@ -202,6 +206,12 @@ class World:
             cells, count = read_back(self.root / path)
             partition = self.model.files[twin].partition
             self.model.knows([DataFile(path, {n: c for n, c in cells.items() if n not in partition}, count, partition)])
+
+    def look_at_partitions(self, table: headgate.Table, version: int | None = None) -> None:
+        rows = table.snapshot(version=version).files(["path", "partition_values"]).to_pylist()
+        self.known_partitions |= {
+            tuple(sorted(dict(row["partition_values"] or ()).items())): row["path"] for row in rows
+        }
 
     def age(self, days: float) -> None:
         """Make every file of the table look so old."""

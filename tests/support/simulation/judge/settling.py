@@ -35,9 +35,9 @@ def settle(world: World, crew: Crew) -> None:
     """Everybody gets an answer, and the committed offset reaches the end."""
 
     def are_committed() -> list[tuple[int, int]]:
-        """By partition, the committed offset and the end of the log."""
+        """By partition, the committed offset and the end of the log. What was trimmed is nobody's to commit."""
         logs = world.cluster.topic(Topic.PROPOSALS)
-        return [(world.committed_offset(number), log.next_offset) for number, log in enumerate(logs)]
+        return [(max(world.committed_offset(number), log.first), log.next_offset) for number, log in enumerate(logs)]
 
     def is_settled() -> bool:
         return (

@@ -16,9 +16,8 @@ from headgate_worker.serving import ROLES, serving
 from support.oracle.failure import Disagreement
 from support.oracle.judge import rows_of, same_rows
 from support.oracle.values.conditions import draw_condition
-from support.oracle.world import NOT_DURABLE, World
+from support.oracle.world import LOG, NOT_DURABLE, World
 
-LOG = "_transaction_log"
 ROUNDS = 40
 """Of a worker: more than it needs for one small table."""
 ROUND_S = 0.02

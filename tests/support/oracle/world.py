@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -22,6 +22,7 @@ from support.oracle.failure import Disagreement
 from support.oracle.model import DataFile, Expected, Model, counted
 from support.oracle.values.cells import Cell
 
+LOG = "_transaction_log"
 NOT_DURABLE = {"local.durable": "false"}
 RECEIPT_WITHIN_S = 60.0
 _DAY_S = 86_400.0
@@ -69,7 +70,8 @@ class World:
     known_partitions: dict[tuple[tuple[str, str | None], ...], str] = field(default_factory=dict)
     """By partition values as the log spells them, a file that was live there before maintenance began."""
     doubted: bool = False
-    """Whether the log was cleaned below such a version: its decisions are not believed, so proposals may be told `expired`."""
+    """Whether the log was cleaned below such a version, or a log with JSON checkpoints: what was decided is lost, so proposals may be
+    told `expired`."""
 
     @property
     def uri(self) -> str:
@@ -165,7 +167,8 @@ class World:
         self.model.cleaned = True
         if log:
             self.model.floor = newest
-            self.doubted |= self.unfollowed
+            # JSON checkpoints hold no memory (docs/format.md, section 13).
+            self.doubted |= self.unfollowed or any((self.root / LOG).glob("*.checkpoint.*json"))
         self.catch_up()
 
     def _adopt(self, table: headgate.Table, version: int) -> None:
@@ -193,10 +196,9 @@ class World:
 
     def _know(self, table: headgate.Table, paths: list[str], stored: Mapping[str, Mapping[str, str]]) -> None:
         """Files that the product wrote: of the partition of files that were live."""
-        try:
+        # Where the same maintenance cleaned it up, what was seen before it began will do.
+        with suppress(headgate.VersionNotRetained):
             self.look_at_partitions(table, self.model.newest)
-        except headgate.VersionNotRetained:
-            pass  # the same maintenance cleaned it up; what was seen before it began will do
         for path in paths:
             twin = self.known_partitions.get(tuple(sorted(stored[path].items())))
             if twin is None:

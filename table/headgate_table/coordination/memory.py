@@ -230,7 +230,8 @@ class TableMemory:
         if refused_ms and not is_far_ahead and self.is_ahead(arrival):
             return refused_ms  # its time tells nothing
         if arrival.appended_ms - created_ms >= LATE_MS and (created_ms or writer is None):
-            horizon_ms = max(horizon_ms, refused_ms)
+            # Refusals are dated by their versions, whose clock may be behind those of authors.
+            horizon_ms = max(horizon_ms, refused_ms + MAX_AHEAD_MS if refused_ms else 0)
         return horizon_ms if _is_before(horizon_ms, created_ms, arrival) else None
 
     def may_have_committed(self, arrival: Arrival) -> int | None:

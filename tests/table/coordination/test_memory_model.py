@@ -24,6 +24,8 @@ LIMITS = MemoryLimits(window_ms=7 * DAY_MS, max_ids=MAX_IDS)
 
 OFF_MS = st.sampled_from((0, 0, 0, 1, -1_000, 20_000, HOUR_MS, -HOUR_MS, 30 * DAY_MS, -30 * DAY_MS, -START_MS))
 """By how much the bus's time or an author's clock is off."""
+BEHIND_MS = st.sampled_from((0, 0, 0, 14 * 60_000))
+"""By how much a committer's clock is behind, within what the store bears out."""
 STEP_MS = st.sampled_from((0, 1, 1_000, 1_000, 60_000, HOUR_MS, DAY_MS, 8 * DAY_MS))
 
 
@@ -54,20 +56,23 @@ def asked(draw: st.DrawFn) -> tuple[bool, Writer | None, int]:
 
 
 STEPS = st.lists(
-    st.tuples(STEP_MS, OFF_MS, st.lists(asked(), min_size=1, max_size=8), st.booleans()), min_size=1, max_size=25
+    st.tuples(STEP_MS, OFF_MS, st.lists(asked(), min_size=1, max_size=8), st.booleans(), BEHIND_MS),
+    min_size=1,
+    max_size=25,
 )
 
 
 @given(STEPS)
 def test_nothing_is_decided_twice_no_version_is_made_up_and_nobody_is_turned_away(
-    steps: list[tuple[int, int, list[tuple[bool, Writer | None, int]], bool]],
+    steps: list[tuple[int, int, list[tuple[bool, Writer | None, int]], bool, int]],
 ) -> None:
     memory, everything, now_ms = TableMemory(LIMITS), Everything(), START_MS
-    for version, (step_ms, bus_off_ms, proposals, is_reread) in enumerate(steps):
+    for version, (step_ms, bus_off_ms, proposals, is_reread, behind_ms) in enumerate(steps):
         now_ms += step_ms
         decisions: list[Decision] = []
         made_ms: list[int] = []
         bus_ms = max(0, now_ms + bus_off_ms)
+        told_ms = now_ms - behind_ms
         for number, (is_good, writer, off_ms) in enumerate(proposals):
             identity, created_ms = f"{version}/{number}", max(0, now_ms + off_ms)
             if _is_turned_away(memory, identity, writer, created_ms, bus_ms, now_ms, decisions):
@@ -87,7 +92,7 @@ def test_nothing_is_decided_twice_no_version_is_made_up_and_nobody_is_turned_awa
                 *decisions,
                 next_offset=version + 1,
                 appended_ms=bus_ms,
-                time_ms=now_ms,
+                time_ms=told_ms,
                 made_ms=max(made_ms, default=None),
                 term=TERM,
             ),
@@ -135,8 +140,8 @@ def _judge_repetition(memory: TableMemory, everything: Everything, identity: str
             # Another proposal with the same seq was accepted since.
             assert fate.writer is not None
             assert max(everything.seqs[fate.writer.app]) >= fate.writer.seq
-        if told is None and fate.created_ms <= now_ms:
-            assert expired or fate.writer is not None or _forgotten_lately(everything, fate, now_ms)
+        if told is None and fate.created_ms <= fate.decided_ms:
+            assert expired or fate.writer is not None, f"{identity}, {fate}, would be decided a second time"
         return
     if told is None:
         assert expired, f"{identity}, {fate}, would be decided a second time"
@@ -157,12 +162,6 @@ def _judge_other_writers(memory: TableMemory, identity: str, fate: Fate) -> None
             assert told == Duplicate(fate.version, identity), f"{identity}, {fate}, sent by {other}"
         elif told is not None:
             assert told == memory.earlier(identity, None)
-
-
-def _forgotten_lately(everything: Everything, fate: Fate, now_ms: int) -> bool:
-    """Never where there was room for it: refusals are kept up to their bound, by the clock of versions for a week."""
-    since = [each for each in everything.ids.values() if each.code is not None and each.version >= fate.version]
-    return len(since) > MAX_IDS or now_ms - fate.decided_ms >= 6 * DAY_MS
 
 
 def _judge_seqs(memory: TableMemory, everything: Everything) -> None:
@@ -198,6 +197,7 @@ def _judge_backlog(memory: TableMemory, everything: Everything, now_ms: int) -> 
     """A proposal that waited is decided, if it was made after all that were accepted and may be forgotten."""
     accepted = [each.created_ms for each in everything.ids.values() if each.code is None]
     made_ms = max((each for each in accepted if each <= now_ms), default=0)
-    created_ms = max(made_ms, memory.ids.refused_horizon_ms) + SKEW_MS
+    refused_ms = memory.ids.refused_horizon_ms
+    created_ms = max(made_ms, refused_ms + HOUR_MS if refused_ms else 0) + SKEW_MS
     if created_ms <= now_ms:
         assert memory.may_have_decided(Arrival(created_ms, now_ms, now_ms, SKEW_MS), None) is None

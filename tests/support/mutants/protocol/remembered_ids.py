@@ -72,6 +72,16 @@ MUTANTS = (
         NONE,
     ),
     Mutant(
+        "refusals-dated-by-a-slow-clock",
+        Rule.HORIZON,
+        "A refusal that is forgotten is decided anew where the committer's clock was behind its author's.",
+        _MEMORY,
+        "refused_ms + MAX_AHEAD_MS if refused_ms else 0)",
+        "refused_ms)",
+        (_MEMORY_TESTS,),
+        models(_MODEL_TESTS, 500),
+    ),
+    Mutant(
         "times-of-the-bus-age-ids",
         Rule.HORIZON,
         "One batch that the bus dates a month ahead has all ids forgotten.",

@@ -44,18 +44,18 @@ if TYPE_CHECKING:
     from headgate_table.errors import UnsupportedTable as UnsupportedTable
     from headgate_table.errors import VersionNotRetained as VersionNotRetained
     from headgate_table.errors import WriteRefused as WriteRefused
-    from headgate_table.indextables.history.changes import Changes as Changes
-    from headgate_table.indextables.read.rows.snapshot_rows import Rows as Rows
-    from headgate_table.indextables.read.snapshot import Snapshot as Snapshot
     from headgate_table.indextables.repair.rebuild import RebuildResult as RebuildResult
     from headgate_table.indextables.repair.rebuild import rebuild_log as rebuild_log
     from headgate_table.indextables.repair.repair import RepairResult as RepairResult
     from headgate_table.indextables.repair.repair import repair_log as repair_log
+    from headgate_table.interface.answers import Changes as Changes
+    from headgate_table.interface.snapshot import Rows as Rows
+    from headgate_table.interface.snapshot import Snapshot as Snapshot
     from headgate_table.store.settings import StoreSettings as StoreSettings
 
 _HOMES = {
     "BatchJob": "headgate_producer.batch.job",
-    "Changes": "headgate_table.indextables.history.changes",
+    "Changes": "headgate_table.interface.answers",
     "CommitConflict": "headgate_table.errors",
     "Committed": "headgate_schemas.messages.operations",
     "CorruptTable": "headgate_table.errors",
@@ -75,8 +75,8 @@ _HOMES = {
     "RejectCode": "headgate_schemas.messages.operations",
     "Rejected": "headgate_schemas.messages.operations",
     "RepairResult": "headgate_table.indextables.repair.repair",
-    "Rows": "headgate_table.indextables.read.rows.snapshot_rows",
-    "Snapshot": "headgate_table.indextables.read.snapshot",
+    "Rows": "headgate_table.interface.snapshot",
+    "Snapshot": "headgate_table.interface.snapshot",
     "SourceRecord": "headgate_producer.batch.record_source",
     "StatementError": "headgate.statements.statements",
     "StoreError": "headgate_table.errors",

@@ -13,7 +13,7 @@ from headgate_schemas.predicates.tree import Predicate
 from headgate_table.store.settings import StoreSettings
 
 if TYPE_CHECKING:
-    from headgate_table.indextables.read.rows.snapshot_rows import Rows
+    from headgate_table.interface.snapshot import Rows
     from headgate_table.rows.incoming import ArrowRows
     from headgate_table.rows.writing import RowsOrder, WriteMode
 

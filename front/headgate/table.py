@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.messages.operations import Operation, Receipt
 from headgate_table.caching.resources import ReadResources
-from headgate_table.settings.options import table_options
+from headgate_table.settings.options import TableOptions, table_options
 from headgate_table.store.interface import Store
 from headgate_table.table import Table as StoredTable
 
@@ -37,7 +37,9 @@ class Table(StoredTable):
         super().__init__(store, ambient, resources, settings, commit)
         self._scratch_folder = table_options(settings or {}).merge_temp_folder
 
-    def _after_direct_commit(self, operation: Operation, receipt: Receipt) -> None:
+    def _after_direct_commit(
+        self, operation: Operation, receipt: Receipt, seen_options: Callable[[], TableOptions]
+    ) -> None:
         from headgate.upkeep.on_write import after_commit
 
-        after_commit(self, operation, receipt, self._seen_options, self._ambient, self._scratch_folder)
+        after_commit(self, operation, receipt, seen_options, self._ambient, self._scratch_folder)

@@ -1,11 +1,10 @@
-"""`Table`: a table's log as users see it. Opening, reading and direct commits; everything is done elsewhere in the room."""
+"""`Table`: a table as users see it, whatever its format. Arguments are checked here, and the work is the format's."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, Self
 
 from headgate_schemas import arguments
 from headgate_schemas.actions.actions import AddFile, Metadata, Protocol
@@ -30,23 +29,20 @@ from headgate_schemas.predicates.tree import Predicate
 from headgate_table.caching.resources import ReadResources, process_resources
 from headgate_table.delta.mirror import DeltaMirror, Published
 from headgate_table.errors import CorruptTable, TableNotFound, UnsupportedTable
-from headgate_table.indextables.cleaning.cleaner import Cleaner, PurgeReport
-from headgate_table.indextables.cleaning.drop_partitions import DropReport, drop_partitions
+from headgate_table.indextables.cleaning.cleaner import PurgeReport
+from headgate_table.indextables.cleaning.drop_partitions import DropReport
 from headgate_table.indextables.cleaning.plan import Protected
 from headgate_table.indextables.cleaning.quarantine import BroughtBack, bring_back
-from headgate_table.indextables.cleaning.truncate import TruncateReport, Truncation
-from headgate_table.indextables.compaction.compacting import compact
-from headgate_table.indextables.history.changes import Changes, added_after, changes, changes_by_version
-from headgate_table.indextables.history.describe import TableDescription, describe
-from headgate_table.indextables.history.history import HistoryEntry, history
-from headgate_table.indextables.history.travel import log_at, parse_time, version_before
-from headgate_table.indextables.log.newest import NewestVersion
-from headgate_table.indextables.log.reader import LoadedLog, LogReader
-from headgate_table.indextables.read.snapshot import Snapshot
-from headgate_table.indextables.verify.report import VerifyReport
-from headgate_table.indextables.verify.verify import verify_table
-from headgate_table.indextables.write.commit import DirectCommitter
+from headgate_table.indextables.cleaning.truncate import TruncateReport
+from headgate_table.indextables.history.changes import added_after
+from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.table import LogTable
 from headgate_table.indextables.write.create import create_table
+from headgate_table.interface.answers import Changes, HistoryEntry, TableDescription
+from headgate_table.interface.findings import VerifyReport
+from headgate_table.interface.snapshot import Snapshot
+from headgate_table.interface.table_format import BY_TRANSACTIONS, TableFormat, meaningless
+from headgate_table.interface.times import parse_time
 from headgate_table.parquet.file_schema import told_columns
 from headgate_table.settings.options import TableOptions, table_options
 from headgate_table.store.interface import Store
@@ -57,6 +53,9 @@ if TYPE_CHECKING:
 
     from headgate_table.rows.incoming import ArrowRows
     from headgate_table.rows.writing import WriteMode
+
+
+_CLEANED_BY_MILVUS = "cleaning by Headgate: Milvus cleans it"
 
 
 class Table:
@@ -72,10 +71,9 @@ class Table:
     ) -> None:
         self._store = store
         self._ambient = ambient
-        self._settings = dict(settings or {})
-        self._reader = LogReader(store, resources)
-        self._newest = NewestVersion(self._reader)
-        self._commit = commit or self._commit_directly
+        self._format: TableFormat = LogTable(
+            store, ambient, resources, dict(settings or {}), commit, self._after_direct_commit
+        )
 
     @classmethod
     @checked(
@@ -105,16 +103,19 @@ class Table:
         # A damaged table can be opened, so that it can be verified and its earlier versions read: whatever needs the
         # newest version raises the same error again.
         with suppress(CorruptTable, UnsupportedTable):
-            try:
-                table._newest.find()
-            except TableNotFound:
-                from headgate_table.milvus.table import MilvusTable  # rarely needed, and a subclass of this one
-
-                found = MilvusTable.found_at(table._store, table._ambient, commit)
-                if found is None:
-                    raise
-                return cast("Self", found)
+            table._find_format(commit)
         return table
+
+    def _find_format(self, commit: Callable[[Operation], Receipt] | None = None) -> None:
+        try:
+            self._log("a log of versions").newest.find()
+        except TableNotFound:
+            from headgate_table.milvus.table import MilvusTable  # rarely needed
+
+            found = MilvusTable(self._store, self._ambient, commit)
+            if not found.exists:
+                raise
+            self._format = found
 
     @classmethod
     @checked(
@@ -155,8 +156,8 @@ class Table:
             name=name,
             description=description,
         )
-        create_table(table._reader, table._ambient, operation)
-        table._reader.resources.invalidate(table.uri)  # of a table that was here before
+        create_table(table.reader, table._ambient, operation)
+        table.reader.resources.invalidate(table.uri)  # of a table that was here before
         return table
 
     @classmethod
@@ -192,27 +193,32 @@ class Table:
     @property
     def reader(self) -> LogReader:
         """The log under this table, for other parts of Headgate."""
-        return self._reader
+        return self._log("a log of versions").reader
+
+    @property
+    def has_log(self) -> bool:
+        """Whether the table is a log of versions. A table of Milvus manifests has neither columns nor settings of its own."""
+        return isinstance(self._format, LogTable)
 
     @property
     def version(self) -> int:
         """The newest version."""
-        return self._newest.current().version
+        return self._format.version
 
     @property
     def metadata(self) -> Metadata:
         """The metadata of the newest version: columns, partition columns, configuration."""
-        return self._reader.metadata(self._newest.current())
+        return self._log("metadata: its manifests know columns by name only").metadata
 
     @property
     def protocol(self) -> Protocol:
         """The protocol version and features that the newest version requires."""
-        return self._newest.current().protocol
+        return self._log("a protocol").newest.current().protocol
 
     @property
     def options(self) -> TableOptions:
         """The settings in force: the table's configuration, overridden by those given when it was opened."""
-        return self._options_for(self.metadata.configuration)
+        return self._log("settings of its own").options
 
     @checked(version=arguments.whole, timestamp=arguments.time, where=arguments.predicate)
     def snapshot(
@@ -226,7 +232,7 @@ class Table:
             >>> table.snapshot(where="id > 5").paths()
             ['a.parquet']
         """
-        return Snapshot(self._reader, self._log_at(version, timestamp), where)
+        return self._format.snapshot(version, timestamp, where)
 
     @checked(since=arguments.whole, until=arguments.whole, since_timestamp=arguments.time)
     def changes(
@@ -240,8 +246,7 @@ class Table:
             >>> table.changes(since=0).added.column("path").to_pylist()
             ['a.parquet']
         """
-        start = self._since(since, since_timestamp)
-        return changes(self._reader, self._newest.current(), start, until)
+        return self._format.changes(since, until, since_timestamp=since_timestamp)
 
     @checked(since=arguments.whole, until=arguments.whole)
     def changes_by_version(self, since: int, until: int | None = None) -> Iterator[Changes]:
@@ -251,7 +256,7 @@ class Table:
             >>> [(step.version, step.added.num_rows) for step in table.changes_by_version(since=0)]
             [(1, 1)]
         """
-        return changes_by_version(self._reader, self._newest.current(), since, until)
+        return self._format.changes_by_version(since, until)
 
     @checked(version=arguments.whole, timestamp=arguments.time)
     def added_after(self, version: int | None = None, *, timestamp: int | str | None = None) -> "pa.Table":
@@ -261,8 +266,9 @@ class Table:
             >>> table.added_after(0).column("path").to_pylist()
             ['a.parquet']
         """
+        log = self._log("the version at which a file was added; use changes()")
         since_ms = None if timestamp is None else parse_time(timestamp)
-        return added_after(self._reader, self._newest.current(), version=version, timestamp_ms=since_ms)
+        return added_after(log.reader, log.newest.current(), version=version, timestamp_ms=since_ms)
 
     @checked(limit=arguments.whole)
     def history(self, limit: int | None = None) -> list[HistoryEntry]:
@@ -272,7 +278,7 @@ class Table:
             >>> [(entry.version, entry.operation) for entry in table.history()]
             [(1, 'Append'), (0, 'Create')]
         """
-        return history(self._reader, limit)
+        return self._format.history(limit)
 
     @checked(skips=arguments.flag)
     def describe(self, *, skips: bool = True) -> TableDescription:
@@ -285,10 +291,10 @@ class Table:
             >>> description.num_files, description.total_bytes
             (1, 100)
         """
-        found = describe(self._reader, self._options_for, self._ambient.now_ms() if skips else None)
-        if found.version < 0 or not self.options.mirror_formats:
+        found = self._format.describe(skips=skips)
+        if found.version < 0 or not self.has_log or not self.options.mirror_formats:
             return found
-        mirror = DeltaMirror(self._reader, self.options).status()
+        mirror = DeltaMirror(self.reader, self.options).status()
         return replace(found, mirror_version=mirror.version, mirror_problem=mirror.problem)
 
     @checked(files=arguments.files)
@@ -301,7 +307,7 @@ class Table:
             >>> table.append([b]).code
             <RejectCode.PATH_IN_USE: 'path_in_use'>
         """
-        return self._commit(Append(tuple(files), told_columns(files)))
+        return self._format.commit(Append(tuple(files), told_columns(files)))
 
     @checked(files=arguments.files, where=arguments.text)
     def overwrite(self, files: Sequence[AddFile], where: str | None = None) -> Receipt:
@@ -313,7 +319,7 @@ class Table:
             >>> table.snapshot().paths()
             ['b.parquet']
         """
-        return self._commit(Overwrite(tuple(files), where, told_columns(files)))
+        return self._format.commit(Overwrite(tuple(files), where, told_columns(files)))
 
     @checked(where=arguments.text, paths=arguments.texts)
     def delete(self, where: str | None = None, paths: Sequence[str] | None = None) -> Receipt:
@@ -327,7 +333,7 @@ class Table:
         """
         if (where is None) == (paths is None):
             raise InvalidInput("delete takes either `where` or `paths`")
-        return self._commit(Delete(tuple(paths or ()), where))
+        return self._format.commit(Delete(tuple(paths or ()), where))
 
     def write(
         self,
@@ -351,13 +357,14 @@ class Table:
         from headgate_table.rows.writing import RowsOrder, written_rows
         from headgate_table.rows.written_table import WrittenTable  # brings PyArrow's writer along
 
+        self._log(BY_TRANSACTIONS)
         order = RowsOrder.of(mode, where, partition_by, schema_evolution, target_file_size)
 
         def made(_: Create) -> "Table":
             raise TableNotFound(f"there is no table at {self.uri} any more")
 
         result = written_rows(WrittenTable(self._store, self._ambient, lambda: self, made), rows, order)
-        return result if isinstance(result, Duplicate | Rejected) else self._commit(result)
+        return result if isinstance(result, Duplicate | Rejected) else self._format.commit(result)
 
     @checked(removes=arguments.texts, adds=arguments.files)
     def rewrite(self, removes: Sequence[str], adds: Sequence[AddFile]) -> Receipt:
@@ -367,7 +374,7 @@ class Table:
             >>> table.rewrite(["a.parquet"], [b]).version
             2
         """
-        return self._commit(Rewrite(tuple(removes), tuple(adds), told_columns(adds)))
+        return self._format.commit(Rewrite(tuple(removes), tuple(adds), told_columns(adds)))
 
     @checked(version=arguments.whole)
     def restore(self, version: int) -> Receipt:
@@ -379,7 +386,7 @@ class Table:
             >>> table.snapshot().num_files
             0
         """
-        return self._commit(Restore(version))
+        return self._format.commit(Restore(version))
 
     @checked(configuration=arguments.text_map_or_none, description=arguments.text, name=arguments.text)
     def alter(
@@ -398,7 +405,7 @@ class Table:
             >>> table.metadata.configuration
             {'checkpoint.interval': '1'}
         """
-        return self._commit(
+        return self._format.commit(
             Alter(
                 based_on=self.version,
                 configuration=dict(configuration or {}),
@@ -417,7 +424,7 @@ class Table:
             >>> table.commit(Append((b,))).version
             2
         """
-        return self._commit(operation)
+        return self._format.commit(operation)
 
     def checkpoint(self) -> int:
         """Write a state (or a JSON checkpoint) of the newest version, if it has none. Returns that version.
@@ -426,7 +433,7 @@ class Table:
             >>> table.checkpoint()
             1
         """
-        return self._committer.checkpoint().version
+        return self._log("states: every manifest is whole").checkpoint()
 
     @checked(full=arguments.flag)
     def compact(self, *, full: bool = True) -> Receipt:
@@ -439,9 +446,7 @@ class Table:
             >>> table.compact()
             Committed(version=1, proposal_id='...')
         """
-        return compact(
-            self._reader, self._ambient, self._options_for, self._committer.checkpoint, self._commit, full=full
-        )
+        return self._log("states that could be compacted: every manifest is whole").compact(full=full)
 
     @checked(data_files=arguments.flag)
     def verify(self, *, data_files: bool = True) -> VerifyReport:
@@ -452,7 +457,7 @@ class Table:
             >>> table.verify(data_files=False).findings
             ()
         """
-        return verify_table(self._reader, self._ambient, data_files=data_files)
+        return self._format.verify(data_files=data_files)
 
     @checked(
         older_than_hours=arguments.whole,
@@ -479,12 +484,8 @@ class Table:
             >>> table.purge(dry_run=True).message
             'nothing to delete'
         """
-        try:
-            is_direct = self._commit == self._commit_directly
-            cleaner = Cleaner(self._reader, self._ambient, self.options, self._commit, protected, is_direct=is_direct)
-            return cleaner.purge(older_than_hours, log_retention_hours, dry_run=dry_run)
-        finally:
-            self._newest.forget()
+        log = self._log(_CLEANED_BY_MILVUS)
+        return log.purge(older_than_hours, log_retention_hours, protected, dry_run=dry_run)
 
     @checked(rebuild=arguments.flag)
     def mirror(self, *, rebuild: bool = False) -> Published:
@@ -497,7 +498,8 @@ class Table:
             >>> table.mirror().version
             1
         """
-        mirror = DeltaMirror(self._reader, self.options)
+        log = self._log("a Delta mirror")
+        mirror = DeltaMirror(log.reader, log.options)
         return mirror.rebuild() if rebuild else mirror.publish()
 
     @checked(prefix=arguments.text)
@@ -511,6 +513,7 @@ class Table:
             >>> table.bring_back("day=1/").restored
             ()
         """
+        self._log("a quarantine")
         return bring_back(self._store, prefix)
 
     @checked(dry_run=arguments.flag, protected=arguments.instance(Protected))
@@ -524,11 +527,7 @@ class Table:
             >>> table.truncate_history(dry_run=True).versions_deleted
             1
         """
-        try:
-            truncation = Truncation(self._reader, self._ambient, self.options, self._committer.checkpoint, protected)
-            return truncation.run(dry_run=dry_run)
-        finally:
-            self._newest.forget()
+        return self._log(_CLEANED_BY_MILVUS).truncate_history(protected, dry_run=dry_run)
 
     @checked(where=arguments.text)
     def drop_partitions(self, where: str) -> DropReport:
@@ -541,47 +540,13 @@ class Table:
             >>> clicks.drop_partitions("day = '1'").partitions_dropped
             1
         """
-        return drop_partitions(
-            self._reader,
-            self.metadata,
-            where,
-            lambda text: self.snapshot(where=text).num_files,
-            self._commit,
-        )
+        return self._log("partitions").drop_partitions(where)
 
-    @cached_property
-    def _committer(self) -> DirectCommitter:
-        """Made by the first change: reading needs none of what writing does. Two of them get along, as two processes do."""
-        return DirectCommitter(self._newest, self._ambient, self._options_for)
+    def _log(self, what: str) -> LogTable:
+        """The table, if it is a log of versions. Otherwise raises `InvalidInput`: it doesn't have `what`."""
+        return self._format if isinstance(self._format, LogTable) else meaningless(self.uri, what)
 
-    def _commit_directly(self, operation: Operation) -> Receipt:
-        receipt = self._committer.commit(operation)
-        self._after_direct_commit(operation, receipt)
-        return receipt
-
-    def _after_direct_commit(self, operation: Operation, receipt: Receipt) -> None:
+    def _after_direct_commit(
+        self, operation: Operation, receipt: Receipt, seen_options: Callable[[], TableOptions]
+    ) -> None:
         """For those who know more than a table's log, to do what its settings ask for on writes. Must not raise."""
-
-    def _seen_options(self) -> TableOptions:
-        """The settings as of the last look at the log, without another."""
-        return self._options_for(self._reader.metadata(self._newest.seen()).configuration)
-
-    def _log_at(self, version: int | None, timestamp: int | str | None) -> LoadedLog:
-        if version is not None and timestamp is not None:
-            raise InvalidInput("a snapshot is taken by version or by timestamp, not by both")
-        if timestamp is not None:
-            return log_at(self._reader, timestamp)
-        if version is not None:
-            return self._reader.at_version(version)
-        return self._newest.current()
-
-    def _since(self, version: int | None, timestamp: int | str | None) -> int:
-        if (version is None) == (timestamp is None):
-            raise InvalidInput("changes are asked for since a version or since a time: give one of them")
-        if timestamp is not None:
-            return version_before(self._reader, timestamp)
-        assert version is not None  # one of the two is given
-        return version
-
-    def _options_for(self, configuration: Mapping[str, str]) -> TableOptions:
-        return table_options(configuration, self._settings)

@@ -15,7 +15,6 @@ from headgate import HeadgateError, InvalidInput, Producer, Snapshot, Table, Tic
 from headgate.spark import HeadgateTable, read, read_stream, sink
 from headgate_schemas.arguments import address, checked, time, whole
 from headgate_schemas.milvus import ColumnGroup
-from headgate_table.milvus.table import MilvusTable
 from headgate_table.store.local.store import LocalStore
 from support.ambient import FakeAmbient
 from support.cleaning import one_thread
@@ -66,14 +65,17 @@ def a_table() -> Table:
     return table
 
 
-def a_milvus_table() -> MilvusTable:
+def a_milvus_table() -> Table:
     from headgate_table.milvus import Transaction
 
     store = MemoryStore(FakeAmbient())
     transaction = Transaction.open(store)
     transaction.append_files([ColumnGroup(("id",), (), "parquet")])
     transaction.commit()
-    return MilvusTable(store, FakeAmbient())
+    table = Table(store, FakeAmbient(), one_thread())
+    table._find_format()
+    assert not table.has_log
+    return table
 
 
 @contextmanager
@@ -147,9 +149,7 @@ def test_no_accident_comes_out_of_a_snapshot(name: str) -> None:
     assert raw(method, method, name) == []
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, _ in methods(MilvusTable) if name not in ("open", "create", "found_at")]
-)
+@pytest.mark.parametrize("name", [name for name, _ in methods(Table) if name not in ("open", "create")])
 def test_no_accident_comes_out_of_a_milvus_table(name: str) -> None:
     method = getattr(a_milvus_table(), name)
     assert raw(method, method, name) == []

@@ -11,7 +11,6 @@ from headgate_schemas.messages.sources import Source
 from headgate_table.coordination.commit_info import Decision, Settled, Term, record_of
 from headgate_table.errors import CorruptTable, UnsupportedTable
 from headgate_table.milvus.committed.records import (
-    FileCounts,
     ManifestId,
     VersionRecord,
     commit_body,
@@ -20,6 +19,7 @@ from headgate_table.milvus.committed.records import (
     encode_record,
     parse_key,
 )
+from headgate_table.milvus.rules.file_changes import FileCounts
 
 HERE = ManifestId(7, digest_of(b"manifest"))
 counts = st.integers(0, 2**63 - 1)

@@ -44,7 +44,7 @@ from support.producer.deciding import Decider, receipt_message
 from support.producer.failing_bus import FailingBus, Plan, Trouble, always, first, no_trouble
 from support.stores.faulty import Fault, FaultyStore, on
 from support.stores.memory import MemoryStore
-from support.tables import add_file, fresh_resources, new_table
+from support.tables import add_file, committer_of, fresh_resources, new_table
 
 TABLE = "memory://lake/events"
 
@@ -383,7 +383,7 @@ def test_trimmed_events_are_made_up_for_by_the_table() -> None:
     ticket = world.append()
     world.is_deciding = False
     world.producer._courier.pump(1)
-    receipt = table._committer.commit(Append((add_file("a"),)), ticket.proposal_id)
+    receipt = committer_of(table).commit(Append((add_file("a"),)), ticket.proposal_id)
     world.memory.append(Topic.EVENTS, [receipt_message(receipt, TABLE)] * 2)
     world.memory.cluster.truncate(Topic.EVENTS, 0, 2)
     before = world.ambient.monotonic_s()
@@ -396,7 +396,7 @@ def test_past_its_time_the_table_is_asked() -> None:
     table = new_table(world.store)
     world.is_deciding = False
     ticket = world.append()
-    receipt = table._committer.commit(Append((add_file("a"),)), ticket.proposal_id)
+    receipt = committer_of(table).commit(Append((add_file("a"),)), ticket.proposal_id)
     assert ticket.wait(5) == receipt
     assert ticket.done
 
@@ -404,7 +404,7 @@ def test_past_its_time_the_table_is_asked() -> None:
 def test_another_process_finds_the_outcome_in_the_table() -> None:
     world = World()
     table = new_table(world.store)
-    receipt = table._committer.commit(Append((add_file("a"),)), "of-another-process")
+    receipt = committer_of(table).commit(Append((add_file("a"),)), "of-another-process")
     assert world.producer.outcome("of-another-process") == receipt
 
 

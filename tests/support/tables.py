@@ -20,6 +20,7 @@ from headgate_schemas.messages.operations import Create
 from headgate_table.caching.cache import ObjectCache
 from headgate_table.caching.resources import ReadResources, new_resources
 from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.write.commit import DirectCommitter
 from headgate_table.indextables.write.create import create_table
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
@@ -106,6 +107,11 @@ def opened(
     """The table on a store, as a process sees it that has read nothing yet."""
     chosen = {"checkpoint.interval": str(interval), **(settings or {})}
     return Table(store, ambient or SteadyAmbient(f"process {next(_processes)}"), resources or fresh_resources(), chosen)
+
+
+def committer_of(table: Table) -> DirectCommitter:
+    """The one by which the table commits, for ids, times and read sets that a table's methods don't take."""
+    return table._log("a log of versions").committer
 
 
 def add_file(name: str, size: int = 1000, /, **values: Any) -> AddFile:

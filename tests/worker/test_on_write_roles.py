@@ -11,7 +11,7 @@ import pytest
 
 from headgate_bus.interface import Topic
 from headgate_schemas.ambient import SystemAmbient
-from headgate_table.indextables.read.snapshot import Snapshot
+from headgate_table.interface.snapshot import Snapshot
 from headgate_table.table import Table
 from headgate_worker.limits import RoleTerms, WorkerLimits
 from headgate_worker.loop.worker import COMMITTER_GROUP

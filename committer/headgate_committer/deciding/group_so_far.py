@@ -6,7 +6,7 @@ from headgate_committer.proposals.triage import AlreadyDecided
 from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
 from headgate_table.coordination.commit_info import Decision
 from headgate_table.coordination.memory import TableMemory
-from headgate_table.indextables.rules.decide import Refusal
+from headgate_table.coordination.refusals import Refusal
 
 
 class GroupSoFar:

@@ -28,7 +28,8 @@ from headgate_schemas.messages.operations import (
 from headgate_schemas.predicates.partition_text import covering
 from headgate_schemas.predicates.text import parse_predicate
 from headgate_table.coordination.memory import TableMemory
-from headgate_table.indextables.rules.decide import Blocked, Effect, Evidence, LiveFile, Refusal, decide
+from headgate_table.coordination.refusals import Refusal
+from headgate_table.indextables.rules.decide import Blocked, Effect, Evidence, LiveFile, decide
 from headgate_table.indextables.write.version_body import Decided
 
 

@@ -8,9 +8,9 @@ from headgate_schemas.logs import get_logger
 from headgate_schemas.messages.events import CommitEvent
 from headgate_table.coordination.commit_info import CommitRecord
 from headgate_table.milvus.committed.log import RecordedLog
-from headgate_table.milvus.committed.records import FileCounts, VersionRecord
+from headgate_table.milvus.committed.records import VersionRecord
 from headgate_table.milvus.format.manifest import Manifest
-from headgate_table.milvus.rules.file_changes import dropped, file_counts
+from headgate_table.milvus.rules.file_changes import FileCounts, dropped, file_counts
 
 _log = get_logger("headgate.committer")
 

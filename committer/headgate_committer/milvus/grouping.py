@@ -16,7 +16,7 @@ from headgate_schemas.messages.operations import Milvus, Operation, RejectCode, 
 from headgate_schemas.milvus import Resolver
 from headgate_table.coordination.commit_info import Decision
 from headgate_table.coordination.memory import TableMemory
-from headgate_table.indextables.rules.decide import Refusal
+from headgate_table.coordination.refusals import Refusal
 from headgate_table.milvus.format.manifest import Manifest
 from headgate_table.milvus.format.paths import ManifestBase
 from headgate_table.milvus.rules.decide import SeenManifest, decide_transaction, needs_read

@@ -33,8 +33,8 @@ from headgate_schemas.messages.sources import Source
 from headgate_table.coordination.commit_info import CommitRecord, Term, record_of
 from headgate_table.coordination.memory import MemoryLimits, TableMemory
 from headgate_table.coordination.memory_text import format_memory
+from headgate_table.coordination.refusals import Refusal
 from headgate_table.errors import TableNotFound, UnsupportedTable
-from headgate_table.indextables.rules.decide import Refusal
 from headgate_table.indextables.write.commit_times import commit_time_ms
 from headgate_table.indextables.write.version_body import Decided
 from headgate_table.milvus.committed.log import RecordedLog, records_from, recover_memory

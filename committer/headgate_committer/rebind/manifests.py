@@ -10,9 +10,10 @@ from headgate_table.coordination.memory_text import format_memory
 from headgate_table.errors import CorruptTable, TableNotFound
 from headgate_table.indextables.write.commit_times import commit_time_ms
 from headgate_table.milvus.committed.log import RecordedLog, always, records_from, recover_memory
-from headgate_table.milvus.committed.records import FileCounts, ManifestId, VersionRecord, commit_body, digest_of
+from headgate_table.milvus.committed.records import ManifestId, VersionRecord, commit_body, digest_of
 from headgate_table.milvus.committed.writer import write_recorded
 from headgate_table.milvus.format.encoding import encode_manifest
+from headgate_table.milvus.rules.file_changes import FileCounts
 from headgate_table.store.interface import Store
 
 

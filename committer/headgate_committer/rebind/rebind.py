@@ -14,6 +14,7 @@ from headgate_committer.rebind.offer import Offer, RebindReport
 from headgate_committer.versions.table_log import records_from
 from headgate_schemas.ambient import Ambient
 from headgate_table.coordination.memory_text import memory_limits
+from headgate_table.coordination.refusals import NumberTaken
 from headgate_table.errors import CommitConflict, TableNotFound
 from headgate_table.indextables.format.protocol_support import check_writable
 from headgate_table.indextables.format.version_file import encode_version
@@ -21,7 +22,7 @@ from headgate_table.indextables.log.reader import LogReader
 from headgate_table.indextables.recovery.memory_reader import recover
 from headgate_table.indextables.write.commit_times import commit_time_ms
 from headgate_table.indextables.write.version_body import Author, version_body
-from headgate_table.indextables.write.version_writer import NumberTaken, write_version
+from headgate_table.indextables.write.version_writer import write_version
 from headgate_table.settings.options import TableOptions
 
 _ATTEMPTS = 20

@@ -37,11 +37,11 @@ from headgate_schemas.metrics import (
 from headgate_table.coordination.commit_info import Decision
 from headgate_table.coordination.memory import TableMemory
 from headgate_table.coordination.memory_text import memory_limits
+from headgate_table.coordination.refusals import NumberTaken, PredecessorGone
 from headgate_table.errors import CommitConflict, ManifestMissing, OutcomeUnknown, TableNotFound
 from headgate_table.indextables.format.state_manifest import StateManifest
 from headgate_table.indextables.log.reader import LogReader
 from headgate_table.indextables.write.commit_times import bounded_time_ms, commit_time_ms
-from headgate_table.indextables.write.version_writer import NumberTaken, PredecessorGone
 
 _log = get_logger("headgate.committer")
 

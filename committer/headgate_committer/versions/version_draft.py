@@ -25,12 +25,13 @@ from headgate_schemas.messages.events import CommitEvent
 from headgate_schemas.messages.operations import Delete, Overwrite, RejectCode
 from headgate_table.coordination.commit_info import CommitRecord, commit_record
 from headgate_table.coordination.memory import TableMemory
+from headgate_table.coordination.refusals import Refusal
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.format.names import MAX_VERSION
 from headgate_table.indextables.format.version_file import encode_version
 from headgate_table.indextables.log.predecessor import Predecessor
 from headgate_table.indextables.log.reader import LoadedLog, LogReader
-from headgate_table.indextables.rules.decide import LiveFile, Questions, Refusal, questions
+from headgate_table.indextables.rules.decide import LiveFile, Questions, questions
 from headgate_table.indextables.rules.evidence import EvidenceReader, partitions_named
 from headgate_table.indextables.write.commit_times import commit_time_ms
 from headgate_table.indextables.write.version_body import Author, Decided, VersionBody, version_body

@@ -16,7 +16,6 @@ from headgate.page.table_views import VersionView, version_view
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError, InvalidInput
 from headgate_table.caching.resources import lean_resources
-from headgate_table.milvus.table import MilvusTable
 from headgate_table.store.settings import StoreSettings
 from headgate_table.table import Table
 
@@ -98,7 +97,7 @@ class TableLooks:
         """The files that were live at a version. Raises `InvalidInput` where they are too many to show."""
         with self._turn(uri) as table:
             snapshot = table.snapshot(version)
-            metadata = None if isinstance(table, MilvusTable) else snapshot.metadata
+            metadata = snapshot.metadata if table.has_log else None
             # A table that was made anew has another id, and versions of its own.
             key = uri, version, None if metadata is None else metadata.id
             view = self._kept(key)

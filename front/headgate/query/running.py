@@ -18,7 +18,7 @@ from headgate_schemas.errors import HeadgateError, InvalidInput
 from headgate_schemas.predicates.format import format_predicate
 from headgate_schemas.predicates.tree import Predicate
 from headgate_table.errors import UnsupportedTable
-from headgate_table.indextables.read.snapshot import Snapshot
+from headgate_table.interface.snapshot import Snapshot
 from headgate_table.table import Table
 
 OpenTable = Callable[[str], Table]

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headgate_table.indextables.history.changes import Changes
+from headgate_table.interface.answers import Changes
 
 FILE_COLUMNS = ("path", "partition_values", "size")
 

@@ -11,9 +11,10 @@ import pyarrow.compute as pc
 
 from headgate_schemas.errors import HeadgateError, InvalidInput
 from headgate_table.errors import VersionNotRetained
-from headgate_table.indextables.history.changes import Changes
-from headgate_table.indextables.history.travel import Timeline, parse_time, version_before
+from headgate_table.indextables.history.travel import Timeline, version_before
 from headgate_table.indextables.log.resolve import format_ranges
+from headgate_table.interface.answers import Changes
+from headgate_table.interface.times import parse_time
 from headgate_table.table import Table
 from pyspark_headgate.changes.changed_files import FILE_COLUMNS, ChangedFiles, FileChange, changed_files, snapshot_files
 from pyspark_headgate.changes.offset import ChangeOffset

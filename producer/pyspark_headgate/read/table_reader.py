@@ -20,7 +20,7 @@ from headgate_schemas.predicates.tree import columns as columns_of
 from headgate_table.indextables.read.rows.column_defaults import column_defaults
 from headgate_table.indextables.read.rows.row_filter import row_filter, row_group_filter
 from headgate_table.indextables.read.rows.scan import check_readable
-from headgate_table.indextables.read.snapshot import Snapshot
+from headgate_table.interface.snapshot import Snapshot
 from headgate_table.table import Table
 from pyspark_headgate.effective_settings import effective
 from pyspark_headgate.executor.arrow_store import store_place

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from pyspark_headgate.options import SourceOptions
 
 if TYPE_CHECKING:
-    from headgate_table.indextables.read.snapshot import Snapshot
+    from headgate_table.interface.snapshot import Snapshot
     from headgate_table.table import Table
 
 

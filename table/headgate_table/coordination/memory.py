@@ -206,6 +206,12 @@ class TableMemory:
         """The version that committed this seq, where it is one of the newest of its app."""
         return dict(self.writers.get(writer.app, ())).get(writer.seq)
 
+    def may_be_of_another(self, remembered: Receipt, writer: Writer | None) -> bool:
+        """Whether what is remembered of an id may be what another writer did under it: the seq says another version, or none."""
+        if writer is None or not isinstance(remembered, Committed):
+            return False
+        return self.version_of_seq(writer) != remembered.version
+
     def newer_seq(self, writer: Writer) -> int | None:
         """The newest committed seq of the app, where this lower one surely was never committed; else None."""
         recent = self.writers.get(writer.app, ())

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import VersionNotRetained
-from headgate_table.indextables.history.history import UNKNOWN, HistoryEntry
+from headgate_table.interface.answers import UNKNOWN, HistoryEntry
 from headgate_table.milvus.committed.log import ReadVersion, RecordedLog
 from headgate_table.milvus.format.manifest import Manifest
 from headgate_table.milvus.format.names import manifest_key

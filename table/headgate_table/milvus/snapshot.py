@@ -5,12 +5,10 @@ from typing import Never
 
 import pyarrow as pa
 
-from headgate_schemas.actions.actions import Metadata, Protocol
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.predicates.tree import Predicate
-from headgate_table.indextables.log.reader import LoadedLog
-from headgate_table.indextables.read.entry_reader import ReadStatistics
-from headgate_table.indextables.read.snapshot import Snapshot
+from headgate_table.interface.snapshot import ReadStatistics, Snapshot
+from headgate_table.interface.table_format import meaningless
 from headgate_table.milvus.format.manifest import Manifest
 from headgate_table.milvus.rules.file_changes import PlacedFile, placed_files
 
@@ -34,13 +32,9 @@ class MilvusSnapshot(Snapshot):
     """The files of one manifest. It holds all of it, so nothing is read later."""
 
     def __init__(self, uri: str, version: int, manifest: Manifest) -> None:
-        # Nothing of a log of versions is here: what asks for one is refused below.
         self._uri = uri
         self._version = version
         self._manifest = manifest
-
-    def __reduce__(self) -> tuple[object, ...]:  # type: ignore[override]  # of other parts than a log's
-        return MilvusSnapshot, (self._uri, self._version, self._manifest)
 
     @property
     def version(self) -> int:
@@ -76,27 +70,26 @@ class MilvusSnapshot(Snapshot):
         return file_table(placed_files(self._manifest)).select(names)
 
     def paths(self) -> list[str]:
-        """The paths of the data files as they stand in the manifest, sorted."""
         return sorted(placed.file.path for placed in placed_files(self._manifest))
 
     @property
-    def metadata(self) -> Metadata:
-        return meaningless(self._uri, "metadata: its manifests know columns by name only")
+    def metadata(self) -> Never:
+        meaningless(self._uri, "metadata: its manifests know columns by name only")
 
     @property
-    def protocol(self) -> Protocol:
-        return meaningless(self._uri, "a protocol")
+    def protocol(self) -> Never:
+        meaningless(self._uri, "a protocol")
 
     @property
-    def log(self) -> LoadedLog:
-        return meaningless(self._uri, "a log of versions")
+    def log(self) -> Never:
+        meaningless(self._uri, "a log of versions")
 
     @property
     def statistics(self) -> ReadStatistics:
         return ReadStatistics()
 
-    def scan(self, columns: Sequence[str] | None = None, where: str | Predicate | None = None) -> pa.RecordBatchReader:
-        return meaningless(self._uri, _ROWS)
+    def scan(self, columns: Sequence[str] | None = None, where: str | Predicate | None = None) -> Never:
+        meaningless(self._uri, _ROWS)
 
     def rows(self, columns: Sequence[str] | None = None, where: str | Predicate | None = None) -> Never:
         meaningless(self._uri, _ROWS)
@@ -109,11 +102,6 @@ class MilvusSnapshot(Snapshot):
 
     def dataset(self) -> Never:
         meaningless(self._uri, _ROWS)
-
-
-def meaningless(uri: str, what: str) -> Never:
-    """Refuse what only tables with a log of versions have."""
-    raise InvalidInput(f"{uri} is a Milvus table, which doesn't have {what}")
 
 
 def file_table(files: Iterable[PlacedFile]) -> pa.Table:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from headgate_schemas.messages.sources import Source
 from headgate_table.errors import CorruptTable, UnsupportedTable
-from headgate_table.indextables.verify.report import Findings, VerifyReport
+from headgate_table.interface.findings import Findings, VerifyReport
 from headgate_table.milvus.committed.log import RecordedLog
 from headgate_table.milvus.committed.records import ManifestId, VersionRecord
 from headgate_table.milvus.format.encoding import what_is_lost

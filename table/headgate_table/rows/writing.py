@@ -18,10 +18,11 @@ from headgate_schemas.columns.table_schema import arrow_schema, column_kinds, ro
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.messages.operations import Append, Duplicate, Operation, Overwrite, Rejected
 from headgate_schemas.messages.proposal_ids import timed_id
+from headgate_table.coordination.refusals import Refusal
 from headgate_table.data_file import DataFile
 from headgate_table.errors import TableExists, UnsupportedTable
 from headgate_table.indextables.read.rows.row_shape import RowShape
-from headgate_table.indextables.rules.decide import Refusal, questions
+from headgate_table.indextables.rules.decide import questions
 from headgate_table.parquet.file_schema import told_columns
 from headgate_table.rows.evolving import EvolvingTable, columns_named, make_table, widen_table
 from headgate_table.rows.file_writer import FileLayout, FileLimits, FileWriter, file_layout

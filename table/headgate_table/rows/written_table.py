@@ -1,30 +1,27 @@
-"""A table as a target of rows, committed to as its `Table` commits: directly, or as whoever opened it said."""
+"""A table as a target of rows, committed to as the table commits: directly, or as whoever opened it said."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.messages.operations import Committed, Create, Operation, Receipt, RejectCode, Rejected
 from headgate_schemas.messages.proposal_ids import timed_id
 from headgate_table.errors import TableExists, TableNotFound
+from headgate_table.interface.table_format import TableFormat
 from headgate_table.rows.writing import LookedAt
 from headgate_table.store.interface import Store
-
-if TYPE_CHECKING:
-    from headgate_table.table import Table
 
 
 class WrittenTable:
     """`opened` opens the table, or raises `TableNotFound`; `made` makes it, or raises `TableExists`."""
 
     def __init__(
-        self, store: Store, ambient: Ambient, opened: "Callable[[], Table]", made: "Callable[[Create], Table]"
+        self, store: Store, ambient: Ambient, opened: Callable[[], TableFormat], made: Callable[[Create], TableFormat]
     ) -> None:
         self._store = store
         self._ambient = ambient
         self._opened = opened
         self._made = made
-        self._table: Table | None = None
+        self._table: TableFormat | None = None
 
     @property
     def address(self) -> str:

@@ -8,8 +8,7 @@ import difflib
 from collections.abc import Mapping
 
 from headgate_schemas.errors import InvalidInput
-from headgate_table.indextables.cleaning.plan import MIN_FILE_AGE_HOURS
-from headgate_table.settings.options import SETTINGS, TableOptions, bare_key, table_options
+from headgate_table.settings.options import MIN_FILE_AGE_HOURS, SETTINGS, TableOptions, bare_key, table_options
 
 FAMILIES = ("merge.", "mergeOnWrite.", "purgeOnWrite.")
 """Their names are Headgate's to know; of all other keys a configuration may hold what other programs understand."""

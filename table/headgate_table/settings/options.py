@@ -14,6 +14,8 @@ from headgate_table.settings.option_list import SETTINGS as SETTINGS
 from headgate_table.settings.option_list import Setting as Setting
 
 PREFIXES = ("spark.indextables.", "spark.headgate.", "indextables.", "headgate.")
+MIN_FILE_AGE_HOURS = 24
+"""The youngest age at which files that no version names are deleted, unless a setting says that less is meant."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from headgate_schemas.errors import InvalidInput
 from headgate_schemas.messages.operations import Committed, Milvus, Receipt, RejectCode, Rejected
 from headgate_schemas.milvus import ColumnGroup, ColumnGroupFile, DeltaLog, Resolver, Stat, Updates
 from headgate_table.errors import CommitConflict
-from headgate_table.indextables.verify.report import Finding, Severity
+from headgate_table.interface.findings import Finding, Severity
 from headgate_table.milvus import MERGE, OVERWRITE, Transaction
 from headgate_table.milvus.verify import verify_manifests
 from headgate_table.store.interface import Store

@@ -9,7 +9,7 @@ import pytest
 from headgate_schemas.messages.operations import Committed
 from headgate_table.errors import StoreError
 from headgate_table.indextables.format.names import checkpoint_key, state_folder, state_key, version_key
-from headgate_table.indextables.verify.report import Severity
+from headgate_table.interface.findings import Severity
 from headgate_table.store.local.store import LocalStore
 from headgate_table.table import Table
 from support.ambient import FakeAmbient

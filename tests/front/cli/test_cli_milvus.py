@@ -13,7 +13,6 @@ import headgate as library
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.milvus import Resolver
 from headgate_table.milvus.snapshot import MilvusSnapshot
-from headgate_table.milvus.table import MilvusTable
 from headgate_table.milvus.transaction import Transaction
 from support.committing.transactions import adding, rows
 from support.processes.command_line import Headgate
@@ -270,7 +269,8 @@ def test_the_data_files_of_a_manifest_are_shown_as_csv(segment: Path, headgate: 
 
 def test_a_table_is_opened_by_looking(segment: Path) -> None:
     table = library.Table.open(str(segment))
-    assert isinstance(table, MilvusTable)
+    assert isinstance(table, library.Table)
+    assert not table.has_log
     snapshot = table.snapshot()
     assert isinstance(snapshot, MilvusSnapshot)
     assert (table.version, snapshot.paths(), snapshot.num_records) == (3, ["a.parquet", "c.parquet"], 20)

@@ -14,7 +14,8 @@ import headgate.spark
 from headgate.spark.reads.manifest_reading import ManifestsOnSpark
 from headgate_schemas.actions.actions import AddFile
 from headgate_table.indextables.read.entry_reader import read_here
-from headgate_table.indextables.read.snapshot import Snapshot
+from headgate_table.indextables.read.snapshot import LogSnapshot
+from headgate_table.interface.snapshot import Snapshot
 from headgate_table.store.settings import StoreSettings
 from support.logs.raw_log import RawLog
 from support.spark.reading import column, frame, table_of, written
@@ -136,19 +137,19 @@ def test_manifests_that_executors_decode_give_the_same_files(spark: "SparkSessio
     assert log.version > log.state.version
     reading = ManifestsOnSpark(spark, least_entries=0, everything=True)
     for where in (*WHERES, None):
-        local = Snapshot(table.reader, log, where, read_here)
-        assert Snapshot(table.reader, log, where, reading).files().equals(local.files())
+        local = LogSnapshot(table.reader, log, where, read_here)
+        assert LogSnapshot(table.reader, log, where, reading).files().equals(local.files())
 
 
 def test_executors_send_back_only_entries_that_may_match(spark: "SparkSession", table: headgate.Table) -> None:
-    snapshot = Snapshot(table.reader, table.snapshot().log, "id = 105", ManifestsOnSpark(spark, least_entries=0))
+    snapshot = LogSnapshot(table.reader, table.snapshot().log, "id = 105", ManifestsOnSpark(spark, least_entries=0))
     assert snapshot.paths() == ["q/5.parquet"]
     assert snapshot.statistics.entries_decoded == 1
 
 
 def test_a_table_of_usual_size_is_read_by_the_driver(table: headgate.Table) -> None:
     nobody: Any = None  # asking it for anything would fail
-    snapshot = Snapshot(table.reader, table.snapshot().log, "part = 'q'", ManifestsOnSpark(nobody))
+    snapshot = LogSnapshot(table.reader, table.snapshot().log, "part = 'q'", ManifestsOnSpark(nobody))
     assert snapshot.paths() == ["q/3.parquet", "q/5.parquet"]
 
 
@@ -158,7 +159,7 @@ def test_where_executors_fail_the_driver_reads(table: headgate.Table) -> None:
             raise PySparkException("ModuleNotFoundError: No module named 'headgate'")
 
     session: Any = WithoutHeadgate()
-    snapshot = Snapshot(table.reader, table.snapshot().log, "part = 'q'", ManifestsOnSpark(session, least_entries=0))
+    snapshot = LogSnapshot(table.reader, table.snapshot().log, "part = 'q'", ManifestsOnSpark(session, least_entries=0))
     assert snapshot.paths() == ["q/3.parquet", "q/5.parquet"]
 
 

@@ -13,7 +13,7 @@ from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.messages.operations import Append, Committed, Delete, Operation, Overwrite, Restore, Rewrite
 from headgate_table.indextables.cleaning.orphans import is_data_key
 from headgate_table.indextables.format.names import version_key
-from headgate_table.indextables.verify.report import Severity
+from headgate_table.interface.findings import Severity
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from support.ambient import HOUR_MS, FakeAmbient

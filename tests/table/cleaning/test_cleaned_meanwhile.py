@@ -9,7 +9,7 @@ from headgate_table.errors import CorruptTable, ManifestMissing, VersionNotRetai
 from headgate_table.indextables.format.names import resolve_manifest, state_key, version_key
 from headgate_table.indextables.format.state_manifest import decode_state, encode_state
 from headgate_table.indextables.log.reader import LogReader
-from headgate_table.indextables.read.snapshot import Snapshot
+from headgate_table.indextables.read.snapshot import LogSnapshot
 from support.cleaning import World
 from support.logs.foreign_log import as_anothers
 from support.stores.faulty import Fault, FaultyStore, Plan, Step
@@ -51,7 +51,7 @@ def test_a_log_that_is_followed_reads_though_versions_go_that_were_listed_a_mome
     reader = LogReader(store, fresh_resources())
     log = reader.latest()
     more = world.appends(3)
-    assert Snapshot(reader, reader.advance(log)).paths() == [first.path, *(file.path for file in more)]
+    assert LogSnapshot(reader, reader.advance(log)).paths() == [first.path, *(file.path for file in more)]
     assert world.versions() == [4]
 
 

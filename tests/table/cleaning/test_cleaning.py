@@ -23,7 +23,7 @@ from headgate_table.indextables.cleaning.plan import (
 from headgate_table.indextables.format.names import POINTER, checkpoint_key, state_key, version_key
 from headgate_table.indextables.format.state_manifest import decode_state, encode_state
 from headgate_table.indextables.log.inventory import LogInventory, sort_inventory
-from headgate_table.indextables.verify.report import Severity
+from headgate_table.interface.findings import Severity
 from headgate_table.store.interface import ObjectInfo, Store
 from headgate_table.table import Table
 from support.ambient import FakeAmbient

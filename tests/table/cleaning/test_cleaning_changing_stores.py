@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from headgate_table.indextables.format.names import POINTER
-from headgate_table.indextables.verify.report import Severity
+from headgate_table.interface.findings import Severity
 from headgate_table.store.interface import CreateOutcome, Store
 from headgate_table.store.local.store import LocalStore
 from headgate_table.store.open import open_store

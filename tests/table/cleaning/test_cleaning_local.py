@@ -10,7 +10,7 @@ import pytest
 from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import StoreError
 from headgate_table.indextables.cleaning.plan import Category
-from headgate_table.indextables.verify.report import Severity
+from headgate_table.interface.findings import Severity
 from headgate_table.store.interface import CreateOutcome
 from headgate_table.store.local.leftovers import local_leftovers, remove_if_empty
 from headgate_table.store.local.store import LocalStore

@@ -9,7 +9,7 @@ from headgate_table.indextables.cleaning.cleaner import Cleaner
 from headgate_table.indextables.cleaning.deleting import Deleted, Deleter
 from headgate_table.indextables.cleaning.plan import HOUR_MS, Category, Deletion
 from headgate_table.indextables.format.names import checkpoint_key, checkpoint_part_key
-from headgate_table.indextables.verify.report import Severity
+from headgate_table.interface.findings import Severity
 from headgate_table.settings.options import TableOptions, table_options
 from headgate_table.store.interface import ObjectInfo
 from headgate_table.table import Table

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headgate_table.indextables.format.names import MANIFESTS, log_key, state_folder, state_key
-from headgate_table.indextables.verify.report import Severity
+from headgate_table.interface.findings import Severity
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from support.ambient import HOUR_MS, FakeAmbient

@@ -11,7 +11,7 @@ from headgate_table.errors import StoreError
 from headgate_table.indextables.cleaning.orphans import is_data_key
 from headgate_table.indextables.cleaning.plan import Category
 from headgate_table.indextables.cleaning.quarantine import QUARANTINE
-from headgate_table.indextables.verify.report import Severity
+from headgate_table.interface.findings import Severity
 from headgate_table.store import copying
 from headgate_table.store.copying import copy_object
 from headgate_table.store.interface import Store

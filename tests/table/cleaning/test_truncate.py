@@ -5,7 +5,7 @@ import pytest
 from headgate_table.errors import CorruptTable, VersionNotRetained
 from headgate_table.indextables.format.names import POINTER, version_key
 from headgate_table.indextables.format.pointer import Pointer
-from headgate_table.indextables.verify.report import Severity
+from headgate_table.interface.findings import Severity
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from support.ambient import FakeAmbient

@@ -22,16 +22,8 @@ from headgate_schemas.messages.operations import (
     Rewrite,
     Skip,
 )
-from headgate_table.indextables.rules.decide import (
-    Blocked,
-    Effect,
-    Evidence,
-    LiveFile,
-    Questions,
-    Refusal,
-    decide,
-    questions,
-)
+from headgate_table.coordination.refusals import Refusal
+from headgate_table.indextables.rules.decide import Blocked, Effect, Evidence, LiveFile, Questions, decide, questions
 
 SCHEMA = schema_string_of("id BIGINT, day INT, region STRING")
 METADATA = Metadata(id="t", schema_string=SCHEMA, partition_columns=("day",), configuration={"owner": "ada"})

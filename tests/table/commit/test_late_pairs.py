@@ -18,7 +18,7 @@ from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from support.stores.faulty import Fault, FaultyStore, Step
 from support.stores.memory import MemoryStore
-from support.tables import SteadyAmbient, add_file, new_table, opened
+from support.tables import SteadyAmbient, add_file, committer_of, new_table, opened
 
 _PROCESSES = itertools.count()
 
@@ -32,7 +32,7 @@ def table_at(store: Store, form: str) -> Table:
 
 def commit(table: Table, name: str) -> Receipt:
     """The file has the proposal's name, so that it shows where it went."""
-    return table._committer.commit(Append((add_file(name),)), name)
+    return committer_of(table).commit(Append((add_file(name),)), name)
 
 
 def written_late(store: MemoryStore, form: str) -> tuple[str, bytes]:

@@ -12,7 +12,7 @@ from headgate_table.table import Table
 from support.ambient import FakeAmbient
 from support.coordinated import Coordinated
 from support.stores.memory import Clockless, MemoryStore, _Held
-from support.tables import add_file, new_table, opened
+from support.tables import add_file, committer_of, new_table, opened
 
 _PROCESSES = itertools.count()
 DAY_MS = 24 * 3_600_000
@@ -118,10 +118,10 @@ def test_one_wrong_clock_makes_nobody_forget_the_id_of_a_direct_commit() -> None
     for store in (Clockless(), MemoryStore(ambient)):
         table = new_table(store, ambient=ambient)
         operation = Append((add_file("a"),))
-        assert table._committer.commit(operation, "x") == Committed(1, "x")
+        assert committer_of(table).commit(operation, "x") == Committed(1, "x")
         opened(store, ambient=skewed(ambient, 80)).append([add_file("wrong")])
         opened(store, ambient=skewed(ambient, -80)).append([add_file("wrong again")])
-        assert opened(store, ambient=ambient)._committer.commit(operation, "x") == Duplicate(1, "x")
+        assert committer_of(opened(store, ambient=ambient)).commit(operation, "x") == Duplicate(1, "x")
 
 
 def test_what_was_purged_is_forgotten_when_the_window_is_over() -> None:

@@ -24,13 +24,14 @@ from headgate_table.caching.cache import ObjectCache
 from headgate_table.caching.path_orders import PathOrder, PathOrders, path_hashes
 from headgate_table.caching.resources import new_resources
 from headgate_table.coordination.memory import MemoryLimits, TableMemory
+from headgate_table.coordination.refusals import Refusal
 from headgate_table.indextables.format.names import state_key, version_key
 from headgate_table.indextables.format.state_manifest import decode_state, encode_state
 from headgate_table.indextables.format.version_file import encode_actions
 from headgate_table.indextables.log.reader import LoadedLog, LogReader
 from headgate_table.indextables.manifests.path_index import ENTRY_BYTES
 from headgate_table.indextables.recovery.memory_reader import recover
-from headgate_table.indextables.rules.decide import Blocked, Evidence, LiveFile, Questions, Refusal, decide, questions
+from headgate_table.indextables.rules.decide import Blocked, Evidence, LiveFile, Questions, decide, questions
 from headgate_table.indextables.rules.evidence import MAX_VERSIONS_COMPARED, EvidenceReader
 from headgate_table.indextables.rules.swap import listed_in
 from headgate_table.store.interface import Store
@@ -41,7 +42,7 @@ from support.logs.decided_logs import fresh_reader
 from support.logs.foreign_log import build_on, even_runs, large_path, large_table
 from support.memory import rss_growth_of
 from support.stores import FaultyStore, MemoryStore
-from support.tables import add_file, new_table, opened
+from support.tables import add_file, committer_of, new_table, opened
 from support.writers.handmade import HandMade
 
 
@@ -378,10 +379,10 @@ def test_a_conflict_refuses_whatever_the_operation_is() -> None:
 
 def test_a_direct_commit_can_be_serializable() -> None:
     table = opened(serializable_table())
-    stale = table._committer.commit(Append((add_file("x", region="eu"),)), reads=ReadSet(1, "region = 'us'"))
+    stale = committer_of(table).commit(Append((add_file("x", region="eu"),)), reads=ReadSet(1, "region = 'us'"))
     assert isinstance(stale, Rejected)
     assert stale.code is RejectCode.READ_CONFLICT
-    fresh = table._committer.commit(Append((add_file("x", region="eu"),)), reads=ReadSet(3, "region = 'us'"))
+    fresh = committer_of(table).commit(Append((add_file("x", region="eu"),)), reads=ReadSet(3, "region = 'us'"))
     assert isinstance(fresh, Committed)
 
 

@@ -17,7 +17,7 @@ from support.logs.decided_logs import (
 )
 from support.stores.faulty import FaultyStore
 from support.stores.memory import MemoryStore
-from support.tables import START_MS, add_file, new_table, opened
+from support.tables import START_MS, add_file, committer_of, new_table, opened
 
 WRITER = Writer("nightly", 17)
 
@@ -120,8 +120,8 @@ def test_a_direct_commit_sent_again_is_a_duplicate() -> None:
     from headgate_schemas.messages.operations import Append
 
     table = new_table()
-    table._committer.commit(Append((add_file("a"),)), "my-id")
-    again = opened(table.store)._committer.commit(Append((add_file("b"),)), "my-id")
+    committer_of(table).commit(Append((add_file("a"),)), "my-id")
+    again = committer_of(opened(table.store)).commit(Append((add_file("b"),)), "my-id")
     assert again == Duplicate(1, "my-id")
     assert table.version == 1
 

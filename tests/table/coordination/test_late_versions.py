@@ -34,7 +34,7 @@ from support.logs.decided_logs import (
     write_state,
 )
 from support.stores.memory import MemoryStore
-from support.tables import START_MS, add_file, new_table, opened
+from support.tables import START_MS, add_file, committer_of, new_table, opened
 
 FORMS = pytest.mark.parametrize("form", ["avro", "json"])
 LIMITS = MemoryLimits()
@@ -97,7 +97,9 @@ def test_what_was_read_before_the_log_was_cleaned_is_not_compared_with_a_late_ve
     store = cleaned_below_3(form)
     fill(store, 2, accepted("late"))
     table = opened(store, settings={"state.format": form})
-    receipt = table._committer.commit(Append((add_file("new", region="eu"),)), "s", reads=ReadSet(1, "region = 'eu'"))
+    receipt = committer_of(table).commit(
+        Append((add_file("new", region="eu"),)), "s", reads=ReadSet(1, "region = 'eu'")
+    )
     assert isinstance(receipt, Rejected)
     assert receipt.code is RejectCode.READ_CONFLICT
 
@@ -161,9 +163,9 @@ def test_a_direct_commit_is_known_by_its_id_after_the_history_was_truncated(form
     table = new_table(store, interval=1, settings=settings)
     table.append([add_file("a")])
     table.append([add_file("b")])
-    assert table._committer.commit(Append((add_file("c"),)), "x") == Committed(3, "x")
+    assert committer_of(table).commit(Append((add_file("c"),)), "x") == Committed(3, "x")
     opened(store, interval=1, settings=settings).truncate_history()
-    again = opened(store, interval=1, settings=settings)._committer.commit(Append((add_file("d"),)), "x")
+    again = committer_of(opened(store, interval=1, settings=settings)).commit(Append((add_file("d"),)), "x")
     assert again == Duplicate(3, "x")
 
 
@@ -199,7 +201,7 @@ def test_who_has_written_the_newest_state_itself_believes_what_follows_it() -> N
 def test_a_direct_version_that_came_late_answers_for_no_id() -> None:
     store = cleaned_below_3("avro")
     store.put(version_key(2), encode_actions(directly(accepted("late"), actions=adds("late"))))
-    receipt = opened(store)._committer.commit(Append((add_file("new", region="eu"),)), "late")
+    receipt = committer_of(opened(store)).commit(Append((add_file("new", region="eu"),)), "late")
     assert receipt == Committed(5, "late")
 
 

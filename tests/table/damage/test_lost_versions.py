@@ -10,7 +10,7 @@ from headgate_table.errors import CorruptTable, VersionNotRetained
 from headgate_table.indextables.cleaning.cleaner import PurgeReport
 from headgate_table.indextables.format.names import state_key, version_key
 from headgate_table.indextables.log.lost_versions import Lost, find_lost
-from headgate_table.indextables.verify.report import Severity
+from headgate_table.interface.findings import Severity
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from support.ambient import FakeAmbient

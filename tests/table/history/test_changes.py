@@ -10,7 +10,8 @@ from headgate_schemas.messages.operations import Committed
 from headgate_table.errors import VersionNotRetained
 from headgate_table.indextables.format.names import state_key, version_key
 from headgate_table.indextables.format.version_file import encode_actions
-from headgate_table.indextables.history.changes import REMOVED_SCHEMA, Changes
+from headgate_table.indextables.history.changes import REMOVED_SCHEMA
+from headgate_table.interface.answers import Changes
 from headgate_table.table import Table
 from support.stores.faulty import FaultyStore
 from support.stores.memory import MemoryStore

@@ -12,8 +12,9 @@ from headgate_schemas.actions.actions import SkipFile
 from headgate_schemas.messages.operations import Skip
 from headgate_table.errors import TableNotFound
 from headgate_table.indextables.format.names import state_key, version_key
-from headgate_table.indextables.history.describe import MAX_SKIPS_SHOWN, SkippedFile, describe
+from headgate_table.indextables.history.describe import MAX_SKIPS_SHOWN, describe
 from headgate_table.indextables.history.describe_log import LOG_COLUMNS, LOG_SCHEMA, describe_log
+from headgate_table.interface.answers import SkippedFile
 from headgate_table.settings.options import table_options
 from headgate_table.table import Table
 from support.stores.memory import MemoryStore

@@ -10,7 +10,8 @@ from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import VersionNotRetained
 from headgate_table.indextables.format.names import state_key, version_key
 from headgate_table.indextables.format.version_file import decode_actions
-from headgate_table.indextables.history.travel import format_time, log_at, parse_time, version_before
+from headgate_table.indextables.history.travel import log_at, version_before
+from headgate_table.interface.times import format_time, parse_time
 from headgate_table.table import Table
 from support.ambient import FakeAmbient
 from support.logs.foreign_log import build_on

@@ -10,7 +10,7 @@ from headgate_schemas.actions.actions import AddFile
 from headgate_schemas.errors import InvalidInput
 from headgate_table.data_file import DataFile
 from headgate_table.errors import CorruptTable
-from headgate_table.indextables.verify.report import Severity
+from headgate_table.interface.findings import Severity
 from headgate_table.parquet.bounds import column_bounds
 from headgate_table.parquet.footer import read_footer
 from support.merging import append, new_parquet_table, put_file

@@ -17,7 +17,7 @@ from headgate_table.store.interface import Created, Unknown
 from headgate_table.store.local import files as local_files
 from headgate_table.store.local.store import LocalStore
 from headgate_table.table import Table
-from support.tables import add_file
+from support.tables import add_file, committer_of
 
 AMBIENT = SystemAmbient()
 
@@ -100,13 +100,13 @@ def test_the_same_proposal_is_no_duplicate_of_what_the_disk_refuses(table: Table
     operation = Append((add_file("a"),))
     disk.fail_folders = 1_000
     with pytest.raises(OutcomeUnknown):
-        table._committer.commit(operation, "x")
+        committer_of(table).commit(operation, "x")
     with pytest.raises(StoreError, match="refused to keep it"):
-        table._committer.commit(operation, "x")
+        committer_of(table).commit(operation, "x")
     with pytest.raises(StoreError, match="refused to keep it"):
-        Table.open(table.uri)._committer.commit(operation, "x")
+        committer_of(Table.open(table.uri)).commit(operation, "x")
     disk.fail_folders = 0
-    assert Table.open(table.uri)._committer.commit(operation, "x") == Duplicate(1, "x")
+    assert committer_of(Table.open(table.uri)).commit(operation, "x") == Duplicate(1, "x")
     assert disk.is_kept(version_path(table, 1))
 
 

@@ -13,7 +13,7 @@ from headgate_table.errors import StoreError, TableNotFound
 from headgate_table.indextables.format.names import POINTER, state_key, version_key
 from headgate_table.indextables.format.state_manifest import decode_state, encode_state
 from headgate_table.indextables.format.version_file import decode_actions, encode_actions
-from headgate_table.indextables.verify.report import Severity, VerifyReport
+from headgate_table.interface.findings import Severity, VerifyReport
 from headgate_table.store.interface import Store
 from headgate_table.store.local.store import LocalStore
 from headgate_table.table import Table

@@ -18,7 +18,7 @@ from headgate_schemas.messages.proposals import Proposal, encode_claimed
 from headgate_table.indextables.cleaning.cleaner import Cleaner
 from headgate_table.indextables.compaction.compactor import Compactor
 from headgate_table.indextables.format.names import POINTER, version_key
-from headgate_table.indextables.verify.report import Severity
+from headgate_table.interface.findings import Severity
 from headgate_table.store.interface import Store
 from headgate_worker.loop.worker import COMMITTER_GROUP
 from headgate_worker.roles.clean import CleanRole

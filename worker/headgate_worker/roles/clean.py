@@ -9,14 +9,13 @@ from headgate_schemas.logs import get_logger
 from headgate_table.indextables.cleaning.cleaner import Cleaner
 from headgate_table.indextables.cleaning.plan import (
     HOUR_MS,
-    MIN_FILE_AGE_HOURS,
     MINUTE_MS,
     Category,
     Deletion,
     Protected,
 )
 from headgate_table.settings.option_conflicts import contradiction
-from headgate_table.settings.options import TableOptions
+from headgate_table.settings.options import MIN_FILE_AGE_HOURS, TableOptions
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from headgate_worker.roles.interface import CleanTask, OpenTable, Outlook, Report, Task, Trigger

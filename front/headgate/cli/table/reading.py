@@ -13,7 +13,7 @@ from headgate.cli.terminal.session import Session, command, fail
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from headgate_table.indextables.history.describe import SkippedFile
+    from headgate_table.interface.answers import SkippedFile
     from headgate_table.milvus.snapshot import MilvusSnapshot
 
 _FILES_FIRST = ("path", "partition_values", "size", "num_records", "added_at_version", "modification_time")

@@ -10,7 +10,7 @@ from headgate.cli.terminal.output import Format
 from headgate.cli.terminal.session import FAILED, Session, command
 
 if TYPE_CHECKING:
-    from headgate_table.indextables.verify.report import Checked
+    from headgate_table.interface.findings import Checked
 
 
 def register(tables: typer.Typer) -> None:

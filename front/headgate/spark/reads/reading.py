@@ -22,8 +22,10 @@ from headgate_schemas.predicates.text import parse_predicate
 from headgate_schemas.predicates.tree import Predicate
 from headgate_schemas.predicates.tree import columns as columns_of
 from headgate_table.indextables.read.rows.row_shape import RowShape
-from headgate_table.indextables.read.rows.scan import check_readable, checked_columns
-from headgate_table.indextables.read.snapshot import Snapshot
+from headgate_table.indextables.read.rows.scan import check_readable
+from headgate_table.indextables.read.snapshot import LogSnapshot
+from headgate_table.interface.readable_rows import checked_columns
+from headgate_table.interface.snapshot import Snapshot
 from headgate_table.table import Table
 from pyspark_headgate.row_types import arrow_columns, spark_schema
 
@@ -102,11 +104,13 @@ def _snapshot(
 ) -> Snapshot:
     match distributed:
         case True:
-            return Snapshot(table.reader, whole.log, where, ManifestsOnSpark(spark, least_entries=0, everything=True))
+            return LogSnapshot(
+                table.reader, whole.log, where, ManifestsOnSpark(spark, least_entries=0, everything=True)
+            )
         case False:
-            return Snapshot(table.reader, whole.log, where)
+            return LogSnapshot(table.reader, whole.log, where)
         case None:
-            return Snapshot(table.reader, whole.log, where, ManifestsOnSpark(spark))
+            return LogSnapshot(table.reader, whole.log, where, ManifestsOnSpark(spark))
 
 
 def _by_source(

@@ -20,7 +20,6 @@ from headgate_table.indextables.cleaning.open_damage import open_damage
 from headgate_table.indextables.cleaning.orphans import OrphanSearch
 from headgate_table.indextables.cleaning.plan import (
     HOUR_MS,
-    MIN_FILE_AGE_HOURS,
     Category,
     CleaningPlan,
     Deletion,
@@ -36,7 +35,7 @@ from headgate_table.indextables.log.reader import LogReader
 from headgate_table.indextables.recovery.memory_reader import recover
 from headgate_table.indextables.rules.named_files import UNTOLD, NamedFiles
 from headgate_table.indextables.write.commit_times import time_for_ages_ms
-from headgate_table.settings.options import TableOptions
+from headgate_table.settings.options import MIN_FILE_AGE_HOURS, TableOptions
 from headgate_table.store.local.leftovers import LocalLeftovers, local_leftovers
 
 MAX_ORPHANS = 200_000

@@ -19,8 +19,6 @@ MIN_STATES = 2
 """A reader that is under way with the last state but one must be able to finish."""
 MIN_MANIFEST_AGE_MS = 20 * MINUTE_MS
 """No setting goes below it. A writer gives up a state that took ten minutes, so nothing older is about to be referred to."""
-MIN_FILE_AGE_HOURS = 24
-"""Below it a setting must say that it is meant."""
 
 
 class Category(Enum):

@@ -64,7 +64,7 @@ class Compactor:
         chosen = set(plan.rewrite)
         rewritten = [state.manifests[place] for place in plan.rewrite]
         stays = [info for place, info in enumerate(state.manifests) if place not in chosen]
-        runs = ManifestRuns(self._reader, state.version, rewritten)
+        runs = ManifestRuns(self._reader.store, self._reader.resources, state.version, rewritten)
         # Of few paths it is worth knowing their partitions: most manifests can't hold them, and are not opened.
         are_few = sum(info.num_entries for info in rewritten) <= FEW_PATHS
         columns = ("path", "partition_values") if are_few else ("path",)
@@ -79,7 +79,7 @@ class Compactor:
         chosen = [state.manifests[place] for place in plan.rewrite]
         is_whole = len(chosen) == len(state.manifests)
         kinds = kinds_of(column_kinds(metadata.schema_string))
-        runs = ManifestRuns(self._reader, state.version, chosen)
+        runs = ManifestRuns(self._reader.store, self._reader.resources, state.version, chosen)
         surveys = self._surveyed(runs, metadata.partition_columns, state.tombstones)
         counts = [len(found.is_alive) for found in surveys]
         firsts = np.cumsum([0, *counts])

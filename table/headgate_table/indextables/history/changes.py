@@ -22,6 +22,7 @@ from headgate_table.indextables.log.reader import LoadedLog, LogReader
 from headgate_table.indextables.log.stale_versions import is_named, late_up_to
 from headgate_table.indextables.read.entry_reader import read_entries
 from headgate_table.indextables.read.snapshot import DEFAULT_COLUMNS
+from headgate_table.interface.answers import Changes
 
 BEGINNING = -1
 """The version before the first: nothing is live at it."""
@@ -38,34 +39,6 @@ REMOVED_SCHEMA = pa.schema(
 
 _BATCH = 64
 """Version files held in memory at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """The change from version `since` (exclusive) to `version` (inclusive).
-
-    `added` has the columns of entries, and `removed` has those of `REMOVED_SCHEMA`. Rewrites, such as merges, are in
-    both, with a `data_change` of false. Do not leave them out here: a file that was added and then merged within the
-    range shows only as a part of its merged file. Version by version (`changes_by_version`), you may leave them out.
-
-    Examples:
-        >>> table = headgate.Table.create("lake/events", "id BIGINT")
-        >>> table.append([headgate.DataFile(path="a.parquet", size=100, modification_time=0)]).version
-        1
-        >>> changes = table.changes(since=0)
-        >>> changes.version, changes.added.num_rows, changes.removed.num_rows
-        (1, 1, 0)
-    """
-
-    since: int
-    version: int
-    added: pa.Table
-    removed: pa.Table
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing changed."""
-        return not (self.added.num_rows or self.removed.num_rows)
 
 
 def changes(reader: LogReader, newest: LoadedLog, since: int, until: int | None = None) -> Changes:

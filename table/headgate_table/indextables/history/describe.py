@@ -1,8 +1,7 @@
 """What a table looks like from outside, in one value: DESCRIBE STATE. The rows of its log are `describe_log`'s subject."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, assert_never
+from collections.abc import Callable, Mapping, Sequence
+from typing import assert_never
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,71 +14,13 @@ from headgate_table.indextables.log.reader import LoadedLog, LogReader
 from headgate_table.indextables.log.resolve import Base, BaseKind
 from headgate_table.indextables.read.entry_reader import read_entries
 from headgate_table.indextables.rules.skips import skips
+from headgate_table.interface.answers import NO_CHECKPOINT, OK, SkippedFile, TableDescription
 from headgate_table.settings.options import TableOptions
 from headgate_table.store.interface import Store
 from headgate_table.totals import total_of
 
-OK = "OK"
-NO_CHECKPOINT = "No checkpoint found"
 MAX_SKIPS_SHOWN = 100
 """Of the files that are left alone; all of them are counted."""
-
-
-@dataclass(frozen=True, slots=True)
-class SkippedFile:
-    """A live file that merges leave alone for now."""
-
-    path: str
-    reason: str
-    skip_count: int
-    skip_timestamp: int
-    retry_after: int | None
-    """When it is tried again, in epoch milliseconds; None where the skip doesn't say."""
-
-
-@dataclass(frozen=True, slots=True)
-class TableDescription(Mapping[str, Any]):
-    """One version of a table in numbers; a mapping of its own fields, in this order.
-
-    Files and bytes are counted, not taken from the state, whose writer may have estimated them.
-    """
-
-    table_path: str
-    format: str
-    """What the version is read from: avro-state, json, json-multipart, none (version files alone), or error."""
-    version: int
-    num_files: int
-    num_manifests: int
-    num_tombstones: int
-    tombstone_ratio: float
-    total_bytes: int
-    needs_compaction: bool
-    status: str
-    created_at: int | None
-    """When the state was written, in epoch milliseconds."""
-    protocol_version: int
-    num_skipped: int = 0
-    """Live files that merges leave alone for now, because they could not be read."""
-    skipped: tuple[SkippedFile, ...] = ()
-    """The first of them, by path."""
-    mirror_version: int | None = None
-    """The newest version of the Delta mirror; None of a table whose settings name none."""
-    mirror_problem: str = ""
-    """Why the mirror can't go on; empty while it can."""
-
-    def __getitem__(self, key: str) -> Any:
-        if key not in _NAMES:
-            raise KeyError(key)
-        return getattr(self, key)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_NAMES)
-
-    def __len__(self) -> int:
-        return len(_NAMES)
-
-
-_NAMES = tuple(field.name for field in fields(TableDescription))
 
 
 def describe(

@@ -4,8 +4,8 @@ Which files came and went is `changes`' subject; here they are only counted.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 from headgate_schemas.actions.actions import Action, AddFile, CommitInfo, Metadata, Protocol, RemoveFile
 from headgate_schemas.errors import InvalidInput
@@ -15,33 +15,13 @@ from headgate_table.indextables.history.travel import Timeline
 from headgate_table.indextables.log.listing import LogListing
 from headgate_table.indextables.log.reader import LogReader
 from headgate_table.indextables.log.stale_versions import first_left, is_named
+from headgate_table.interface.answers import UNKNOWN, HistoryEntry, Source
 from headgate_table.totals import as_total
 
-Source = Literal["version file", "state", "checkpoint", "manifest", "lost"]
-"""`manifest` is that of Milvus tables, which have nothing else. Of a `lost` version nothing is left, though it should be."""
-UNKNOWN = "unknown"
 _BATCH = 64
 """Version files held in memory at once."""
 _MOST_LOST = 10_000
 """Versions of one hole that are listed."""
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryEntry:
-    """One version. What its source doesn't tell is None; `proposals` are the ids that it decided."""
-
-    version: int
-    time: int
-    """Epoch milliseconds. Of a lost version the time of the next one that is left, as it was committed by then."""
-    operation: str
-    adds: int | None
-    removes: int | None
-    proposals: tuple[str, ...]
-    source: Source
-    added_bytes: int | None
-    removed_bytes: int | None
-    net_files: int | None
-    """By how much the number of live files grew."""
 
 
 def history(reader: LogReader, limit: int | None = None) -> list[HistoryEntry]:

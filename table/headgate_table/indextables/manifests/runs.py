@@ -11,11 +11,12 @@ from typing import TypeVar
 import pyarrow as pa
 
 from headgate_table.avro.container import Block, Container
+from headgate_table.caching.resources import ReadResources
 from headgate_table.indextables.format.entries import decode_entries_together
 from headgate_table.indextables.format.names import resolve_manifest
 from headgate_table.indextables.format.state_manifest import ManifestInfo
-from headgate_table.indextables.log.reader import LogReader
 from headgate_table.indextables.manifests.reader import fetch_manifest
+from headgate_table.store.interface import Store
 
 RUN_ENTRIES = 50_000
 """Entries that are decoded together: one full manifest, or many small ones. Larger manifests are read in parts."""
@@ -37,8 +38,11 @@ class ManifestRun:
 class ManifestRuns:
     """Manifests of a state in runs, in order; each may be gone through several times."""
 
-    def __init__(self, reader: LogReader, state_version: int, infos: Sequence[ManifestInfo]) -> None:
-        self._reader = reader
+    def __init__(
+        self, store: Store, resources: ReadResources, state_version: int, infos: Sequence[ManifestInfo]
+    ) -> None:
+        self._store = store
+        self._resources = resources
         self._state_version = state_version
         self._runs = tuple(_in_runs(infos))
         self._held: dict[int, list[Container]] = {}
@@ -53,7 +57,7 @@ class ManifestRuns:
         Several runs are fetched at a time, but no more are worked on than there are cores. After the last look nothing is
         held any more.
         """
-        resources = self._reader.resources
+        resources = self._resources
 
         def one(run: ManifestRun) -> _R:
             containers = self._fetched(run, keep=not is_last)
@@ -63,15 +67,14 @@ class ManifestRuns:
 
     def key(self, info: ManifestInfo) -> str:
         """Where a manifest lies."""
-        return resolve_manifest(info.path, self._state_version, self._reader.store.uri)
+        return resolve_manifest(info.path, self._state_version, self._store.uri)
 
     def _fetched(self, run: ManifestRun, *, keep: bool) -> list[Container]:
         with self._lock:
             held = self._held.get(run.place) if keep else self._held.pop(run.place, None)
         if held is not None:
             return held
-        store = self._reader.store
-        fetched = [fetch_manifest(store, self.key(info), info.num_entries) for info in run.infos]
+        fetched = [fetch_manifest(self._store, self.key(info), info.num_entries) for info in run.infos]
         containers = [container for _, container in fetched]
         size = sum(taken for taken, _ in fetched)
         with self._lock:

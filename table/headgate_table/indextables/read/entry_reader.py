@@ -22,21 +22,8 @@ from headgate_table.indextables.manifests.pruning import may_contain
 from headgate_table.indextables.manifests.reader import ManifestPart, read_manifests
 from headgate_table.indextables.read.distinct_texts import all_distinct
 from headgate_table.indextables.read.entry_filter import candidate_texts, columns_needed, entry_mask
+from headgate_table.interface.snapshot import ReadStatistics
 from headgate_table.store.interface import Store
-
-
-@dataclass(frozen=True, slots=True)
-class ReadStatistics:
-    """What a reading of entries cost and saved."""
-
-    manifests_read: int = 0
-    manifests_skipped: int = 0
-    manifests_cached: int = 0
-    version_files_read: int = 0
-    entries_decoded: int = 0
-    entries_skipped: int = 0
-    entries_returned: int = 0
-    bytes_fetched: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""One version of a table as a value: its live files as Arrow, its rows, and what reading them took."""
+"""One version of a log as a value: its live files as Arrow, its rows, and what reading them took."""
 
 import threading
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ from headgate_schemas import arguments
 from headgate_schemas.actions.actions import Metadata, Protocol
 from headgate_schemas.arguments import checked
 from headgate_schemas.columns.column_kinds import kinds_of
-from headgate_schemas.columns.table_schema import arrow_schema, column_kinds
+from headgate_schemas.columns.table_schema import column_kinds
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.predicates.tree import Predicate, all_of
 from headgate_schemas.predicates.tree import columns as columns_of
@@ -19,23 +19,15 @@ from headgate_table.caching.resources import process_resources
 from headgate_table.errors import ManifestMissing
 from headgate_table.indextables.format.entries import ALL_COLUMNS
 from headgate_table.indextables.log.reader import LoadedLog, LogReader
-from headgate_table.indextables.read.entry_reader import (
-    EntryFilter,
-    ReadManifests,
-    ReadStatistics,
-    read_entries,
-    read_here,
-)
-from headgate_table.indextables.read.rows.readable_rows import ReadableRows
+from headgate_table.indextables.read.entry_reader import EntryFilter, ReadManifests, read_entries, read_here
 from headgate_table.indextables.read.rows.scan import scan_files
 from headgate_table.indextables.read.same_version import same_version
+from headgate_table.interface.snapshot import ReadStatistics, Snapshot
 from headgate_table.store.interface import Store
 from headgate_table.totals import total_of
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
-
-    from headgate_table.indextables.read.rows.snapshot_rows import Rows
 
 DEFAULT_COLUMNS: tuple[str, ...] = tuple(
     column
@@ -52,24 +44,13 @@ class _Loaded:
     statistics: ReadStatistics
 
 
-class Snapshot(ReadableRows):
-    """The live files of one version, or those that match `where`. A snapshot never changes, and it reads lazily.
+class LogSnapshot(Snapshot):
+    """A snapshot of a log. It reads manifests when they are first needed, and keeps what it read.
 
     If cleaning deleted files that it needs, it reads the same version from the rest of the log.
 
     A pickled snapshot contains the log as it was read, and the address of the table, but no entries. After unpickling,
     it is still the same version, whatever was committed since. It opens the store again (`reopening`).
-
-    Examples:
-        >>> import pyarrow, pyarrow.parquet
-        >>> table = headgate.Table.create("lake/events", "id BIGINT, text STRING")
-        >>> rows = pyarrow.table({"id": [1, 2], "text": ["one", "two"]})
-        >>> pyarrow.parquet.write_table(rows, "lake/events/a.parquet")
-        >>> table.append([headgate.DataFile.of_parquet("a.parquet", root="lake/events")]).version
-        1
-        >>> snapshot = table.snapshot()
-        >>> snapshot.version, snapshot.num_files, snapshot.num_records
-        (1, 1, 2)
     """
 
     @checked(where=arguments.predicate)
@@ -93,53 +74,39 @@ class Snapshot(ReadableRows):
 
     @property
     def version(self) -> int:
-        """The version of the table."""
         return self._log.version
 
     @property
     def metadata(self) -> Metadata:
-        """The metadata at this version: columns, partition columns, configuration."""
         return self._reader.metadata(self._log)
 
     @property
     def protocol(self) -> Protocol:
-        """The protocol version and features that this version requires."""
         return self._log.protocol
 
     @property
     def log(self) -> LoadedLog:
-        """The loaded log under this snapshot, for other parts of Headgate."""
         return self._log
 
     @property
     def num_files(self) -> int:
-        """The number of files."""
         return int(self._entries(("path", "size")).num_rows)
 
     @property
     def total_bytes(self) -> int:
-        """The size of all files together."""
         return total_of(self._entries(("path", "size")).column("size"))
 
     @property
     def num_records(self) -> int | None:
-        """The number of rows, or None if the row count of a file is unknown."""
         counts = self._entries(("path", "num_records")).column("num_records")
         return None if counts.null_count else total_of(counts)
 
     @property
     def statistics(self) -> ReadStatistics:
-        """The cost of all reads through this snapshot."""
         return self._loaded.statistics
 
     @checked(columns=arguments.texts)
     def files(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """The files as a table, in the order of the log. By default, it has all columns that tables usually fill.
-
-        Examples:
-            >>> snapshot.files(["path", "num_records"]).to_pylist()
-            [{'path': 'a.parquet', 'num_records': 2}]
-        """
         names = DEFAULT_COLUMNS if columns is None else tuple(columns)
         unknown = [name for name in names if name not in ALL_COLUMNS]
         if unknown:
@@ -150,22 +117,10 @@ class Snapshot(ReadableRows):
         return entries.select(list(names))
 
     def paths(self) -> list[str]:
-        """The paths of the files, sorted.
-
-        Examples:
-            >>> snapshot.paths()
-            ['a.parquet']
-        """
         return sorted(self._entries(("path",)).column("path").to_pylist())
 
     @checked(columns=arguments.texts, where=arguments.predicate)
     def scan(self, columns: Sequence[str] | None = None, where: str | Predicate | None = None) -> pa.RecordBatchReader:
-        """The rows of the files, if they are Parquet files. Partition values are ordinary columns.
-
-        Examples:
-            >>> snapshot.scan(["text"], where="id > 1").read_all().to_pylist()
-            [{'text': 'two'}]
-        """
         snapshot = self if where is None else self.narrowed(where)
         return scan_files(
             self._reader.store,
@@ -176,39 +131,7 @@ class Snapshot(ReadableRows):
             None if snapshot._filter is None else snapshot._filter.predicate,
         )
 
-    @checked(columns=arguments.texts, where=arguments.predicate)
-    def rows(self, columns: Sequence[str] | None = None, where: str | Predicate | None = None) -> "Rows":
-        """Some columns, or the rows for which `where` is true: as a value that other libraries read.
-
-        Examples:
-            >>> snapshot.rows(["text"], where="id = 2").to_arrow().to_pylist()
-            [{'text': 'two'}]
-        """
-        from headgate_table.indextables.read.rows.snapshot_rows import Rows  # made of this module's class
-
-        return Rows(self, columns, where)
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns of the rows, in Arrow's types."""
-        return arrow_schema(self.metadata.schema_string)
-
-    def reader(self) -> pa.RecordBatchReader:
-        """The rows as a stream of batches, as `scan()` gives them.
-
-        Examples:
-            >>> snapshot.reader().read_all().num_rows
-            2
-        """
-        return self.scan()
-
     def count(self) -> int:
-        """The number of rows. The log suffices unless `where` names other columns than those of partitions, or a file's count is unknown.
-
-        Examples:
-            >>> snapshot.count()
-            2
-        """
         known = self.num_records if self._filter is None or self._filter.is_exact else None
         if known is not None:
             return known
@@ -216,34 +139,17 @@ class Snapshot(ReadableRows):
         return sum(batch.num_rows for batch in self.scan(named or self.schema.names[:1]))
 
     def dataset(self) -> "ds.Dataset":
-        """The files as a PyArrow dataset, by which DuckDB, Polars and DataFusion read only the columns and files that they need.
-
-        Each file carries its partition values and what the log knows of its bounds. The dataset has all columns, and all rows of
-        these files, so that `where` leaves out files but no rows. Footers are read at once. Raises `UnsupportedTable` for a file
-        that PyArrow would read wrongly, and names it; `scan()` reads it.
-
-        Examples:
-            >>> import pyarrow.compute
-            >>> snapshot.dataset().to_table(filter=pyarrow.compute.field("id") == 2).to_pylist()
-            [{'id': 2, 'text': 'two'}]
-        """
         from headgate_table.indextables.read.rows.files_dataset import COLUMNS, files_dataset  # few ask for it
 
         return files_dataset(self._reader.store, self._reader.resources, self.metadata, self.files(COLUMNS))
 
     @checked(where=arguments.predicate)
-    def narrowed(self, where: str | Predicate) -> "Snapshot":
-        """The same version with one more condition.
-
-        Examples:
-            >>> snapshot.narrowed("id > 7").num_files
-            0
-        """
+    def narrowed(self, where: str | Predicate) -> "LogSnapshot":
         if self._filter is None:
-            return Snapshot(self._reader, self._log, where, self._read_parts)
+            return LogSnapshot(self._reader, self._log, where, self._read_parts)
         other = self._entry_filter(where)
         assert other is not None  # `where` is given
-        return Snapshot(self._reader, self._log, all_of(self._filter.predicate, other.predicate), self._read_parts)
+        return LogSnapshot(self._reader, self._log, all_of(self._filter.predicate, other.predicate), self._read_parts)
 
     def _entry_filter(self, where: str | Predicate | None) -> EntryFilter | None:
         if where is None:
@@ -302,6 +208,6 @@ class Snapshot(ReadableRows):
         return refs.set_column(index, "doc_mapping_json", pa.array(restored, pa.string()))
 
 
-def _unpickled(store: Store, log: LoadedLog, metadata: Metadata, where: Predicate | None) -> Snapshot:
+def _unpickled(store: Store, log: LoadedLog, metadata: Metadata, where: Predicate | None) -> LogSnapshot:
     """The metadata comes along: a log may have forgotten by now where it was written."""
-    return Snapshot(LogReader(store, process_resources()), replace(log, known_metadata=metadata), where)
+    return LogSnapshot(LogReader(store, process_resources()), replace(log, known_metadata=metadata), where)

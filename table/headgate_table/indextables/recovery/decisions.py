@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from headgate_schemas.logs import get_logger
 from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
 from headgate_table.coordination.commit_info import commit_record
-from headgate_table.coordination.memory import MemoryLimits, TableMemory
+from headgate_table.coordination.memory import MemoryLimits
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.log.reader import LogReader
 from headgate_table.indextables.log.stale_versions import late_up_to
@@ -32,7 +32,7 @@ def find_decision(
     log = reader.latest()
     memory = recover(reader, log, options or MemoryLimits())
     remembered = memory.receipt_of(proposal_id)
-    if remembered is not None and not may_be_of_another(memory, remembered, writer):
+    if remembered is not None and not memory.may_be_of_another(remembered, writer):
         return remembered
     # Of proposals with a writer the newest ids are remembered; all others are, but for those that were forgotten.
     covered_from = memory.ids.forgotten_through + 1 if writer is None else log.version + 1
@@ -44,13 +44,6 @@ def find_decision(
         return told or remembered
     known = memory.earlier(proposal_id, writer)
     return known if isinstance(known, Duplicate) else None  # that it is superseded tells nothing of its first delivery
-
-
-def may_be_of_another(memory: TableMemory, remembered: Receipt, writer: Writer | None) -> bool:
-    """Whether what is remembered of an id may be what another writer did under it: where the seq says another version, or none."""
-    if writer is None or not isinstance(remembered, Committed):
-        return False
-    return memory.version_of_seq(writer) != remembered.version
 
 
 def _told(reader: LogReader, versions: Sequence[int], proposal_id: str, writer: Writer | None) -> Receipt | None:

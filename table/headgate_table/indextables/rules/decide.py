@@ -34,6 +34,7 @@ from headgate_schemas.predicates.partition_text import covering, stored_value
 from headgate_schemas.predicates.partition_values import misfit, partition_types
 from headgate_schemas.predicates.tree import Predicate, columns
 from headgate_table.coordination.memory import MAX_PURGED
+from headgate_table.coordination.refusals import Refusal
 from headgate_table.indextables.format.names import LOG, MANIFESTS, is_manifest_name, manifest_path
 from headgate_table.settings.option_conflicts import new_problem
 from headgate_table.settings.options import reserved_key, table_options
@@ -107,12 +108,6 @@ class Effect:
     swap: CompactState | None = None
     re_adds: bool = False
     """Removed paths come back, so a state has to follow at once (docs/format.md, section 5.3)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    code: RejectCode
-    reason: str
 
 
 class _Refused(Exception):

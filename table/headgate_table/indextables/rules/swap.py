@@ -142,7 +142,7 @@ def _paths(
     def read(run: ManifestRun, tables: Iterator[pa.Table]) -> list[pa.ChunkedArray]:
         return [table.column("path") for table in tables]
 
-    for found in ManifestRuns(reader, state_version, unread).each(read, ("path",)):
+    for found in ManifestRuns(reader.store, reader.resources, state_version, unread).each(read, ("path",)):
         columns.extend(found)
     if without is not None and len(without):
         columns = [column.filter(pc.invert(pc.is_in(column, value_set=without))) for column in columns]

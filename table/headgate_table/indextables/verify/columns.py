@@ -11,7 +11,7 @@ from headgate_schemas.predicates.partition_values import misfit, partition_types
 from headgate_table.indextables.log.reader import LogReader
 from headgate_table.indextables.repair.footers import Footers, NoParquet, ReadFile, UnreadableFooter
 from headgate_table.indextables.repair.found_files import Found
-from headgate_table.indextables.verify.report import Findings
+from headgate_table.interface.findings import Findings
 from headgate_table.parquet.schema import StoredColumn, Unusable
 from headgate_table.store.interface import ObjectInfo
 

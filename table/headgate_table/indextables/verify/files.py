@@ -8,7 +8,7 @@ from headgate_table.indextables.log.inventory import LogInventory
 from headgate_table.indextables.log.reader import LogReader
 from headgate_table.indextables.rules.named_files import UNTOLD, NamedFiles, file_key, file_keys
 from headgate_table.indextables.verify.columns import verify_columns, verify_partition_values
-from headgate_table.indextables.verify.report import MAX_FINDINGS, Findings
+from headgate_table.interface.findings import MAX_FINDINGS, Findings
 from headgate_table.store.interface import ObjectInfo
 
 _EVER = 2**63 - 1

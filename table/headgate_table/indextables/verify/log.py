@@ -18,7 +18,7 @@ from headgate_table.indextables.format.pointer import BrokenPointer, Pointer
 from headgate_table.indextables.log.inventory import LogInventory
 from headgate_table.indextables.log.lost_versions import Lost
 from headgate_table.indextables.log.reader import LogReader
-from headgate_table.indextables.verify.report import Findings
+from headgate_table.interface.findings import Findings
 from headgate_table.store.interface import Store
 from headgate_table.store.local.obstacles import Obstacle, local_obstacles
 

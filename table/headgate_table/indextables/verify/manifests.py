@@ -16,7 +16,7 @@ from headgate_table.indextables.format.names import resolve_manifest
 from headgate_table.indextables.format.state_manifest import ManifestInfo, StateManifest
 from headgate_table.indextables.log.reader import LogReader
 from headgate_table.indextables.manifests.reader import MAX_MANIFEST_BYTES, read_manifest
-from headgate_table.indextables.verify.report import Findings, examples
+from headgate_table.interface.findings import Findings, examples
 from headgate_table.store.interface import ObjectInfo
 from headgate_table.store.paths import check_key
 from headgate_table.totals import as_total, exact_sum

@@ -18,7 +18,7 @@ from headgate_table.indextables.log.inventory import LogInventory
 from headgate_table.indextables.log.reader import LogReader
 from headgate_table.indextables.log.resolve import states_in_history
 from headgate_table.indextables.verify.manifests import ManifestVerifier
-from headgate_table.indextables.verify.report import Findings, examples
+from headgate_table.interface.findings import Findings, examples
 from headgate_table.store.interface import ObjectInfo
 
 _T = TypeVar("_T")

@@ -22,8 +22,8 @@ from headgate_table.indextables.read.entry_reader import read_entries
 from headgate_table.indextables.rules.named_files import swapped_manifests
 from headgate_table.indextables.verify.files import verify_data_files
 from headgate_table.indextables.verify.log import verify_names, verify_numbers, verify_obstacles, verify_pointer
-from headgate_table.indextables.verify.report import Findings, VerifyReport
 from headgate_table.indextables.verify.states import ContentVerifier
+from headgate_table.interface.findings import Findings, VerifyReport
 
 _log = get_logger("headgate.verify")
 _REPAIR = "`headgate table repair` saves what is readable into a new log"

@@ -25,6 +25,7 @@ from headgate_schemas.messages.proposal_ids import MADE_AHEAD_MS, first_made, ti
 from headgate_table.coordination.commit_info import Decision
 from headgate_table.coordination.memory import Arrival, TableMemory
 from headgate_table.coordination.memory_text import kept_memory
+from headgate_table.coordination.refusals import NumberTaken, PredecessorGone, Refusal
 from headgate_table.errors import (
     CommitConflict,
     CorruptTable,
@@ -40,12 +41,12 @@ from headgate_table.indextables.log.predecessor import Predecessor
 from headgate_table.indextables.log.reader import LoadedLog
 from headgate_table.indextables.log.resolve import Base, BaseKind
 from headgate_table.indextables.recovery.memory_reader import advance, recover
-from headgate_table.indextables.rules.decide import Effect, Refusal, decide, questions
+from headgate_table.indextables.rules.decide import Effect, decide, questions
 from headgate_table.indextables.rules.evidence import EvidenceReader
 from headgate_table.indextables.write.base_writer import base_kind, write_base
 from headgate_table.indextables.write.commit_times import bounded_time_ms, commit_time_ms
 from headgate_table.indextables.write.version_body import Decided, VersionBody, version_body
-from headgate_table.indextables.write.version_writer import NumberTaken, PredecessorGone, write_version
+from headgate_table.indextables.write.version_writer import write_version
 from headgate_table.settings.options import TableOptions
 from headgate_table.store.backoff import trying_again
 

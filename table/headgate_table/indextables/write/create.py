@@ -7,13 +7,14 @@ from headgate_schemas.columns.table_schema import check_partition_columns
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.messages.operations import Create
 from headgate_schemas.version import __version__
+from headgate_table.coordination.refusals import NumberTaken
 from headgate_table.errors import TableExists
 from headgate_table.indextables.format.version_file import encode_version
 from headgate_table.indextables.format.version_seal import SEALED
 from headgate_table.indextables.log.reader import LogReader
 from headgate_table.indextables.write.commit_times import commit_time_ms
 from headgate_table.indextables.write.version_body import Summary, VersionBody
-from headgate_table.indextables.write.version_writer import NumberTaken, write_version
+from headgate_table.indextables.write.version_writer import write_version
 from headgate_table.settings.option_conflicts import check_configuration
 from headgate_table.settings.options import TableOptions, reserved_key, table_options
 

@@ -4,6 +4,7 @@ What was read back is what happened, not what was meant (docs/format.md, section
 """
 
 from headgate_schemas.actions.actions import CommitInfo, Metadata
+from headgate_table.coordination.refusals import NumberTaken, PredecessorGone
 from headgate_table.errors import CorruptTable, ObjectMissing, OutcomeUnknown, StoreError
 from headgate_table.indextables.format.names import LEGACY_STATE_MANIFEST, checkpoint_key, state_key, version_key
 from headgate_table.indextables.format.version_file import MAX_VERSION_FILE_BYTES, decode_actions
@@ -15,14 +16,6 @@ from headgate_table.store.interface import AlreadyExists, Created, Store, Unknow
 
 _ATTEMPTS = 5
 """How often one body is written when the store doesn't say what became of it."""
-
-
-class NumberTaken(Exception):
-    """The number is another writer's: read what is new, and try the next."""
-
-
-class PredecessorGone(NumberTaken):
-    """The number stands alone over a log that was cleaned meanwhile: nothing that was read before holds any more."""
 
 
 def write_version(

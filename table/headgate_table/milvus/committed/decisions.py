@@ -2,7 +2,6 @@
 
 from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
 from headgate_table.coordination.memory import MemoryLimits
-from headgate_table.indextables.recovery.decisions import may_be_of_another
 from headgate_table.milvus.committed.log import RecordedLog, recover_memory
 from headgate_table.milvus.committed.records import VersionRecord
 
@@ -24,7 +23,7 @@ def find_recorded(
         return None
     memory, _ = recover_memory(log, newest, limits or MemoryLimits())
     remembered = memory.receipt_of(proposal_id)
-    if writer is None or (remembered is not None and not may_be_of_another(memory, remembered, writer)):
+    if writer is None or (remembered is not None and not memory.may_be_of_another(remembered, writer)):
         return remembered
     told = _told(log, newest, proposal_id, writer)
     if told is not None or remembered is not None:

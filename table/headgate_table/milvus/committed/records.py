@@ -8,12 +8,13 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from headgate_schemas.version import __version__
 from headgate_table.coordination.commit_info import CommitRecord, Decision, Settled, Term, record_of
 from headgate_table.errors import CorruptTable, UnsupportedTable
+from headgate_table.milvus.rules.file_changes import FileCounts
 
 RECORDS = "_headgate/commits/"
 FORMAT = 1
@@ -37,16 +38,6 @@ class ManifestId:
 
 
 @dataclass(frozen=True, slots=True)
-class FileCounts:
-    """Data files that came and went with a version; bytes as far as the manifest tells."""
-
-    added: int = 0
-    removed: int = 0
-    added_bytes: int = 0
-    removed_bytes: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class VersionRecord:
     """The record of one version. Those who read it know every record before it by `parent`."""
 
@@ -59,7 +50,7 @@ class VersionRecord:
     """The commit as it is stored."""
     is_changed: bool = True
     """Whether anything was accepted. If not, the manifest is the same as in the version before."""
-    counts: FileCounts = FileCounts()
+    counts: FileCounts = field(default_factory=FileCounts)
     since_memory: int = 0
     """How many records lie between this one and the newest before it that carries the memory."""
     memory: str | None = None

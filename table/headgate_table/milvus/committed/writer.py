@@ -4,8 +4,8 @@ The create of the manifest is the only commit point. What was read back is what 
 (docs/milvus-protocol.md).
 """
 
+from headgate_table.coordination.refusals import NumberTaken, PredecessorGone
 from headgate_table.errors import CorruptTable, OutcomeUnknown, StoreError
-from headgate_table.indextables.write.version_writer import NumberTaken, PredecessorGone
 from headgate_table.milvus.committed.log import RecordedLog
 from headgate_table.milvus.committed.records import VersionRecord, digest_of, encode_record
 from headgate_table.milvus.format.names import manifest_key

@@ -10,7 +10,7 @@ from typing import assert_never
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.messages.operations import Create, Milvus, Operation, RejectCode
 from headgate_schemas.milvus import Resolver
-from headgate_table.indextables.rules.decide import Refusal
+from headgate_table.coordination.refusals import Refusal
 from headgate_table.milvus.format.manifest import Manifest
 from headgate_table.milvus.format.paths import ManifestBase, stored
 from headgate_table.milvus.rules.resolvers import VersionedManifest, resolve

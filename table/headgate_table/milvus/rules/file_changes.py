@@ -5,9 +5,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from headgate_schemas.milvus import ColumnGroup, ColumnGroupFile
-from headgate_table.milvus.committed.records import FileCounts
 from headgate_table.milvus.format.manifest import Manifest
 from headgate_table.totals import as_total
+
+
+@dataclass(frozen=True, slots=True)
+class FileCounts:
+    """Data files that came and went with a version; bytes as far as the manifest tells."""
+
+    added: int = 0
+    removed: int = 0
+    added_bytes: int = 0
+    removed_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from support.simulation.actors.workloads import Note, message_of
 from support.simulation.judge.asked import ask_of
 from support.simulation.world.scheduler import Process
 from support.simulation.world.world import GROUP, World
+from support.tables import committer_of
 
 TIMES = 4
 
@@ -47,7 +48,7 @@ def clean_in_a_hurry(world: World, process: Process, *, table: str) -> None:
         process.sleep(4 + drawn.random() * 15)
         settings = {**SETTINGS, "purge.retentionCheckEnabled": "false"}
         opened = world.table(process, table, settings)
-        reader, ambient, committer = opened.reader, world.ambient(process), opened._committer
+        reader, ambient, committer = opened.reader, world.ambient(process), committer_of(opened)
         try:
             # As the command line does where a bus is set: it looks first at what waits there.
             protected = protected_by(world.bus(process), GROUP, reader, ambient)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headgate_schemas.messages.operations import RejectCode
-from headgate_table.indextables.verify.report import Severity, VerifyReport
+from headgate_table.interface.findings import Severity, VerifyReport
 from support.torture.judge.evidence import Asked, Evidence
 from support.torture.judge.journal import Told
 

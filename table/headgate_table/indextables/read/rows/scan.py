@@ -3,7 +3,6 @@
 Which files to read is the snapshot's; what their columns become is in `row_shape`, which rows pass in `row_filter`.
 """
 
-import difflib
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -17,7 +16,6 @@ import pyarrow.dataset as ds
 from headgate_schemas.actions.actions import Metadata
 from headgate_schemas.columns.column_kinds import ColumnKind, kinds_of
 from headgate_schemas.columns.table_schema import arrow_schema, column_kinds
-from headgate_schemas.errors import InvalidInput
 from headgate_schemas.predicates.tree import Predicate
 from headgate_schemas.predicates.tree import columns as columns_of
 from headgate_table.caching.resources import ReadResources
@@ -25,6 +23,7 @@ from headgate_table.errors import CorruptTable, ObjectMissing, StoreError, Unsup
 from headgate_table.indextables.read.rows.column_defaults import column_defaults
 from headgate_table.indextables.read.rows.row_filter import row_filter, row_group_filter
 from headgate_table.indextables.read.rows.row_shape import RowShape
+from headgate_table.interface.readable_rows import checked_columns
 from headgate_table.store.arrow_files import arrow_file_system, system_failure
 from headgate_table.store.interface import Store
 
@@ -234,20 +233,3 @@ def _counted(rows: int) -> Iterator[pa.RecordBatch]:
     """Batches of so many rows without any column of ours: all columns asked for come from the log."""
     for start in range(0, rows, BATCH_ROWS):
         yield pa.record_batch({"": pa.nulls(min(BATCH_ROWS, rows - start))})
-
-
-def checked_columns(columns: Sequence[str] | None, known: Sequence[str]) -> list[str]:
-    """The columns to read, all that are `known` by default. Raises `InvalidInput` for what can't be asked for."""
-    if columns is None:
-        return list(known)
-    names = list(columns)
-    if not names:
-        raise InvalidInput("no columns were asked for; name at least one, or leave `columns` out for all")
-    for position, name in enumerate(names):
-        if name not in known:
-            near = difflib.get_close_matches(str(name), known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"they are {', '.join(known[:20])}"
-            raise InvalidInput(f"the table has no column {name!r}; {hint}")
-        if name in names[:position]:
-            raise InvalidInput(f"column {name!r} is asked for twice; name it once")
-    return names

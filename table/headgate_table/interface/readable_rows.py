@@ -1,6 +1,8 @@
 """Rows that libraries take as they are: of a snapshot, or of a part of one."""
 
+import difflib
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -69,3 +71,20 @@ class ReadableRows(ABC):
         except ImportError as error:
             raise InvalidInput("to_polars needs Polars: install it, or take to_arrow()") from error
         return polars.DataFrame(self.reader())
+
+
+def checked_columns(columns: Sequence[str] | None, known: Sequence[str]) -> list[str]:
+    """The columns to read, all that are `known` by default. Raises `InvalidInput` for what can't be asked for."""
+    if columns is None:
+        return list(known)
+    names = list(columns)
+    if not names:
+        raise InvalidInput("no columns were asked for; name at least one, or leave `columns` out for all")
+    for position, name in enumerate(names):
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"they are {', '.join(known[:20])}"
+            raise InvalidInput(f"the table has no column {name!r}; {hint}")
+        if name in names[:position]:
+            raise InvalidInput(f"column {name!r} is asked for twice; name it once")
+    return names

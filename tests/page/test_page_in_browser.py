@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from headgate.health.operator_endpoint import Telling
-from headgate.process.parts import ProcessParts
+from headgate.health.process_parts import ProcessParts
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.messages.operations import Append, Delete
 from headgate_table.table import Table

@@ -11,9 +11,9 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from headgate.settings.listen_address import ListenAddress
+from headgate.settings.token import Token
 from headgate.web.guard import HEADERS, Guarded, cookie_name
 from headgate.web.server import serving_web
-from headgate.web.token import Token
 
 HERE = ListenAddress("127.0.0.1", 0)
 EVERYWHERE = ListenAddress("0.0.0.0", 0)

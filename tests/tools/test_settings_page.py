@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from headgate.health.limits import HealthLimits
 from headgate.settings.committer_settings import KEYS, CommitterSettings
+from headgate.settings.health_limits import HealthLimits
 from headgate.settings.loading import Settings, load_settings
 from headgate.settings.worker_settings import KEYS as WORKER_KEYS
 from headgate.settings.worker_settings import ROLES, TERMS, WorkerSettings

@@ -186,6 +186,8 @@ def _work(
 
         run_together(bus, session.bus_address, session.loaded, session.ambient, stopping, monitoring)
     else:
-        from headgate.process.committer_process import run_committer
+        from headgate.process.committer_process import serve_committer
+        from headgate.process.roots import probe_roots
 
-        run_committer(bus, session.loaded, session.ambient, stopping, monitoring)
+        probe_roots(session.loaded.committer.roots, session.loaded, session.ambient, stopping)
+        serve_committer(bus, session.loaded, session.ambient, stopping, monitoring)

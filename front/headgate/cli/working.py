@@ -67,8 +67,9 @@ def worker(
     from headgate.health.monitored import monitored
     from headgate.process.gc_tuning import sparing_collector
     from headgate.process.logs import log_for_a_long_time
+    from headgate.process.roots import probe_roots
     from headgate.process.stop_signals import until_told_to_stop
-    from headgate.process.worker_process import run_worker
+    from headgate.process.worker_process import serve_worker
 
     said = {"roles": roles, "group": group, "id": name, "log": log, "listen": listen}
     chosen = replace(session, worker=worker_layer(said, root, watch, limit, "--limit"))
@@ -80,7 +81,8 @@ def worker(
         sparing_collector(),
         monitored(settings.worker.listen, chosen.ambient, {"worker": settings.worker.health}) as monitoring,
     ):
-        run_worker(bus, settings, chosen.ambient, stopping, monitoring)
+        probe_roots(settings.worker.roots, settings, chosen.ambient, stopping)
+        serve_worker(bus, settings, chosen.ambient, stopping, monitoring)
 
 
 def worker_layer(

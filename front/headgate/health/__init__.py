@@ -4,5 +4,5 @@ The processes and the live page call it. Judging is pure (`judgement`). Probes o
 own, so that a question without an answer is a finding too.
 
 Begin with `monitoring`, then `judgement` and `measuring`. `monitored` and `asking_health` are short and apart because
-they must not import a server or a metrics library.
+they must not import a server or a metrics library. `process_parts` is what the page sees of the parts that are watched.
 """

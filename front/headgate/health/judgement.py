@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from headgate.health.limits import HealthLimits
+from headgate.settings.health_limits import HealthLimits
 from headgate_committer.status import CommitterStatus
 from headgate_worker.loop.status import WorkerStanding
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from headgate.health.limits import HealthLimits
 from headgate.health.monitoring import UNWATCHED, Monitoring
+from headgate.settings.health_limits import HealthLimits
 from headgate.settings.listen_address import ListenAddress
 from headgate_schemas.ambient import Ambient
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Protocol, assert_never
 
 from headgate.health.judgement import HealthFacts, Healthy, ReasonCode, Unready, Verdict, is_alive, judge
-from headgate.health.limits import HealthLimits
 from headgate.health.probes import Watch
-from headgate.process.parts import ProcessParts
+from headgate.health.process_parts import ProcessParts
+from headgate.settings.health_limits import HealthLimits
 from headgate_bus.interface import Bus, Topic
 from headgate_committer.committer import Committer
 from headgate_committer.status import CommitterStatus

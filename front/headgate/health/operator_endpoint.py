@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from headgate.health.limits import HealthLimits
 from headgate.health.measuring import PrometheusMeasures
 from headgate.health.monitoring import Monitor
+from headgate.health.operator_routes import VITAL, operator_routes
+from headgate.settings.health_limits import HealthLimits
 from headgate.settings.listen_address import ListenAddress
-from headgate.web.operator_routes import VITAL, operator_routes
 from headgate.web.server import serving_web
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.logs import get_logger

@@ -6,8 +6,8 @@ from urllib.parse import parse_qs
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
+from headgate.settings.token import Token
 from headgate.web.guard import LOGIN_PATH, cookie_name
-from headgate.web.token import Token
 
 COOKIE_AGE_S = 30 * 24 * 3600
 MAX_FORM_BYTES = 4 << 10

@@ -19,8 +19,8 @@ from headgate.page.shared_model import Board
 from headgate.page.table_reads import TableLooks
 from headgate.page.table_views import Values
 from headgate.settings.listen_address import ListenAddress
+from headgate.settings.token import Token
 from headgate.web.guard import LOGIN_PATH, Guarded
-from headgate.web.token import Token
 from headgate_schemas.errors import HeadgateError, InvalidInput
 from headgate_table.errors import TableNotFound, VersionNotRetained
 

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from headgate.health.operator_endpoint import Telling
+from headgate.health.operator_routes import VITAL
+from headgate.health.process_parts import ProcessParts
 from headgate.page.following import BusWatcher
 from headgate.page.page_state import PageState
 from headgate.page.routes import page_app
 from headgate.page.shared_model import PULSE_S, Board
 from headgate.page.sweeping import READERS, Sweeper
 from headgate.page.table_reads import TableLooks
-from headgate.process.parts import ProcessParts
 from headgate.settings.listen_address import ListenAddress
 from headgate.settings.loading import Settings
 from headgate.settings.page_settings import PageSettings
-from headgate.web.operator_routes import VITAL
+from headgate.settings.token import Token
 from headgate.web.server import serving_web
-from headgate.web.token import Token
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.logs import get_logger

@@ -1,25 +1,12 @@
-"""A committer as a process: the roots it was given are tried, then it works until it is told to stop or a successor ends it."""
+"""A committer as a part of a process: it works until it is told to stop, or until a successor ends it."""
 
 from collections.abc import Callable
 
-from headgate.health.monitoring import UNWATCHED, Monitoring
-from headgate.process.roots import probe_roots
+from headgate.health.monitoring import Monitoring
 from headgate.settings.loading import Settings
 from headgate_bus.interface import Bus
 from headgate_committer.serving import serving
 from headgate_schemas.ambient import Ambient
-
-
-def run_committer(
-    bus: Bus,
-    settings: Settings,
-    ambient: Ambient,
-    stopping: Callable[[], bool],
-    monitoring: Monitoring = UNWATCHED,
-) -> None:
-    """Serve tables until `stopping`, then settle what was taken. Raises what ends a committer before, such as `Overtaken`."""
-    probe_roots(settings.committer.roots, settings, ambient, stopping)
-    serve_committer(bus, settings, ambient, stopping, monitoring)
 
 
 def serve_committer(
@@ -27,9 +14,9 @@ def serve_committer(
     settings: Settings,
     ambient: Ambient,
     stopping: Callable[[], bool],
-    monitoring: Monitoring = UNWATCHED,
+    monitoring: Monitoring,
 ) -> None:
-    """As `run_committer`, for roots that were tried already."""
+    """Serve tables until `stopping`, then settle what was taken. Raises what ends a committer before, such as `Overtaken`."""
     chosen = settings.committer
     with (
         serving(

@@ -1,10 +1,9 @@
-"""A worker as a process: the roots it was given are tried, then it looks after their tables until it is told to stop."""
+"""A worker as a part of a process: it looks after tables until it is told to stop."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from headgate.health.monitoring import UNWATCHED, Monitoring
-from headgate.process.roots import probe_roots
+from headgate.health.monitoring import Monitoring
 from headgate.settings.loading import Settings
 from headgate_bus.interface import Bus
 from headgate_schemas.ambient import Ambient
@@ -12,26 +11,14 @@ from headgate_worker.roles.interface import RoleMaker
 from headgate_worker.serving import ROLES, serving
 
 
-def run_worker(
-    bus: Bus,
-    settings: Settings,
-    ambient: Ambient,
-    stopping: Callable[[], bool],
-    monitoring: Monitoring = UNWATCHED,
-) -> None:
-    """Look after tables until `stopping`, then end what can be ended in time. Raises `InvalidInput` without any role."""
-    probe_roots(settings.worker.roots, settings, ambient, stopping)
-    serve_worker(bus, settings, ambient, stopping, monitoring)
-
-
 def serve_worker(
     bus: Bus,
     settings: Settings,
     ambient: Ambient,
     stopping: Callable[[], bool],
-    monitoring: Monitoring = UNWATCHED,
+    monitoring: Monitoring,
 ) -> None:
-    """As `run_worker`, for roots that were tried already."""
+    """Look after tables until `stopping`, then end what can be ended in time. Raises `InvalidInput` without any role."""
     chosen = settings.worker
     with (
         _makers(settings) as makers,

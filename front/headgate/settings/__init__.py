@@ -2,6 +2,6 @@
 
 The command line calls it. A name that is not known is refused with the nearest one that is.
 
-Begin with `loading`; each process has a module for its own settings. `listen_address` is apart because the page and
-the health endpoint share it.
+Begin with `loading`; each process has a module for its own settings. `listen_address`, `token` and `health_limits` are
+values that the server and the health endpoint share.
 """

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from headgate.health.limits import HealthLimits
+from headgate.settings.health_limits import HealthLimits
 from headgate.settings.listen_address import ListenAddress
 from headgate.settings.process_settings import HEALTH_LIMITS, LogForm, ProcessKeys
 from headgate_bus.claims import ClaimLimits

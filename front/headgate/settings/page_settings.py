@@ -6,7 +6,7 @@ from typing import Any
 
 from headgate.settings.listen_address import ListenAddress, listen_address
 from headgate.settings.process_settings import LogForm, ProcessKeys
-from headgate.web.token import Token
+from headgate.settings.token import Token
 from headgate_schemas.errors import InvalidInput
 
 MIN_TOKEN_CHARS = 16

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any
 
-from headgate.health.limits import HealthLimits
+from headgate.settings.health_limits import HealthLimits
 from headgate.settings.listen_address import ListenAddress, listen_address
 from headgate_schemas.errors import InvalidInput
 

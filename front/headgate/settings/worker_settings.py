@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, get_args
 
-from headgate.health.limits import WORKER_LIMITS as WORKER_HEALTH
-from headgate.health.limits import HealthLimits
+from headgate.settings.health_limits import WORKER_LIMITS as WORKER_HEALTH
+from headgate.settings.health_limits import HealthLimits
 from headgate.settings.listen_address import ListenAddress
 from headgate.settings.process_settings import HEALTH_LIMITS, LogForm, ProcessKeys
 from headgate_schemas.messages.operations import Operation

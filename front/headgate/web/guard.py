@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headgate.settings.listen_address import ListenAddress
-from headgate.web.token import Token
+from headgate.settings.token import Token
 
 LOGIN_PATH = "/login"
 HEADERS: Mapping[str, str] = {

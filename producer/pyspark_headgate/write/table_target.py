@@ -18,7 +18,7 @@ from headgate_table.table import Table
 from pyspark_headgate.effective_settings import Effective, effective
 from pyspark_headgate.executor.arrow_store import StorePlace, store_place
 from pyspark_headgate.options import SourceOptions
-from pyspark_headgate.read.table_version import Pinned
+from pyspark_headgate.read.table_version import Pinned, pinned_at
 from pyspark_headgate.write.kept_producers import KEPT, KeptProducers, Lent
 
 ASK_WITHIN_S = 15.0
@@ -52,11 +52,9 @@ class TableTarget:
     def look(self) -> Pinned | None:
         """None where there is no table."""
         try:
-            snapshot = self._table().snapshot()
+            return pinned_at(self._table().snapshot())
         except TableNotFound:
             return None
-        metadata = snapshot.metadata
-        return Pinned(snapshot.version, metadata.schema_string, tuple(metadata.partition_columns))
 
     def commit(
         self, operation: Operation, proposal_id: str, writer: Writer | None = None, *, created_ms: int | None = None

@@ -5,6 +5,7 @@ records. That is about ten times as fast as a record writer and lets compaction 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,15 @@ _SLICE_BYTES = 256 << 20
 """Rows turned into bytes at a time: bounds the memory of the intermediate columns, and keeps 32-bit offsets valid."""
 
 
+@dataclass(frozen=True, slots=True)
+class BlockSettings:
+    """How the blocks of a file are compressed, and how large they are before that."""
+
+    codec: str = "zstandard"
+    level: int = 3
+    size: int = DEFAULT_BLOCK_BYTES
+
+
 class EntryEncoder:
     """Writes entries into one manifest as they come, holding at most one block back.
 
@@ -36,24 +46,20 @@ class EntryEncoder:
         schema_text: bytes,
         sync: bytes,
         *,
-        codec: str = "zstandard",
-        level: int = 3,
-        block_size: int = DEFAULT_BLOCK_BYTES,
+        blocks: BlockSettings = BlockSettings(),
         more: Mapping[str, bytes] | None = None,
     ) -> None:
         self._sink = sink
         self._fields = fields
-        self._codec = codec
-        self._level = level
+        self._blocks = blocks
         self._sync = sync
-        self._block_size = block_size
         self._held: list[memoryview] = []
         self._held_bytes = 0
         self._held_count = 0
         self._written = 0
         self._plain_written = 0
         self.num_entries = 0
-        self._emit(header_bytes(schema_text, codec, sync, more))
+        self._emit(header_bytes(schema_text, blocks.codec, sync, more))
         self._header_size = self._written
 
     def append(self, entries: pa.Table) -> None:
@@ -73,7 +79,7 @@ class EntryEncoder:
         """Bytes written, plus the block held back at the compression seen so far."""
         packed = self._written - self._header_size
         ratio = packed / self._plain_written if self._plain_written else 0.25
-        return self._written + round(self._held_bytes * (1.0 if self._codec == "null" else ratio))
+        return self._written + round(self._held_bytes * (1.0 if self._blocks.codec == "null" else ratio))
 
     def _append_slice(self, entries: pa.Table) -> None:
         records = encode_records(entries, self._fields)
@@ -83,14 +89,14 @@ class EntryEncoder:
         data = memoryview(records.buffers()[2])
         first = 0
         while first < len(records):
-            room = self._block_size - self._held_bytes
+            room = self._blocks.size - self._held_bytes
             # The row that crosses the limit still belongs to the block, as in the Java writer.
             last = min(len(records), int(np.searchsorted(offsets, offsets[first] + room)))
             last = max(last, first + 1)
             self._held.append(data[offsets[first] : offsets[last]])
             self._held_bytes += int(offsets[last] - offsets[first])
             self._held_count += last - first
-            if self._held_bytes >= self._block_size:
+            if self._held_bytes >= self._blocks.size:
                 self._end_block()
             first = last
         # What is held must not keep a whole slice of records alive.
@@ -100,7 +106,7 @@ class EntryEncoder:
     def _end_block(self) -> None:
         if self._held_count:
             plain = b"".join(self._held)
-            self._emit(block_bytes(self._held_count, plain, self._codec, self._sync, self._level))
+            self._emit(block_bytes(self._held_count, plain, self._blocks.codec, self._sync, self._blocks.level))
             self._plain_written += len(plain)
         self._held = []
         self._held_bytes = self._held_count = 0
@@ -123,7 +129,7 @@ def encode_manifest(
     """One whole manifest in memory; sealed, where its name is given."""
     pieces: list[bytes] = []
     keys = seal_keys(name) if name else None
-    encoder = EntryEncoder(pieces.append, fields, schema_text, sync, codec=codec, level=level, more=keys)
+    encoder = EntryEncoder(pieces.append, fields, schema_text, sync, blocks=BlockSettings(codec, level), more=keys)
     encoder.append(entries)
     encoder.finish()
     data = b"".join(pieces)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from headgate.health.limits import WORKER_LIMITS, HealthLimits
 from headgate.settings.committer_settings import DEFAULT_GROUP as COMMITTER_GROUP
+from headgate.settings.health_limits import WORKER_LIMITS, HealthLimits
 from headgate.settings.listen_address import ListenAddress
 from headgate.settings.loading import load_settings, table_setting_key
 from headgate.settings.worker_settings import DEFAULT_GROUP as WORKER_GROUP

@@ -11,10 +11,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import headgate_schemas.metrics as catalogue
 from headgate.health.judgement import Healthy
-from headgate.health.limits import WORKER_LIMITS, HealthLimits
 from headgate.health.measuring import PrometheusMeasures
 from headgate.health.monitoring import Monitor
 from headgate.process.combined_process import run_together
+from headgate.settings.health_limits import WORKER_LIMITS, HealthLimits
 from headgate.settings.loading import load_settings
 from headgate_bus.interface import Message, Topic
 from headgate_bus.open import open_bus

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from headgate.health.judgement import HealthFacts, Healthy, Probed, ReasonCode, Unready, is_alive, judge
-from headgate.health.limits import WORKER_LIMITS, HealthLimits
+from headgate.settings.health_limits import WORKER_LIMITS, HealthLimits
 from headgate_committer.status import CommitterStatus, OldestProposal, PartitionStatus, TableCounts
 from headgate_schemas.metrics import REASON
 from headgate_worker.loop.commit_feed import Backlog

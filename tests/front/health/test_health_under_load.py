@@ -12,12 +12,12 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from headgate.health.limits import HealthLimits
 from headgate.health.measuring import PrometheusMeasures
 from headgate.health.monitoring import Monitor
+from headgate.health.operator_routes import VITAL, operator_routes
+from headgate.settings.health_limits import HealthLimits
 from headgate.settings.listen_address import ListenAddress
 from headgate.web import server as web_server
-from headgate.web.operator_routes import VITAL, operator_routes
 from headgate.web.server import MAX_REQUESTS, MAX_WAITING, serving_web
 from support.ambient import FakeAmbient
 from support.processes.waiting import wait_until

@@ -11,13 +11,13 @@ from starlette.applications import Starlette
 
 from headgate.__main__ import main
 from headgate.health.asking_health import ask_health
-from headgate.health.limits import HealthLimits
 from headgate.health.measuring import CONTENT_TYPE, PrometheusMeasures
 from headgate.health.monitored import monitored
 from headgate.health.monitoring import UNWATCHED, Monitor
+from headgate.health.operator_routes import operator_routes
 from headgate.health.probes import Watch
+from headgate.settings.health_limits import HealthLimits
 from headgate.settings.listen_address import listen_address
-from headgate.web.operator_routes import operator_routes
 from headgate.web.server import serving_web
 from headgate_committer.committer import Committer
 from headgate_schemas.ambient import SystemAmbient

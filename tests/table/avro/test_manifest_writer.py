@@ -11,7 +11,7 @@ from headgate_schemas.actions.actions import Metadata
 from headgate_schemas.actions.entry_fields import ENTRY_FIELDS
 from headgate_schemas.ambient import SystemAmbient
 from headgate_schemas.columns.table_schema import schema_string_of
-from headgate_table.avro.encode import DEFAULT_BLOCK_BYTES, EntryEncoder, encode_manifest
+from headgate_table.avro.encode import DEFAULT_BLOCK_BYTES, BlockSettings, EntryEncoder, encode_manifest
 from headgate_table.indextables.write.manifest_writer import write_manifest
 from headgate_table.settings.options import TableOptions, table_options
 from support.logs.raw_log import AvroFile, RawLog, read_avro
@@ -181,7 +181,7 @@ def test_manifests_are_uncompressed_when_the_table_says_so() -> None:
 
 
 _ENCODE_LARGE = """
-from headgate_table.avro.encode import EntryEncoder
+from headgate_table.avro.encode import BlockSettings, EntryEncoder
 from support.tables import SCHEMA_A, SYNC, entries, text_of
 table = entries(5000)
 written = 0
@@ -189,7 +189,7 @@ def sink(piece):
     global written
     written += len(piece)
 def work(appends):
-    encoder = EntryEncoder(sink, SCHEMA_A, text_of(SCHEMA_A), SYNC, codec="null")
+    encoder = EntryEncoder(sink, SCHEMA_A, text_of(SCHEMA_A), SYNC, blocks=BlockSettings("null"))
     for _ in range(appends):
         encoder.append(table)
     encoder.finish()
@@ -210,7 +210,7 @@ def test_writing_200000_entries_takes_no_more_memory_than_writing_20000() -> Non
 def test_at_most_one_block_is_held_back_while_entries_come_in() -> None:
     """Break: `_append_slice` ends no block before `finish`."""
     out = io.BytesIO()
-    encoder = EntryEncoder(out.write, SCHEMA_A, text_of(SCHEMA_A), SYNC, codec="null")
+    encoder = EntryEncoder(out.write, SCHEMA_A, text_of(SCHEMA_A), SYNC, blocks=BlockSettings("null"))
     start = out.tell()
     appended = 0
     for number in range(40):
@@ -227,7 +227,9 @@ def test_at_most_one_block_is_held_back_while_entries_come_in() -> None:
 @pytest.mark.parametrize("count", [900, 1_700, 6_000])
 def test_the_size_estimate_is_close_to_the_file_that_ends_there(codec: str, count: int) -> None:
     """Break: `size_estimate` leaves out what is held back, or counts it uncompressed, or at a ratio with the header in."""
-    encoder = EntryEncoder(lambda piece: None, SCHEMA_A, text_of(SCHEMA_A), SYNC, codec=codec, block_size=50_000)
+    encoder = EntryEncoder(
+        lambda piece: None, SCHEMA_A, text_of(SCHEMA_A), SYNC, blocks=BlockSettings(codec, size=50_000)
+    )
     encoder.append(entries(count))
     estimate = encoder.size_estimate
     assert abs(estimate - encoder.finish()) < 0.05 * estimate

@@ -87,9 +87,12 @@ MUTANTS = (
         "expired-by-the-deciders-clock",
         Rule.HORIZON,
         "Ids are dated by the committer's clock, so that a backlog expires first deliveries.",
-        "committer/headgate_committer/proposals/answers.py",
-        "            max(item.record.time_ms for item in taken),\n",
-        "            max(item.record.time_ms for item in taken) + 86_400_000,\n",
+        "committer/headgate_committer/table/table_committer.py",
+        "        return table.plan(items, ProposalBatch(self._feed.source, batch, self._position(table)), before)\n",
+        "        from dataclasses import replace\n\n"
+        "        now_ms = self._ambient.now_ms()\n"
+        "        batch = [replace(item, record=replace(item.record, time_ms=now_ms)) for item in batch]\n"
+        "        return table.plan(items, ProposalBatch(self._feed.source, batch, self._position(table)), before)\n",
         (f"{_RULES}05_horizon.py", "tests/committer/table/test_recovery.py"),
     ),
     Mutant(

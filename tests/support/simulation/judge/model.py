@@ -169,9 +169,17 @@ class TableModel:
         return Counter(row for path in paths for row in self.rows.get(path, (path,)))
 
     def undecided(self) -> Iterator[Ask]:
-        """Proposals on the bus that nobody has been told about, and no version tells of."""
+        """Proposals on the bus that nobody has been told about, and no version tells of.
+
+        What lies below the committed offset was set aside, unless that offset was said of a log that is gone.
+        """
+        settled = 0 if self.is_cut else self.committed_offset()
+        home = self.home()
+        waiting = {
+            identity for (partition, offset), identity in self.on_bus.items() if partition == home and offset >= settled
+        }
         for identity in self.proposed_ms:
-            if identity not in self.decided and identity not in self.announced:
+            if identity in waiting and identity not in self.decided and identity not in self.announced:
                 ask = self.asks.by_id.get(identity)
                 if ask is not None:
                     yield ask

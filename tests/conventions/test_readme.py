@@ -19,13 +19,24 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
 
 
-@pytest.mark.parametrize("program", blocks("python"))
-def test_the_python_of_the_readme_runs(program: str, tmp_path: Path) -> None:
+PRINTED = ("'text': ['a', 'b']", "date=2024-01-01/a.parquet", "date=2024-01-01/a.parquet")
+"""What each program prints, among other things."""
+
+
+@pytest.mark.parametrize(("program", "printed"), list(zip(blocks("python"), PRINTED, strict=True)))
+def test_the_python_of_the_readme_runs(program: str, printed: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert "date=2024-01-01/a.parquet" in done.stdout
+    assert printed in done.stdout
+
+
+def test_the_first_example_writes_rows_and_reads_them_back_in_five_lines() -> None:
+    first = blocks("python")[0]
+    assert len([line for line in first.splitlines() if line]) <= 5
+    assert "headgate.write(" in first
+    assert "headgate.read(" in first
 
 
 GOES_ON = ("committer", "worker")

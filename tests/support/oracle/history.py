@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from support.oracle import by_rows
 from support.oracle.failure import Disagreement
 from support.oracle.judge import judge, judge_at_the_end
 from support.oracle.mirrored import judge_mirror
@@ -64,6 +65,13 @@ def _played(seed: int, only: Collection[int] | None, spark: Any) -> Played:
                 else:
                     draw_step(drawn)(drawn, world, f"s{index:02d}")
                 judge(drawn, world)
+                # By numbers of its own, so that the other draws of a seed stay what they were.
+                in_and_out = draws(f"{seed}/{index}/rows")
+                if in_and_out.random() < 0.25:
+                    by_rows.append(in_and_out, world, f"r{index:02d}")
+                    judge(in_and_out, world)
+                if in_and_out.random() < 0.5:
+                    by_rows.judge(in_and_out, world)
                 if spark is not None:
                     by_spark.judge(drawn, world, spark)
             judge_at_the_end(random, world)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from headgate_schemas import arguments
 from headgate_schemas.actions.actions import Metadata, Protocol
+from headgate_schemas.arguments import checked
 from headgate_schemas.columns.table_schema import arrow_schema
 from headgate_schemas.predicates.tree import Predicate
 from headgate_table.interface.readable_rows import ReadableRows, checked_columns
@@ -116,6 +118,7 @@ class Snapshot(ReadableRows):
             [{'text': 'two'}]
         """
 
+    @checked(columns=arguments.texts, where=arguments.predicate)
     def rows(self, columns: Sequence[str] | None = None, where: str | Predicate | None = None) -> "Rows":
         """Some columns, or the rows for which `where` is true: as a value that other libraries read.
 

@@ -18,13 +18,13 @@ import pyarrow.json as pj
 import pyarrow.parquet as pq
 
 from headgate_schemas.errors import InvalidInput
+from headgate_table.indextables.read.rows.scan import DAMAGE
 
 BLOCK_BYTES = 8 << 20
 """Of a text that is read at a time; the first block says of which types columns are."""
 PARQUET_BATCH_ROWS = 1 << 16
 STANDARD_INPUT = "-"
 
-_DAMAGE = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.ArrowKeyError, OSError)
 _COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4", ".br": "brotli"}
 
 
@@ -159,7 +159,7 @@ class _Reader:
                     yield from self._csv()
                 case InputFormat.NDJSON:
                     yield from self._ndjson()
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise InvalidInput(f"{self._file.name} can't be read as {self._file.form}: {error}") from error
 
     def _parquet(self) -> Iterator[pa.RecordBatch]:

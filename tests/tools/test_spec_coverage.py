@@ -1,6 +1,9 @@
 """Tests of the spec coverage itself, and of the claims that it accepts."""
 
-from tooling.pages.spec_coverage import Row, matrix, problems, read_claims, read_rows, sums
+import tomllib
+from pathlib import Path
+
+from tooling.pages.spec_coverage import SUITE, Row, matrix, problems, read_claims, read_rows, sums
 
 CLAIMED_AT_FIRST = {
     "testFileEntryKryoSerialization",
@@ -70,3 +73,9 @@ def test_the_matrix_shows_every_test_claim_and_gap() -> None:
 
 def test_the_sums_count_a_tested_claim_once() -> None:
     assert sums(ROWS, ["testA"], {"testA": ["t::a"]}) == "test plan: 3 rows, 1 tested, 0 claimed, 2 missing"
+
+
+def test_the_tool_collects_the_folder_that_pytest_collects() -> None:
+    root = Path(__file__).resolve().parents[2]
+    configured = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"]
+    assert [root / folder for folder in configured["testpaths"]] == [SUITE]

@@ -15,7 +15,9 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
+SUITE = HERE.parents[1]
+"""The folder of all tests."""
 NAMES_FILE = HERE / "spec_names.tsv"
 CLAIMS_FILE = HERE / "spec_claims.txt"
 """Rows that later work has claimed: one name a line. The file only shrinks."""
@@ -107,7 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     rows, claims = read_rows(), read_claims()
     try:
-        tests = collect(HERE.parent)
+        tests = collect(SUITE)
     except CollectionFailed as failure:
         print(failure, file=sys.stderr)
         return 2

@@ -7,9 +7,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+import headgate
 from headgate.health.operator_endpoint import Telling
 from headgate.health.process_parts import ProcessParts
 from headgate_schemas.ambient import SystemAmbient
@@ -62,6 +64,21 @@ def test_tables_are_shown_with_their_numbers_and_nobody_else_is_asked(story: Sto
             expect(seen.cell(place.uri, "Files")).to_have_text(f"{snapshot.num_files:,}")
             expect(seen.cell(place.uri, "Health")).to_have_text("well")
         expect(seen.flow.first).to_contain_text("accepted")
+
+
+def test_a_mirror_shows_how_far_it_is_and_why_it_stopped(tmp_path: Path, browser: Browser) -> None:
+    uri = str(tmp_path / "mirrored")
+    headgate.write(uri, pa.table({"id": [1]}))
+    table = Table.open(uri, STORES)
+    table.alter(configuration={"headgate.mirror.formats": "delta"})
+    with a_page(None, watch=[uri]) as served, reading(browser, served.address.url) as seen:
+        row = seen.table(uri)
+        expect(row).to_contain_text("Delta mirror not begun")
+        published = table.mirror().version
+        expect(row).to_contain_text(f"Delta mirror at version {published}")
+        table.store.put(f"_delta_log/{published + 1:020d}.json", b'{"commitInfo":{}}\n')
+        expect(seen.cell(uri, "Health")).to_have_text("mirror stopped")
+        expect(row).to_contain_text(f"can't go on: it has version {published + 1}")
 
 
 def test_what_happens_appears_by_itself_with_its_outcome(story: Story, browser: Browser) -> None:

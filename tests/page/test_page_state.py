@@ -1,6 +1,9 @@
 """What the page shows after which facts: proposals and their outcomes, tables, lag, dead letters, bounds."""
 
+from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from headgate.page import page_state
 from headgate.page.page_state import PageState
@@ -289,6 +292,30 @@ def test_what_can_not_be_read_keeps_its_last_values_and_says_why_until_it_can() 
     )
     state.saw_facts(TABLE, facts(7))
     assert row(state)["health"] == []
+
+
+def test_a_mirror_shows_its_version_and_why_it_stopped() -> None:
+    state = PageState()
+    state.add_table(TABLE)
+    state.saw_facts(TABLE, replace(facts(7), mirror_version=5))
+    shown = row(state)
+    assert (shown["mirror"], shown["mirror_problem"], shown["health"]) == (5, "", [])
+    state.saw_facts(TABLE, replace(facts(7), mirror_version=5, mirror_problem="somebody wrote version 6"))
+    shown = row(state)
+    assert (shown["mirror_problem"], shown["health"]) == ("somebody wrote version 6", ["mirror stopped"])
+    state.saw_facts(TABLE, facts(7))
+    shown = row(state)
+    assert (shown["mirror"], shown["health"]) == (None, [])
+
+
+@pytest.mark.parametrize(
+    ("mirror", "problem", "behind"),
+    [(None, "", False), (7, "", False), (6, "", True), (-1, "", True), (6, "somebody wrote version 7", False)],
+)
+def test_a_mirror_is_behind_while_it_lacks_versions_that_it_can_publish(
+    mirror: int | None, problem: str, behind: bool
+) -> None:
+    assert replace(facts(7), mirror_version=mirror, mirror_problem=problem).mirror_is_behind is behind
 
 
 def test_a_proposal_to_a_table_that_is_not_there_leaves_no_table_behind() -> None:

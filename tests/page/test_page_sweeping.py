@@ -46,10 +46,11 @@ class World:
         self.sweeper.step()
         return [uri for uri, _ in self.executor.asked[before:]]
 
-    def answer(self, version: int) -> None:
+    def answer(self, version: int, mirror: int | None = None) -> None:
+        now_ms = self.ambient.now_ms()
         for _, work in self.executor.asked:
             if not work.done():
-                work.set_result(TableFacts(version, 1, 1, 1, 0, 0.0, False, "avro-state", None, self.ambient.now_ms()))
+                work.set_result(TableFacts(version, 1, 1, 1, 0, 0.0, False, "avro-state", None, now_ms, mirror))
 
     def propose(self) -> None:
         self.board.tell(lambda state, now_ms: state.saw_proposal(Glimpse("a", TABLE, 0, 0, now_ms), now_ms))
@@ -90,6 +91,19 @@ def test_after_a_commit_a_table_is_read_sooner() -> None:
     assert world.step() == []
     world.ambient.advance(seconds=0.1)
     assert world.step() == [TABLE]
+
+
+def test_a_table_whose_mirror_is_behind_is_read_sooner() -> None:
+    world = World(TABLE)
+    world.step()
+    world.answer(3, mirror=2)
+    world.step()
+    world.ambient.advance(seconds=CHANGED_S)
+    assert world.step() == [TABLE]
+    world.answer(3, mirror=3)
+    world.step()
+    world.ambient.advance(seconds=CHANGED_S)
+    assert world.step() == []
 
 
 def test_a_table_that_takes_long_to_read_is_read_less_often() -> None:

@@ -14,7 +14,7 @@ from headgate_table.errors import TableNotFound
 READERS = 3
 """Tables that are read at the same time."""
 CHANGED_S = 2.0
-"""How long a table that has a new version rests between two readings, at least."""
+"""How long a table rests between two readings, at least, if it has a new version or its mirror is behind."""
 LATE_S = 2.0
 """How long a table whose proposals wait for long rests: its store may be why, and people look at the page to see it."""
 UNCHANGED_S = 20.0
@@ -40,6 +40,7 @@ class _Visit:
     ended_s: float | None = None
     took_s: float = 0.0
     failed: bool = False
+    mirror_is_behind: bool = False
     began_s: float = 0.0
     work: "Future[TableFacts] | None" = None
 
@@ -51,7 +52,8 @@ class _Visit:
             return self.ended_s + max(FAILED_S, UNCHANGED_EACH_S * tables, self.took_s)
         if is_late:
             return self.ended_s + max(LATE_S, UNCHANGED_EACH_S * tables, self.took_s)
-        least_s = CHANGED_S if version != self.version else max(UNCHANGED_S, UNCHANGED_EACH_S * tables)
+        is_changing = version != self.version or self.mirror_is_behind
+        least_s = CHANGED_S if is_changing else max(UNCHANGED_S, UNCHANGED_EACH_S * tables)
         return self.ended_s + max(least_s, REST * self.took_s)
 
 
@@ -106,7 +108,7 @@ class Sweeper:
             visit.failed = True
             self._say_trouble(uri, self._reason(uri, error))
             return
-        visit.failed = False
+        visit.failed, visit.mirror_is_behind = False, facts.mirror_is_behind
         self._board.tell(lambda state, _: state.saw_facts(uri, facts))
         visit.version = self._version_of(uri)
 

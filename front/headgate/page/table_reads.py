@@ -72,6 +72,8 @@ class TableLooks:
             format=found.format,
             state_ms=found.created_at,
             read_ms=self._ambient.now_ms(),
+            mirror_version=found.mirror_version,
+            mirror_problem=found.mirror_problem,
         )
 
     def history(self, uri: str) -> list[dict[str, Any]]:

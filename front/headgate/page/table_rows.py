@@ -27,6 +27,15 @@ class TableFacts:
     state_ms: int | None
     """When its newest state was written."""
     read_ms: int
+    mirror_version: int | None = None
+    """The newest version of its Delta mirror; -1 before the first, None of a table that has no mirror."""
+    mirror_problem: str = ""
+    """Why the mirror can't go on; empty while it can."""
+
+    @property
+    def mirror_is_behind(self) -> bool:
+        """Whether the mirror will publish more by itself."""
+        return self.mirror_version is not None and not self.mirror_problem and self.mirror_version < self.version
 
 
 @dataclass(slots=True)
@@ -92,6 +101,7 @@ class TableRow:
             "refused": bool(self.refused),
             "unreadable": bool(self.trouble),
             "waiting": self.is_late,
+            "mirror stopped": self.facts is not None and bool(self.facts.mirror_problem),
             "compaction due": self.facts is not None and self.facts.needs_compaction,
         }
         return [word for word, holds in said.items() if holds]
@@ -108,6 +118,8 @@ class TableRow:
             "ratio": None if facts is None else facts.tombstone_ratio,
             "format": None if facts is None else facts.format,
             "read": None if facts is None else facts.read_ms,
+            "mirror": None if facts is None else facts.mirror_version,
+            "mirror_problem": "" if facts is None else facts.mirror_problem,
             "committed": self.committed_ms,
             "waiting": len(self.waiting),
             "oldest": self.oldest_ms,

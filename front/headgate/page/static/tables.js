@@ -4,7 +4,7 @@ import { byId, h, settle } from "./dom.js";
 import { ago, bytes, many, moment, named, percent, plural, span } from "./words.js";
 
 const MOST = 200;
-const WORST = { refused: 4, unreadable: 3, waiting: 2, "compaction due": 1 };
+const WORST = { refused: 5, unreadable: 4, waiting: 3, "mirror stopped": 2, "compaction due": 1 };
 
 const COLUMNS = [
   { key: "uri", word: "Table", of: (row) => named(row.uri)[0].toLowerCase() },
@@ -72,11 +72,11 @@ export class Tables {
       name,
     );
     // The row may be replaced while it is pressed; the click is the table's, see `listen`.
-    const trouble = row.refused || row.trouble;
+    const trouble = row.refused || row.trouble || row.mirror_problem;
     return h(
       "tr",
       { class: open && "open" },
-      h("th", { scope: "row" }, button, h("span", { class: "place" }, place), trouble ? h("span", { class: "trouble" }, trouble) : null),
+      h("th", { scope: "row" }, button, h("span", { class: "place" }, place), mirror(row), trouble ? h("span", { class: "trouble", title: trouble }, trouble) : null),
       cell("Version", many(row.version)),
       cell("Files", many(row.files)),
       cell("Size", bytes(row.bytes)),
@@ -97,6 +97,13 @@ export class Tables {
 
 const cell = (word, text) => h("td", { class: "number", "data-word": word }, text);
 
+function mirror(row) {
+  if (row.mirror === null) return null;
+  const behind = Math.max(0, (row.version ?? -1) - row.mirror);
+  const where = row.mirror < 0 ? "not begun" : `at version ${many(row.mirror)}`;
+  return h("span", { class: "place" }, `Delta mirror ${where}${behind && row.mirror >= 0 ? `, ${many(behind)} behind` : ""}`);
+}
+
 function ratio(row) {
   const bar = h("span", { class: "gauge", "aria-hidden": "true" }, h("i"));
   bar.firstChild.style.setProperty("--share", String(Math.min(1, (row.ratio ?? 0) * 4)));
@@ -112,6 +119,6 @@ function undecided(row, now) {
 
 function health(row) {
   const words = row.health.length ? row.health : [row.version === null ? "not read yet" : "well"];
-  const kinds = { refused: "bad", unreadable: "bad", waiting: "warn", "compaction due": "warn", well: "ok" };
+  const kinds = { refused: "bad", unreadable: "bad", waiting: "warn", "mirror stopped": "warn", "compaction due": "warn", well: "ok" };
   return h("td", { "data-word": "Health" }, ...words.map((word) => h("span", { class: `badge ${kinds[word] ?? ""}` }, word)));
 }

@@ -7,7 +7,9 @@ from support.docs.page_blocks import DOCS, ROOT
 PAGE = (DOCS / "threat-model.md").read_text(encoding="utf-8")
 NAMED = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)
 ATTACKS = [
-    row for row in PAGE.partition("## Ways in")[2].partition("## What is not")[0].splitlines() if "`tests/" in row
+    row
+    for row in PAGE.partition("## Attacks and defences")[2].partition("## What is not")[0].splitlines()
+    if "`tests/" in row
 ]
 
 
@@ -23,7 +25,7 @@ def test_every_test_that_is_named_exists() -> None:
 def test_every_attack_names_a_test() -> None:
     rows = [
         row
-        for row in PAGE.partition("## Ways in")[2].partition("## What is not")[0].splitlines()
+        for row in PAGE.partition("## Attacks and defences")[2].partition("## What is not")[0].splitlines()
         if row.startswith("| ") and not row.startswith(("| ---", "| attack |"))
     ]
     assert rows == ATTACKS

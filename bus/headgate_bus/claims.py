@@ -1,6 +1,7 @@
-"""Claim checks: large operations lie on the table's store, and the proposal says where and what they are.
+"""Claim checks: a large operation lies on the table's store, and its proposal names the object, its size and digest.
 
-Opening one trusts nothing: not the key, not the sizes, not the bytes. Which claims are still needed, others know.
+Opening a claim checks the key, the sizes and the bytes. This module doesn't know which claims are still needed; callers
+do.
 """
 
 import hashlib
@@ -36,7 +37,7 @@ _PLAIN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class ClaimInfo(Protocol):
-    """One stored object, as a listing tells it."""
+    """One stored object, as a listing shows it."""
 
     @property
     def key(self) -> str: ...
@@ -47,7 +48,7 @@ class ClaimInfo(Protocol):
 
 
 class ClaimStore(Protocol):
-    """What is asked of a table's store. Its own errors pass through as they are: they mean that nothing is known."""
+    """The part of a table's store that claims need. The store's own errors pass through unchanged: they mean "unknown"."""
 
     def head(self, key: str) -> ClaimInfo | None: ...
     def get(self, key: str, *, max_bytes: int | None = None) -> bytes: ...
@@ -58,7 +59,7 @@ class ClaimStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ClaimLimits:
-    """The bounds on what a claim may weigh, as it lies there and as it is read."""
+    """The bounds on a claim's size, stored and decompressed."""
 
     max_compressed_bytes: int = MAX_COMPRESSED_BYTES
     max_bytes: int = MAX_BYTES
@@ -70,7 +71,9 @@ DEFAULT_LIMITS = ClaimLimits()
 def put_claim(
     store: ClaimStore, proposal_id: str, body: bytes, *, files: int, now_ms: int, limits: ClaimLimits = DEFAULT_LIMITS
 ) -> Claim:
-    """Lay the operation's JSON on the store, and say where. Safe to repeat. Raises `ClaimRefused` when it is too large."""
+    """Write the operation's JSON to the store and return the claim. Repeating it is safe. Raises `ClaimRefused` when
+    too large.
+    """
     _check_bound(proposal_id, len(body), limits.max_bytes, "max_bytes")
     compressed = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True).compress(body)
     _check_bound(proposal_id, len(compressed), limits.max_compressed_bytes, "max_compressed_bytes")
@@ -81,7 +84,7 @@ def put_claim(
 
 
 def claim_key(proposal_id: str, sha256: str, now_ms: int) -> str:
-    """Sorted by day, told apart by proposal and content. An id that is no plain name stands there as its digest."""
+    """Keys sort by day and differ by proposal and content. An id with special characters appears as its digest."""
     day = datetime.fromtimestamp(now_ms / 1000, UTC).strftime("%Y%m%d")
     shown = proposal_id
     if not _PLAIN_ID.fullmatch(proposal_id):
@@ -90,7 +93,9 @@ def claim_key(proposal_id: str, sha256: str, now_ms: int) -> str:
 
 
 def bytes_to_open(claim: Claim, limits: ClaimLimits = DEFAULT_LIMITS) -> int:
-    """What opening it takes at most. Nothing where it says of itself that it is beyond a bound: then it isn't opened."""
+    """The most bytes that opening the claim takes. 0 if its stated size exceeds a bound, because it is then never
+    opened.
+    """
     is_over = claim.bytes > limits.max_bytes or claim.compressed_bytes > limits.max_compressed_bytes
     return 0 if is_over else claim.bytes
 
@@ -98,7 +103,7 @@ def bytes_to_open(claim: Claim, limits: ClaimLimits = DEFAULT_LIMITS) -> int:
 def open_claim(store: ClaimStore, claim: Claim, limits: ClaimLimits = DEFAULT_LIMITS) -> bytes:
     """The operation's JSON, exactly as it was claimed.
 
-    Raises `ClaimRefused` where that is not to be had, now or later. A store that doesn't answer raises its own error.
+    Raises `ClaimRefused` when the claim can't be opened, now or later. A store that fails raises its own error.
     """
     key = _KEY.fullmatch(claim.key)
     if key is None or key[3] != claim.sha256[:12]:
@@ -108,7 +113,7 @@ def open_claim(store: ClaimStore, claim: Claim, limits: ClaimLimits = DEFAULT_LI
         )
     _check_bound(claim.key, claim.compressed_bytes, limits.max_compressed_bytes, "max_compressed_bytes")
     _check_bound(claim.key, claim.bytes, limits.max_bytes, "max_bytes")
-    # Asked by a look, for only that tells a missing object from a store that fails.
+    # A separate lookup: only this tells a missing object from a failing store.
     info = store.head(claim.key)
     if info is None:
         raise ClaimRefused(
@@ -124,7 +129,7 @@ def open_claim(store: ClaimStore, claim: Claim, limits: ClaimLimits = DEFAULT_LI
 
 
 def _decompressed(claim: Claim, compressed: bytes) -> bytes:
-    """Never more than the claimed size is held, whatever the frame contains."""
+    """Never holds more than the claimed size, whatever the frame contains."""
     body = bytearray()
     try:
         told = zstandard.frame_content_size(compressed)
@@ -166,7 +171,9 @@ def plan_sweep(
     still_needed: Callable[[str], bool],
     max_deletes: int = MAX_DELETES,
 ) -> list[str]:
-    """The keys of claims that nobody can need, oldest first. What is not named as claims are is left alone."""
+    """The keys of claims that no proposal can need any more, oldest first. Ignores objects that aren't named like
+    claims.
+    """
     old = (info for info in claims if _KEY.fullmatch(info.key) and info.modified_ms < now_ms - keep_ms)
     gone = []
     for info in old:
@@ -185,12 +192,12 @@ def sweep_claims(
     still_needed: Callable[[], Collection[str]] = tuple,
     max_deletes: int = MAX_DELETES,
 ) -> list[str]:
-    """Delete claims that are older than `keep_ms` and that nobody needs; which they were.
+    """Delete unneeded claims that are older than `keep_ms`, and return their keys.
 
-    For who has decided everything that the bus took up to `now_ms`. That time may come from a clock that is wrong, so it is
-    not believed beyond the time of the store, which dated the claims; and `still_needed`, which is asked only where something
-    is to be deleted, names the claims of proposals that wait. What was laid down so long ago and is proposed only now comes
-    too late.
+    Call it after everything that the bus received up to `now_ms` is decided. `now_ms` may come from a wrong clock, so
+    it is capped at the time of the store, which dates the claims. `still_needed` returns the claims of waiting
+    proposals; it is called only if there is something to delete. A proposal that is sent only now for a claim of this
+    age has expired.
     """
 
     def planned(now_ms: int, needed: Collection[str]) -> list[str]:
@@ -211,7 +218,7 @@ def sweep_claims(
 
 
 def store_now_ms(store: ClaimStore) -> int:
-    """What time it is by the clock that dates the store's objects. Writes one small object, and deletes it."""
+    """The time by the clock that dates the store's objects. Writes a small object and deletes it."""
     store.put(CLOCK_KEY, b"written to learn the time of this store\n")
     info = store.head(CLOCK_KEY)
     store.delete([CLOCK_KEY])

@@ -1,4 +1,4 @@
-"""Every error of the bus room. Each message says what happened, to which bus or topic, and what to do."""
+"""All errors of the bus. Each message says what happened, to which bus or topic, and what to do."""
 
 from enum import Enum
 
@@ -6,15 +6,15 @@ from headgate_schemas.errors import HeadgateError
 
 
 class BusError(HeadgateError):
-    """The bus refused us, is set up wrongly, or answered with nonsense. Nothing was appended."""
+    """The bus refused a request, is configured wrongly, or sent an invalid answer. Nothing was appended."""
 
 
 class BusUnavailable(BusError):
-    """The bus doesn't answer. Try again later; of an append it is not known whether it happened."""
+    """The bus doesn't answer. Try again later. After an append, nobody knows whether it took effect."""
 
 
 class OffsetGone(BusError):
-    """An offset outside of what a topic holds."""
+    """The offset lies outside of the offsets that the partition holds."""
 
     def __init__(self, message: str, partition: int, offset: int, first: int, next_offset: int) -> None:
         self.partition = partition
@@ -25,7 +25,7 @@ class OffsetGone(BusError):
 
 
 class BatchUnread(BusError):
-    """Records that can't be read, since their batch can't be. It comes again whenever they are read."""
+    """Records can't be read because their batch can't be unpacked. Every read of the batch fails again."""
 
     def __init__(self, message: str, partition: int, first: int, last: int) -> None:
         self.partition = partition
@@ -36,11 +36,11 @@ class BatchUnread(BusError):
 
 
 class Fenced(BusError):
-    """Another process has taken this one's place. Whatever was being done must not be done again from here."""
+    """Another process has taken over this place. The current work must not continue here."""
 
 
 class ClaimFault(Enum):
-    """Why a claim can't be opened, now or later."""
+    """The reason why a claim can't be opened, now or later."""
 
     MISSING = "missing"
     DIFFERS = "differs"
@@ -50,7 +50,7 @@ class ClaimFault(Enum):
 
 
 class ClaimRefused(BusError):
-    """A claim that will never be opened: its proposal can't be decided. A store that fails is no such claim."""
+    """The claim can never be opened, so its proposal can't be decided. A failing store raises another error."""
 
     def __init__(self, message: str, fault: ClaimFault) -> None:
         self.fault = fault

@@ -1,6 +1,7 @@
-"""What every bus must do: topics of ordered records, and a place in the group of those that decide proposals.
+"""The interface of a bus: topics of ordered records, and membership in the group of committers.
 
-Bytes and offsets only; what messages mean is not known here. Every call ends by its deadline or raises `BusUnavailable`.
+A bus handles bytes and offsets and doesn't interpret messages. Every call ends by its deadline or raises
+`BusUnavailable`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +27,7 @@ class Topic(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What is appended. Messages with the same key land in the same partition, in order."""
+    """A message to append. Messages with the same key go to the same partition, in order."""
 
     key: str
     headers: Mapping[str, str]
@@ -35,7 +36,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Why the bus can't hand something over as it was sent."""
+    """The reason why the bus can't deliver a record as it was sent."""
 
     reason: str
     is_over_bound: bool = False
@@ -43,7 +44,9 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What was appended, as the bus holds it. Text that is no UTF-8 has replacement characters; the body is as it came."""
+    """An appended message, as the bus returns it. Replacement characters stand for text that isn't UTF-8; the body is
+    unchanged.
+    """
 
     partition: int
     offset: int
@@ -60,7 +63,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The newest settled record below a committed offset, by which the log is known again (`marks`)."""
+    """The newest settled record below a committed offset. It identifies the log (see `marks`)."""
 
     topic: str
     """The topic's id."""
@@ -81,7 +84,7 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True)
 class MessagePlace:
-    """Where a message lies."""
+    """The place of a message in a topic."""
 
     partition: int
     offset: int
@@ -89,67 +92,73 @@ class MessagePlace:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """What a partition holds: offsets from `first` up to, not including, `next_offset`."""
+    """The offsets that a partition holds: from `first` up to, but not including, `next_offset`."""
 
     first: int
     next_offset: int
 
 
 class Reader(Protocol):
-    """Reads partitions in order from given offsets; takes part in no group."""
+    """Reads partitions in order from given offsets, without being a member of a group."""
 
     def read(self, timeout_s: float, max_records: int = 1_000) -> Sequence[Record]:
-        """What comes next; waits up to `timeout_s` for the first record, and returns nothing if none came.
+        """The next records. Waits up to `timeout_s` for the first one, and returns an empty list if none comes.
 
-        Only what was committed is seen, and nothing twice. Raises `OffsetGone` where the next record was trimmed.
+        Returns only committed records, and each once. Raises `OffsetGone` if the next record was trimmed.
         """
         ...
 
     def offsets(self) -> Mapping[int, int]:
-        """By partition, the offset that is read next."""
+        """For each partition, the offset that is read next."""
         ...
 
     def close(self) -> None: ...
 
 
 class Seat(Protocol):
-    """A place in the group of committers: partitions of proposals that are this process's alone, as far as the bus knows.
+    """Membership in the group of committers: this process alone holds these partitions, as far as the bus knows.
 
-    One thread uses it. A partition that is newly held delivers nothing before `seek`.
+    For use by one thread. A newly held partition delivers nothing before `seek`.
     """
 
     def poll(self, timeout_s: float, max_records: int = 1_000) -> Sequence[Record]:
-        """Proposals of held partitions, each partition's in order. Only here do partitions come and go.
+        """Proposals of held partitions, in order within each partition. Only this call changes which partitions are
+        held.
 
-        One that was lost and came back is missing from `held` after at least one poll, so that its loss is noticed.
-        Raises `OffsetGone` for a partition whose next record was trimmed or cut off, and `Fenced` when the place was lost for good.
+        A partition that was lost and regained is missing from `held` after at least one poll, so that the caller
+        notices the loss. Raises `OffsetGone` for a partition whose next record was trimmed or cut off, and `Fenced`
+        when the membership is lost for good.
         """
         ...
 
     def held(self) -> frozenset[int]: ...
 
     def others(self) -> Sequence[Deployment]:
-        """What other living members of groups of committers announce, of this group and of all others. What this seat announces is
-        seen by them before it holds a partition. Raises `BusUnavailable`, also while a group is sharing out anew.
+        """The announcements of other living members, of this group and of all other groups of committers.
+
+        Other members see this seat's announcement before the seat holds a partition. Raises `BusUnavailable`, also
+        while a group rebalances.
         """
         ...
 
     def committed(self, partition: int) -> int | None:
-        """The offset from which a new holder would go on; None where nobody ever committed one."""
+        """The offset at which a new holder would start; None if nobody ever committed one."""
         ...
 
     def mark(self, partition: int) -> Mark | None:
-        """What was said with that offset; None where nothing was."""
+        """The text that was committed together with that offset; None if there is none."""
         ...
 
     def seek(self, partition: int, offset: int, leader_epoch: int | None = None) -> None:
-        """Deliver from this offset on. The epoch is that of the record before it, where the caller has seen that one: a log that
-        ends earlier in that epoch is then another log, whatever it holds at the offset, and a poll raises `OffsetGone`.
+        """Deliver from this offset on.
+
+        `epoch` is the epoch of the record before it, if the caller has seen that record. A log that ends earlier in
+        this epoch is another log, even if it holds the offset; a poll then raises `OffsetGone`.
         """
         ...
 
     def pause(self, partition: int) -> None:
-        """Deliver nothing of it until `resume`; the place is kept."""
+        """Deliver nothing of the partition until `resume`; the position stays."""
         ...
 
     def resume(self, partition: int) -> None: ...
@@ -162,116 +171,125 @@ class Seat(Protocol):
         next_offset: int | None,
         mark: Mark | None = None,
     ) -> None:
-        """Append all of these and advance the committed offset, as one step: all of it becomes visible, or nothing.
+        """Append all messages and advance the committed offset in one transaction: everything becomes visible, or
+        nothing.
 
-        `mark` is kept with the offset. None leaves the offset as it is. It goes back only where the log ends before it. Raises `Fenced` when another process
-        holds the partition by now, and `BusUnavailable` when it isn't known whether it happened: then publish again, the
-        ids make repeats harmless.
+        `mark` is stored with the offset. None as the offset leaves it unchanged. The committed offset goes back only if
+        the log ends before it. Raises `Fenced` when another process holds the partition by now, and `BusUnavailable`
+        when the outcome is unknown: then publish again; readers drop repeated ids.
         """
         ...
 
     def set_back(self, partition: int, offset: int, mark: Mark | None) -> None:
-        """Commit an offset that may lie below the committed one, because that one was said of another log. Raises as `publish`."""
+        """Commit an offset that may lie below the committed one, because the latter belongs to another log. Raises as
+        `publish`.
+        """
         ...
 
     def close(self) -> None:
-        """Give the partitions to others at once."""
+        """Give up all partitions at once, so that other members can take them."""
         ...
 
 
 class Follower(Protocol):
-    """A member of a group that follows the events: a partition, and so every table in it, is one member's at a time.
+    """A member of a group that follows the events. Each partition, and so each table in it, belongs to one member at a
+    time.
 
-    One thread uses it. Each member holds as many partitions as the next, or one more; a dead member's go to the others.
-    Everything comes at least once: what is not settled comes again to whoever holds the partition next.
+    For use by one thread. Members hold equal numbers of partitions, give or take one; other members take over the
+    partitions of a dead one. Every event is delivered at least once: unsettled events are delivered again to the next
+    holder of the partition.
     """
 
     def poll(self, timeout_s: float, max_records: int = 1_000) -> Sequence[Record]:
-        """Events of held partitions, each partition's in order, from where the group has settled; at first from the oldest.
+        """Events of held partitions, in order within each, from the group's settled offset on; at first from the
+        oldest.
 
-        Only here do partitions come and go; it returns early when one does. One that was taken away and given again is missing
-        from `held` after at least one poll. Raises `BusUnavailable`.
+        Only this call changes which partitions are held, and it returns early when they change. A partition that was
+        taken away and given again is missing from `held` after at least one poll. Raises `BusUnavailable`.
         """
         ...
 
     def held(self) -> frozenset[int]: ...
 
     def position(self, partition: int) -> int | None:
-        """The offset that is read next in a held partition; None of another. At the end of the extent all has been read."""
+        """The offset that is read next in a held partition; None for other partitions. At the end of the extent all is
+        read.
+        """
         ...
 
     def missed(self) -> frozenset[int]:
-        """Held partitions of which events were let go of before they were read here, since this was last asked.
+        """Held partitions that lost events before this member read them, since the last call.
 
-        Reading went on with the oldest that is left.
+        Reading continues with the oldest event that is left.
         """
         ...
 
     def settle(self, partition: int, next_offset: int) -> None:
-        """What lies below this offset needn't come again. Nothing is settled that wasn't read here; never goes back.
+        """Mark all events below this offset as done, so that they aren't delivered again.
 
-        Raises `Fenced` where the partition is another member's by now, and `BusUnavailable` when it isn't known whether it
-        happened; both are harmless, for a later call settles more.
+        Settles only events that this member has read, and never goes back. Raises `Fenced` when another member holds
+        the partition by now, and `BusUnavailable` when the outcome is unknown. Both are harmless, because a later call
+        settles more.
         """
         ...
 
     def close(self) -> None:
-        """Give the partitions to others at once."""
+        """Give up all partitions at once, so that other members can take them."""
         ...
 
 
 class Bus(Protocol):
-    """One bus. Threads may share it; readers and seats are each used by one thread at a time."""
+    """One bus. Threads may share it; each reader and seat is for one thread at a time."""
 
     @property
     def address(self) -> str:
-        """As the user would write it, without secrets."""
+        """The address as the user would write it, without secrets."""
         ...
 
     def prepare(self) -> None:
-        """Make the topics, or check that those which are there are as they must be. Raises `BusError`."""
+        """Create the topics, or check that existing ones are configured correctly. Raises `BusError`."""
         ...
 
     def partitions(self, topic: Topic) -> int: ...
 
     def partition_of(self, key: str, topic: Topic = Topic.PROPOSALS) -> int:
-        """The partition of the topic that messages with this key go to."""
+        """The partition of the topic for messages with this key."""
         ...
 
     def source(self, partition: int) -> Source:
-        """The identity of a partition of the proposals topic, asked anew."""
+        """The identity of a partition of the proposals topic, looked up at every call."""
         ...
 
     def extent(self, topic: Topic, partition: int) -> Extent: ...
 
     def committed(self, group: str, partition: int) -> int | None:
-        """The offset of proposals up to which that group of committers has settled everything."""
+        """The offset of proposals up to which this group of committers has settled everything."""
         ...
 
     def mark(self, group: str, partition: int) -> Mark | None:
-        """What that group said with its committed offset; None where nothing was."""
+        """The text that this group committed with its offset; None if there is none."""
         ...
 
     def append(
         self, topic: Topic, messages: Sequence[Message], timeout_s: float = DEFAULT_TIMEOUT_S
     ) -> list[MessagePlace]:
-        """Append in order, durably. `BusUnavailable`: any part of them may have been appended, or may be yet."""
+        """Append in order, durably. After `BusUnavailable`, any part of them may have been appended or may still be."""
         ...
 
     def reader(self, topic: Topic, offsets: Mapping[int, int]) -> Reader:
-        """Reads these partitions from these offsets. Raises `OffsetGone` where one is outside of the extent."""
+        """A reader of these partitions from these offsets. Raises `OffsetGone` if an offset is outside of the extent."""
         ...
 
     def seat(self, group: str, roots: Sequence[str] = ()) -> Seat:
-        """Join the group of committers, and announce below which addresses tables are served: everywhere, without any."""
+        """Join the group of committers, and announce the roots below which it serves tables. No roots: all tables."""
         ...
 
     def follow(self, group: str) -> Follower:
-        """Join a group of followers of the events. Groups of committers of the same name are others."""
+        """Join a group of followers of the events. Groups of committers are separate, even under the same name."""
         ...
 
     def trim(self, partition: int, before: int) -> None:
-        """Let go of proposals below an offset that every group has settled."""
+        """Delete proposals below an offset that every group has settled."""
         ...
 
     def close(self) -> None: ...
@@ -279,8 +297,10 @@ class Bus(Protocol):
 
 @runtime_checkable
 class SetUpByOthers(Protocol):
-    """A bus whose topics somebody else may have made or changed. A file's can't be."""
+    """A bus whose topics other people may create or change. This isn't possible for a file."""
 
     def faults(self) -> Sequence[str]:
-        """What must be changed about its topics, each with how; nothing is changed. Raises `BusError` where one is missing."""
+        """The necessary changes to its topics, each with instructions; changes nothing. Raises `BusError` if a topic is
+        missing.
+        """
         ...

@@ -1,6 +1,7 @@
-"""Knowing a log again: with a committed offset goes a mark of the newest record below it, and here it is looked for.
+"""Marks identify a log: a committed offset carries a mark of the newest record below it, which is looked up here.
 
-Equal offsets prove nothing: a log that lost its end, was restored from a copy or made anew grows over every offset again.
+Equal offsets prove nothing: a log that lost its end, was restored from a copy or was recreated grows beyond every
+offset again.
 """
 
 import hashlib
@@ -35,7 +36,7 @@ class Proof(Enum):
 
 @dataclass(frozen=True, slots=True)
 class KnownLog:
-    """What a committed offset is worth on the log that is there now."""
+    """The meaning of a committed offset for the present log."""
 
     proof: Proof
     start: int
@@ -45,7 +46,7 @@ class KnownLog:
 
 
 def mark_of(topic: str, record: Record) -> Mark:
-    """`topic` is the topic's id."""
+    """The mark of a record. `topic` is the topic's id."""
     return Mark(topic, record.offset, identity_of(record), record.leader_epoch)
 
 
@@ -54,13 +55,13 @@ def cut_mark(topic: str) -> Mark:
 
 
 def identity_of(record: Record) -> str:
-    """The proposal's id, as the headers tell it; of other records a digest of the body."""
+    """The proposal's id from the headers; for other records a digest of the body."""
     subject = subject_of(record.headers)
     return subject if _PLAIN_ID.fullmatch(subject) else f"sha256:{hashlib.sha256(record.body).hexdigest()[:32]}"
 
 
 def mark_text(mark: Mark | None) -> str:
-    """As it is kept beside the offset; at most a few hundred characters."""
+    """The text that is stored with the offset; at most a few hundred characters."""
     if mark is None:
         return ""
     known = {"topic": mark.topic, "offset": mark.offset, "id": mark.identity, "epoch": mark.leader_epoch}
@@ -68,7 +69,7 @@ def mark_text(mark: Mark | None) -> str:
 
 
 def read_mark(text: str | None) -> Mark | None:
-    """None where nobody left one, and where another program wrote something else."""
+    """The mark in the text; None if there is none, or if another program wrote the text."""
     try:
         found = json.loads(text or "null")
     except ValueError:
@@ -82,7 +83,7 @@ def read_mark(text: str | None) -> Mark | None:
 
 
 def known_again(bus: Bus, source: Source, extent: Extent, committed: int | None, mark: Mark | None) -> KnownLog:
-    """Whether the log is the one of which `committed` was said. Raises `BusUnavailable`."""
+    """Whether the present log is the one that `committed` refers to. Raises `BusUnavailable`."""
     first = extent.first
     if committed is None:
         return KnownLog(Proof.UNTOLD, first)
@@ -116,14 +117,14 @@ def known_again(bus: Bus, source: Source, extent: Extent, committed: int | None,
 
 
 def look_again(bus: Bus, group: str, partition: int) -> tuple[KnownLog, Extent]:
-    """What the group's committed offset is worth, for whoever is no member of it."""
+    """The meaning of the group's committed offset, for callers that aren't members of the group."""
     committed, mark = bus.committed(group, partition), bus.mark(group, partition)
     source, extent = bus.source(partition), bus.extent(Topic.PROPOSALS, partition)
     return known_again(bus, source, extent, committed, mark), extent
 
 
 def record_at(bus: Bus, partition: int, offset: int) -> Record | None:
-    """None where no record has this offset. Raises `OffsetGone` outside of the extent, and `BusUnavailable`."""
+    """The record at this offset, or None. Raises `OffsetGone` outside of the extent, and `BusUnavailable`."""
     with closing(bus.reader(Topic.PROPOSALS, {partition: offset})) as reader:
         records = reader.read(READ_WITHIN_S, 1)
         if records:

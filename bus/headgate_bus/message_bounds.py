@@ -1,4 +1,4 @@
-"""What every bus refuses before it sends anything: messages over the bound, and text that no wire can carry."""
+"""Every bus refuses two kinds of messages before it sends anything: too large ones, and text that can't be encoded."""
 
 from collections.abc import Sequence
 
@@ -7,13 +7,13 @@ from headgate_bus.interface import MAX_MESSAGE_BYTES, Message, Topic
 
 
 def size_of(message: Message) -> int:
-    """Key, headers and body, as bytes; what a bus adds of its own doesn't count. Raises `UnicodeEncodeError`."""
+    """The bytes of key, headers and body, without the bus's own overhead. Raises `UnicodeEncodeError`."""
     headers = sum(len(name.encode()) + len(value.encode()) for name, value in message.headers.items())
     return len(message.key.encode()) + headers + len(message.body)
 
 
 def check_messages(topic: Topic, messages: Sequence[Message]) -> None:
-    """Raise `BusError` when one of them can't be appended; then none may be."""
+    """Raise `BusError` if one of the messages can't be appended; then append none."""
     for index, message in enumerate(messages):
         where = f"message {index + 1} of {len(messages)} for {topic.value} (key {message.key[:200]!r})"
         try:

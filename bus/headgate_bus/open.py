@@ -1,4 +1,4 @@
-"""From an address to a bus: which schemes there are, and what each part of an address means."""
+"""Opens the bus of an address: the schemes, and the meaning of each part of an address."""
 
 import difflib
 import re
@@ -16,14 +16,14 @@ _KAFKA_LIBRARY = "kafka"
 
 
 def open_bus(address: str, ambient: Ambient) -> Bus:
-    """The bus at `address`. A file is not looked at yet; a broker is asked, and `BusUnavailable` when none answers.
+    """The bus at `address`. A file isn't opened yet. A broker is contacted; raises `BusUnavailable` when none answers.
 
     `sqlite:///path` is the absolute path /path, as in file:///path (a fourth slash changes nothing); `sqlite:path` is
-    relative to the current folder. `?partitions=N` is the number a new file is made with.
+    relative to the current folder. `?partitions=N` is the number of partitions of a new file.
 
-    Raises `InvalidInput` for an address that can't be understood, and `BusError` where a library is missing.
+    Raises `InvalidInput` for an invalid address, and `BusError` if a library is missing.
     """
-    # Addresses may hold passwords: only their scheme is ever shown.
+    # Addresses may hold passwords, so messages show only their scheme.
     scheme, colon, rest = address.partition(":")
     scheme = scheme.strip().lower()
     if not colon or "\0" in address or not re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme) or rest[:1].isdigit():
@@ -42,7 +42,7 @@ def open_bus(address: str, ambient: Ambient) -> Bus:
 
 
 def _guess(address: str) -> str:
-    """What was meant, where it can be told. What stands behind a question mark may be a password."""
+    """A guess at the intended address. The text after a question mark may be a password, so it is left out."""
     address, question, _ = address.partition("?")
     more = "?…" if question else ""
     if "@" in address:

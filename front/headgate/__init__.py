@@ -1,9 +1,9 @@
-"""The front door: the names that users import. Each is loaded when it is first asked for.
+"""The names that users import. Each is loaded at its first use.
 
-Nothing imports this room; it imports all others. It is the `headgate` command, the processes of a deployment, the
-operator statements, the live page, and what Spark programs call.
+No room imports this one; it imports all others. It holds the `headgate` command, the processes of a deployment, the
+operator statements, the live page, and the functions for Spark programs.
 
-Begin with `cli/main` for the command, `process` for what a deployment runs, and `embedded` for a committer in a
+Begin with `cli/main` for the command, `process` for the processes of a deployment, and `embedded` for a committer in a
 program.
 """
 

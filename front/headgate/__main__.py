@@ -1,4 +1,4 @@
-"""Where a process of the `headgate` command begins and ends; `python -m headgate` is the same."""
+"""The entry point of the `headgate` command; `python -m headgate` is the same."""
 
 import sys
 
@@ -6,12 +6,13 @@ import sys
 def main() -> int:
     match sys.argv[1:]:
         case ["health", url] if not url.startswith("-"):
-            # A container is asked every few seconds, and everything below takes much longer to import than to ask.
+            # A container's health check runs every few seconds, and the imports below take much longer than the
+            # check.
             from headgate.health.asking_health import ask_health
 
             return ask_health(url)
     try:
-        # Takes most of a short command's time, so somebody may well interrupt it.
+        # These imports take most of a short command's time, so a user may well interrupt them.
         from headgate.cli.main import main as run
         from headgate.process.process_exit import leave
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""How the changes that a command or statement makes are committed: by proposals on a bus, or directly to the table."""
+"""Commits the changes of a command or statement: by proposals on a bus, or directly to the table."""
 
 import threading
 from collections.abc import Callable
@@ -28,7 +28,7 @@ RECEIPT_WITHIN_S = 120.0
 
 
 class Commits:
-    """Hands out the way to commit to a table. Opens the bus when it is first needed, and keeps it until it is closed."""
+    """Provides the way to commit to a table. Opens the bus at its first use, and keeps it until it is closed."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Commits:
         receipt_within_s: float | None = None,
         committer_group: str = COMMITTER_GROUP,
     ) -> None:
-        """`address` is that of the bus; without one, commits go directly to tables."""
+        """`address` is the bus's; without one, commits go directly to tables."""
         self._address = address
         self._storage = storage
         self._ambient = ambient
@@ -53,21 +53,22 @@ class Commits:
         return self._address is None
 
     def to(self, uri: str) -> Commit | None:
-        """What commits to the table at `uri`; None where that is done directly."""
+        """The function that commits to the table at `uri`; None for direct commits."""
         if self._address is None:
             return None
 
         def commit(operation: Operation) -> Receipt:
-            # Threads that merge side by side propose one after the other: whoever waits for a receipt moves the messages.
+            # Threads that merge at the same time propose one after the other: the thread that waits also carries the
+            # messages.
             with self._proposing:
                 return self.receipt(self.producer(uri).propose(operation), uri)
 
         return commit
 
     def protected(self, reader: "LogReader") -> "Protected":
-        """What undecided proposals on the bus need of a table that is to be cleaned; nothing where there is no bus.
+        """The needs of undecided proposals on the bus for a table that is to be cleaned; empty without a bus.
 
-        Raises `TooMuchUndecided`, and what the bus raises.
+        Raises `TooMuchUndecided`, and the errors of the bus.
         """
         from headgate_table.indextables.cleaning.plan import Protected
 
@@ -78,17 +79,19 @@ class Commits:
         return protected_by(self._opened(), self._committer_group, reader, self._ambient)
 
     def receipt(self, ticket: "Ticket", uri: str) -> Receipt:
-        """That of a proposal to the table at `uri`. Raises `OutcomeUnknown`, in words for whoever runs a command."""
+        """The receipt of a proposal to the table at `uri`. Raises `OutcomeUnknown` with a message for users of a
+        command.
+        """
         try:
             return ticket.wait(timeout=self._receipt_within_s)
         except KeyboardInterrupt:
-            # What was proposed stays proposed, also when whoever waits loses patience.
+            # A sent proposal stays sent, even if the user stops waiting.
             raise _unknown(ticket.proposal_id, uri, "before this was interrupted") from None
         except OutcomeUnknown as error:
             raise _unknown(ticket.proposal_id, uri, f"within {self._receipt_within_s:g} s") from error
 
     def producer(self, uri: str) -> "Producer":
-        """The producer of the table, where commits go through a bus. Raises what opening the bus raises."""
+        """The table's producer, if commits go through a bus. Raises the errors of opening the bus."""
         from headgate_producer.producer import Producer
 
         if uri not in self._producers:
@@ -100,7 +103,7 @@ class Commits:
 
     def close(self) -> None:
         for producer in self._producers.values():
-            producer.close(0.0)  # whoever waited has an answer, or has given up waiting
+            producer.close(0.0)  # every waiting thread has an answer, or has given up waiting
         if self._bus is not None:
             self._bus.close()
 

@@ -66,7 +66,7 @@ def committing(
     try:
         yield
     except BaseException as error:
-        if ended:  # which may well be why the block failed
+        if ended:  # which may well be the reason why the block failed
             error.add_note(f"the committer of this block had ended before: {ended[0]}")
         raise
     finally:

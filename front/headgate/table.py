@@ -1,4 +1,6 @@
-"""`Table` as users import it: the table room's own, which after a direct commit also does what its settings ask for on writes."""
+"""`Table` as users import it: the table room's own, which after a direct commit also merges and cleans if its settings
+say so.
+"""
 
 from collections.abc import Callable, Mapping
 

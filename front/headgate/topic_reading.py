@@ -1,4 +1,4 @@
-"""Reading a topic of a bus from here to there, for people who look at it. Takes part in no group."""
+"""Reads a range of a topic of a bus, for people who look at it. Joins no group."""
 
 import heapq
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ _LAST_LOOK_S = 5.0
 
 
 def starting_offsets(bus: Bus, topic: Topic, start: str, partition: int | None = None) -> dict[int, int]:
-    """Where to begin in each partition: `first`, `next`, or an offset, which needs one partition to be meant."""
+    """The start in each partition: `first`, `next`, or an offset, which needs a single partition."""
     count = bus.partitions(topic)
     if partition is not None and partition >= count:
         raise InvalidInput(f"there is no partition {partition} of {topic.value}: it has {count}, from 0")
@@ -30,7 +30,7 @@ def starting_offsets(bus: Bus, topic: Topic, start: str, partition: int | None =
 
 
 def read_topic(bus: Bus, topic: Topic, offsets: Mapping[int, int], *, follow: bool = False) -> Iterator[Record]:
-    """The records from these offsets up to what is there now, in the order of their times; with `follow`, without an end."""
+    """The records from these offsets up to the present end, in the order of their times; with `follow`, without an end."""
     ends = {number: bus.extent(topic, number).next_offset for number in offsets}
     past = [_read(bus, topic, {number: offset}, ends) for number, offset in offsets.items() if offset != ends[number]]
     yield from heapq.merge(*past, key=lambda record: (record.time_ms, record.partition, record.offset))
@@ -39,7 +39,7 @@ def read_topic(bus: Bus, topic: Topic, offsets: Mapping[int, int], *, follow: bo
 
 
 def _read(bus: Bus, topic: Topic, offsets: Mapping[int, int], ends: Mapping[int, int] | None) -> Iterator[Record]:
-    """Up to the ends, or on and on."""
+    """Reads up to the ends, or endlessly."""
     with closing(bus.reader(topic, offsets)) as reader:
         waited_s = 0.0
         while ends is None or (waited_s < _LAST_LOOK_S and _is_short_of(reader.offsets(), ends)):

@@ -1,8 +1,8 @@
-"""How programs propose changes to a table and learn what became of them.
+"""Programs propose changes to a table and learn the committer's decisions.
 
-Users call it as `headgate.Producer` and `headgate.BatchJob`; Spark's data source, workers and the command line
-propose through it too. A message that the bus did not acknowledge is sent again, the same each time. An outcome that
-is not known is an error of its own, never taken for a failure.
+Users call it as `headgate.Producer` and `headgate.BatchJob`. Spark's data source, workers and the command line also
+propose through it. A message without acknowledgement is sent again, with the same bytes. An unknown outcome is an error
+of its own and never counts as a failure.
 
-Begin with `producer`. `delivery` carries proposals and receipts, `batch` is the job that takes a topic into a table.
+Begin with `producer`. `delivery` carries proposals and receipts; `batch` is the job that loads a topic into a table.
 """

@@ -1,11 +1,11 @@
-"""Every error of the producer room. Each message says what happened, to which proposal or job, and what to do."""
+"""All errors of the producer room. Each message says what happened, to which proposal or job, and what to do."""
 
 from headgate_schemas.errors import HeadgateError
 from headgate_table.errors import WriteRefused as WriteRefused
 
 
 class NotSent(HeadgateError):
-    """The proposal never left this process, and nothing will come of it. It may be proposed again."""
+    """The proposal never left this process and has no effect. It may be proposed again."""
 
 
 class JobStopped(HeadgateError):

@@ -1,4 +1,6 @@
-"""`Producer`: how programs propose changes to a table and learn what became of them. The parts are put together here."""
+"""`Producer`: programs propose changes to a table with it and learn the decisions. It puts the parts of the room
+together.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -160,7 +162,7 @@ class Producer:
     @cached_property
     def reader(self) -> "LogReader":
         """The table's own log."""
-        # Brings Arrow and DataFusion along, which those who only propose don't need.
+        # Imports Arrow and DataFusion, which programs that only propose don't need.
         from headgate_table.caching.resources import process_resources
         from headgate_table.indextables.log.reader import LogReader
 
@@ -192,15 +194,15 @@ class Producer:
     ) -> Ticket:
         """Write rows into new files, and propose them in one version. The arguments are those of `headgate.write`.
 
-        Returns once the files are written. Before that it waits up to `timeout` seconds for each receipt by which the table is
-        made or gets new columns. Raises `WriteRefused` where it is not.
+        Returns once the files are written. If the table must first be created or get new columns, it waits up to
+        `timeout` seconds for each of these receipts. Raises `WriteRefused` if one of them is refused.
 
         Examples:
             >>> import pyarrow as pa
             >>> producer.write(pa.table({"id": [1], "text": ["a"]}), writer=headgate.Writer("nightly", seq=17)).wait(30)
             Committed(version=2, proposal_id='...')
         """
-        from headgate_producer.proposed_rows import propose_rows  # brings PyArrow's writer along
+        from headgate_producer.proposed_rows import propose_rows  # imports PyArrow's writer
         from headgate_table.rows.writing import RowsOrder
 
         order = RowsOrder.of(mode, where, partition_by, schema_evolution, target_file_size)
@@ -447,7 +449,7 @@ class Producer:
                 f"a proposal for {self._table} was not sent: {len(self._flight)} others have had no receipt for {ROOM_WITHIN_S:g} s "
                 f"(max_in_flight is {self._limits.max_in_flight}). Look whether a committer runs, and propose it again"
             )
-        if self._courier.has_stopped:  # while this was drafted
+        if self._courier.has_stopped:  # meanwhile, while the message was written
             self._flight.give_up_all(self._courier.broken or "the producer was closed before its receipt came")
         waiting = ended
 
@@ -467,7 +469,7 @@ class Producer:
         while not out.has_ended:
             left_s = deadline_s - self._ambient.monotonic_s()
             if left_s <= 0:
-                # Nobody else ends it, should the process have stood still until its time was over.
+                # Nobody else expires it if the process was suspended until its time was over.
                 self._flight.expire()
                 return
             self._courier.pump(left_s)
@@ -485,7 +487,7 @@ class Producer:
         return out.receipt
 
     def _past_decision(self, proposal_id: str, writer: Writer | None, reason: str) -> Receipt:
-        """What the table says; raises `OutcomeUnknown` with the reason why it had to be asked."""
+        """The table's decision; raises `OutcomeUnknown` with the reason why the table had to be asked."""
         try:
             if self._courier.has_threads:
                 receipt = self._past.find_within(LOOK_WITHIN_S, proposal_id, writer)

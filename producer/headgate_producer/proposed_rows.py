@@ -1,4 +1,4 @@
-"""`Producer.write`: rows become files of its table, and a proposal adds them."""
+"""`Producer.write`: writes rows into files of its table and proposes them."""
 
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ProposedTable:
-    """The table of a producer, as a target of rows. Its committer makes and widens it."""
+    """The table of a producer, as a target of rows. Its committer creates it and adds columns."""
 
     def __init__(self, producer: "Producer", timeout_s: float | None) -> None:
         self._producer = producer
@@ -49,7 +49,7 @@ class ProposedTable:
 def propose_rows(
     producer: "Producer", rows: ArrowRows, order: RowsOrder, timeout_s: float | None, terms: Terms
 ) -> Ticket:
-    """Raises `WriteRefused` where the table could not be made or widened, and what `written_rows` raises."""
+    """Raises `WriteRefused` if the table could not be created or get its new columns, and the errors of `written_rows`."""
     result = written_rows(ProposedTable(producer, timeout_s), rows, order)
     if isinstance(result, Rejected):
         raise WriteRefused(
@@ -59,6 +59,6 @@ def propose_rows(
 
 
 def _settled(receipt: Receipt) -> Ticket:
-    """For what need not be proposed."""
+    """A ticket with its receipt, for a write that needs no proposal."""
     out = Outgoing(receipt.proposal_id, None, None, 0, stage=Stage.SETTLED, receipt=receipt)
     return Ticket(out, lambda _: receipt)

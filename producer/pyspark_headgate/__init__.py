@@ -1,10 +1,10 @@
-"""Spark finds this package by its name, and in it the data source of `format("headgate")`.
+"""The data source of `format("headgate")`. Spark finds this package by its name.
 
-Spark imports it whenever any data source is looked up, so that importing it is cheap and never raises. It plans and
-commits on the driver, and reads and writes files in tasks. Executors need PyArrow and this package, and nothing else
-of Headgate.
+Spark imports it whenever it looks up any data source, so importing it is cheap and never raises. It plans and commits
+on the driver, and reads and writes files in tasks. Executors need PyArrow and this package, and no other part of
+Headgate.
 
-Begin with `source`. `write` and `read` are the two directions, `changes` the stream of changes, `executor` what runs
+Begin with `source`. `write` and `read` are the two directions, `changes` is the stream of changes, and `executor` runs
 in tasks.
 """
 
@@ -22,7 +22,7 @@ def __getattr__(name: str) -> object:
     try:
         from pyspark_headgate.source import HeadgateSource
     except ImportError as error:
-        # A Spark without Python data sources: one that fails here would break every format of that session.
+        # A Spark without Python data sources: an error here would break every format of its session.
         raise AttributeError(f"there is no data source in {__name__!r}: {error}") from error
     globals()[name] = HeadgateSource
     return HeadgateSource

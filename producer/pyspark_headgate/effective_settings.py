@@ -1,6 +1,6 @@
-"""What is in force for one table: options over the session's S3 settings over the environment. For drivers, not executors.
+"""The effective settings of one table: options override the session's S3 settings, which override the environment.
 
-Secrets are in `StoreSettings`, which doesn't show them.
+For drivers, not executors. `StoreSettings` holds the secrets and doesn't show them.
 """
 
 import re
@@ -52,7 +52,7 @@ class _Environment(BaseSettings):
 
 
 def effective(given: SourceOptions) -> Effective:
-    """Raises `InvalidInput` for settings that can't be."""
+    """Raises `InvalidInput` for invalid settings."""
     environment = _Environment()
     table: dict[str, str] = {}
     named_store: dict[str, str] = {}
@@ -71,7 +71,7 @@ def effective(given: SourceOptions) -> Effective:
 
 
 def s3_settings(hadoop: Mapping[str, str], uri: str) -> dict[str, str]:
-    """Store settings in Hadoop's `fs.s3a.…`; those of the table's own bucket win. Other names there aren't ours."""
+    """Store settings in Hadoop's `fs.s3a.…`; those of the table's own bucket win. Other names there are ignored."""
     bucket = _BUCKET.match(uri)
     found: dict[str, str] = {}
     uses_tls = True
@@ -106,7 +106,9 @@ def _bare(key: str) -> str:
 
 @cache
 def _is_store_setting(key: str) -> bool:
-    """Sessions carry settings of other programs under our prefix; those are left alone, as tables leave them alone."""
+    """Whether the name is a store setting. Sessions may carry other programs' settings under the prefix; these are
+    ignored.
+    """
     try:
         StoreSettings.from_mapping({key: "true"})
     except InvalidInput:

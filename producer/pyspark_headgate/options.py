@@ -1,6 +1,6 @@
-"""Every option of `format("headgate")`: its name, what it takes and what it means; and their values, parsed.
+"""Every option of `format("headgate")`: its name, values and meaning; and the parsing of the values.
 
-What an option does is the business of the module that reads or writes. Options arrive from Spark in lower case.
+The modules that read or write apply the options. Spark passes their names in lower case.
 """
 
 import difflib
@@ -28,7 +28,7 @@ HADOOP_PREFIXES = ("fs.s3a.", "spark.hadoop.fs.s3a.")
 
 _OF_SPARK = frozenset(
     {"paths", "checkpointlocation", "queryname", "header", "inferschema", "basepath"}
-    # What its catalog keeps of a table.
+    # Spark's catalog keeps these for a table.
     | {"owner", "provider", "location", "comment", "collation", "external", "is_managed_location", "table_type"}
 )
 """What Spark, or code that reads any format, passes along without meaning us."""
@@ -50,7 +50,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """The options of one read or write. What may hold a secret is not shown."""
+    """The options of one read or write. Options that may hold a secret are not shown."""
 
     path: str = ""
     bus: str | None = field(default=None, repr=False)
@@ -80,7 +80,7 @@ class SourceOptions:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> "SourceOptions":
-        """Raises `InvalidInput` for a value that makes no sense, and for a name that nobody knows."""
+        """Raises `InvalidInput` for an invalid value, and for an unknown name."""
         values: dict[str, Any] = {"settings": {}, "store": {}}
         for key, text in options.items():
             name = key.lower()
@@ -98,7 +98,7 @@ class SourceOptions:
         return cls(**values)
 
     def check_path(self) -> None:
-        """Raise `InvalidInput` where no table is named."""
+        """Raise `InvalidInput` if no table is named."""
         if not self.path:
             raise _invalid(
                 "no path of a table was given: load('s3://bucket/table') or save('s3://bucket/table'). Of a table in its catalog "
@@ -107,7 +107,7 @@ class SourceOptions:
             )
 
     def texts(self) -> dict[str, str]:
-        """The settings of table and store under one roof, for those who hand everything on."""
+        """The settings of table and store together, for callers that pass all of them on."""
         return {**self.settings, **self.store}
 
 
@@ -125,7 +125,7 @@ def _unknown(key: str) -> Exception:
 
 
 def _invalid(message: str) -> Exception:
-    # Options are parsed where Headgate is installed; executors only see their values.
+    # Options are parsed where Headgate is installed; executors get their values.
     from headgate_schemas.errors import InvalidInput
 
     return InvalidInput(message)

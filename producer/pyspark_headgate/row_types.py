@@ -1,4 +1,6 @@
-"""A table's columns as Spark's types, and Spark's as those of the Arrow batches that it takes from a source. Driver side."""
+"""Converts a table's columns to Spark's types, and Spark's to the Arrow types that it expects from a source. For
+drivers.
+"""
 
 import json
 from collections.abc import Collection
@@ -25,10 +27,10 @@ from headgate_table.errors import UnsupportedTable
 
 
 def spark_schema(schema_string: str, uri: str, *, all_nullable: bool = False) -> StructType:
-    """The columns as a source declares them: texts of a limited length are plain texts to who reads them.
+    """The columns as a source declares them. Texts of a limited length are plain texts for readers.
 
-    `all_nullable`: as Spark itself declares the columns of files, which it doesn't check. Raises `UnsupportedTable` for a table
-    whose schema nobody knows.
+    `all_nullable`: nullable as Spark declares the columns of files, which it doesn't check. Raises `UnsupportedTable`
+    for a table whose schema nobody knows.
     """
     if not schema_string:
         raise UnsupportedTable(
@@ -71,7 +73,7 @@ def check_asked(asked: StructType, table: StructType, uri: str) -> None:
 
 
 def _nullable(body: Any) -> Any:
-    """A type's JSON without what it says of nulls and comments."""
+    """A type's JSON without nullability and comments."""
     if isinstance(body, list):
         return [_nullable(each) for each in body]
     if isinstance(body, dict):
@@ -81,7 +83,7 @@ def _nullable(body: Any) -> Any:
 
 
 def arrow_form(schema: StructType) -> pa.Schema:
-    """What Spark compares the batches of a source with."""
+    """The form that Spark compares with the batches of a source."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
     try:

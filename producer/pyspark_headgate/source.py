@@ -1,6 +1,6 @@
-"""`HeadgateSource`: what `format("headgate")` is. Each of its methods is one call into the module that owns the subject.
+"""`HeadgateSource` implements `format("headgate")`. Each method calls the module that does the work.
 
-Spark makes it on the driver and pickles what it returns to executors, where nothing of `headgate_…` needs to be installed.
+Spark makes it on the driver and pickles its results for executors, where no `headgate_…` package needs to be installed.
 """
 
 from collections.abc import MutableMapping
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 class HeadgateSource(DataSource):
-    """A table at the `path` of its options, to be read, written, or both."""
+    """A table at the `path` of its options, for reading, writing, or both."""
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
         self.given = SourceOptions.of(options)
-        # Here, since Spark plans a read several times: one DataFrame is one version, always.
+        # Looked up here, since Spark plans a read several times, and one DataFrame must see one version.
         self.pinned = pin_if_any(self.given)
 
     @classmethod

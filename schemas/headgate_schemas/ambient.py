@@ -1,6 +1,6 @@
-"""The one place that knows the time, makes ids, draws random numbers, sleeps and waits for threads.
+"""The clock, ids, random numbers, sleep and waiting for threads: the only module that uses those of the system.
 
-Everything else is handed an `Ambient`, so that a simulation can own all of it.
+All other code gets an `Ambient` as an argument, so that a simulation can replace it.
 """
 
 import random
@@ -13,11 +13,11 @@ from typing import Any, Protocol
 
 class Ambient(Protocol):
     def now_ms(self) -> int:
-        """Wall-clock time in milliseconds since the epoch. Never used for safety."""
+        """Wall-clock time in milliseconds since the epoch. No safety depends on it."""
         ...
 
     def monotonic_s(self) -> float:
-        """A clock that only moves forward, for measuring how long something took."""
+        """A clock that only moves forward, for measuring durations."""
         ...
 
     def new_id(self) -> str:
@@ -31,12 +31,12 @@ class Ambient(Protocol):
     def sleep(self, seconds: float) -> None: ...
 
     def wait_for_any(self, work: "Collection[Future[Any]]", timeout_s: float) -> None:
-        """Until one of them has ended, or the time is over."""
+        """Wait until one of them has ended, or until the time is over."""
         ...
 
 
 class SystemAmbient:
-    """The real clock, real ids, real randomness, real sleep."""
+    """The system's clock, ids, randomness and sleep."""
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000

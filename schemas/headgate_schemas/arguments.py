@@ -1,7 +1,8 @@
-"""Checks of what programs give to public functions: a wrong type is an `InvalidInput` that names the argument, never an accident later.
+"""Checks the arguments of public functions: a wrong type is an `InvalidInput` that names the argument, not a later
+failure.
 
-A rule takes the argument's name and what was given, and returns what the function is to have. `checked` applies rules by name. None
-is left alone where it is the default.
+A rule takes the argument's name and value, and returns the value for the function. `checked` applies rules by name.
+None stays None if it is the default.
 """
 
 import inspect
@@ -25,7 +26,7 @@ _LARGEST = 2**63 - 1
 
 
 def checked(**rules: Rule) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
-    """A function whose arguments obey these rules, by their names."""
+    """A decorator: the function's arguments must obey these rules, by their names."""
 
     def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
         signature = inspect.signature(function)
@@ -50,7 +51,7 @@ def _refused(name: str, given: object, wanted: str) -> InvalidInput:
 
 
 def _shown(given: object) -> str:
-    """Short, and of the type that it has; a `repr` that fails hides nothing."""
+    """A short text with the value's type; a failing `repr` hides nothing."""
     try:
         text = repr(given)
     except Exception:  # noqa: BLE001  # somebody's own class
@@ -59,14 +60,14 @@ def _shown(given: object) -> str:
 
 
 def whole(name: str, given: object) -> int:
-    """A whole number of 64 bits. True is none, and 1.0 isn't either."""
+    """A whole number of 64 bits. True and 1.0 are refused."""
     if isinstance(given, bool) or not isinstance(given, Integral) or not -_LARGEST - 1 <= int(given) <= _LARGEST:
         raise _refused(name, given, "a whole number, such as 7")
     return int(given)
 
 
 def seconds(name: str, given: object) -> float:
-    """A time in seconds, which may be endless."""
+    """A time in seconds, which may be infinite."""
     if isinstance(given, bool) or not isinstance(given, Real) or math.isnan(given):
         raise _refused(name, given, "a number of seconds")
     return float(given)
@@ -111,7 +112,7 @@ def predicate(name: str, given: object) -> Any:
 
 
 def texts(name: str, given: object) -> tuple[str, ...]:
-    """Some texts; one alone would be taken letter by letter."""
+    """Several texts. A single text is refused, because it would be taken letter by letter."""
     return _each(name, given, str, "a list of texts", "a text")
 
 
@@ -130,12 +131,12 @@ def _each(name: str, given: object, kind: type, wanted: str, one: str) -> tuple[
 
 
 def text_map(name: str, given: object) -> Mapping[str, str]:
-    """Texts by texts, such as a table's configuration."""
+    """A mapping of texts to texts, such as a table's configuration."""
     return _mapping(name, given, str)
 
 
 def text_map_or_none(name: str, given: object) -> Mapping[str, str | None]:
-    """The same, where None takes a key away."""
+    """A mapping of texts to texts or None; None removes a key."""
     return _mapping(name, given, str | None)
 
 
@@ -168,5 +169,5 @@ def instance(*kinds: type) -> Rule:
 
 
 def either(kind: type, other: Rule) -> Rule:
-    """A value of the class, or what the other rule takes."""
+    """A value of the class, or a value that the other rule accepts."""
     return lambda name, given: given if isinstance(given, kind) else other(name, given)

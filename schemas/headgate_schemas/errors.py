@@ -1,4 +1,4 @@
-"""Every error that the values in this room raise; all of Headgate's errors descend from `HeadgateError`."""
+"""The errors of this room's values; all of Headgate's errors descend from `HeadgateError`."""
 
 
 class HeadgateError(Exception):
@@ -16,7 +16,7 @@ class InvalidInput(HeadgateError):
 
 
 class MalformedAction(HeadgateError):
-    """A stored action that can't be understood. Raised with the reason; the reader adds the file and line."""
+    """A stored action can't be read. Raised with the reason; the reader adds the file and line."""
 
 
 class PredicateError(InvalidInput):

@@ -1,7 +1,7 @@
-"""The loggers of all parts: structured events, silent in a process that asked for none.
+"""The loggers of all parts: structured events, silent in a process that hasn't configured them.
 
-structlog's own default prints to standard output, which belongs to the program that uses this library. How events look
-and where they go is a process's choice, made once where it begins.
+structlog's own default prints to standard output, which belongs to the program that uses this library. Each process
+chooses the form and the destination of events once, at its start.
 """
 
 import logging
@@ -13,7 +13,7 @@ from headgate_schemas.errors import HeadgateError
 
 
 class EventLogger:
-    """Events of one part, told to structlog where it is configured, else to Python's logging."""
+    """The events of one part, sent to structlog if it is configured, else to Python's logging."""
 
     __slots__ = ("_name",)
 
@@ -41,7 +41,7 @@ class EventLogger:
 
 
 def _structured(name: str) -> Any | None:
-    """structlog's logger, in a process that has set structlog up; who hasn't, shouldn't pay for its import."""
+    """structlog's logger, if the process has configured structlog; other processes needn't pay for its import."""
     if "structlog" not in sys.modules:
         return None
     import structlog
@@ -55,5 +55,5 @@ def get_logger(name: str) -> EventLogger:
 
 
 def describe_error(error: BaseException) -> str:
-    """An error as the log tells it. Ours explain themselves; any other is a defect, and its traceback is needed to mend it."""
+    """An error for the log. Headgate's errors explain themselves; any other is a defect, and its traceback is needed."""
     return str(error) if isinstance(error, HeadgateError) else "".join(traceback.format_exception(error)[-3:])

@@ -1,6 +1,6 @@
-"""How parts of Headgate say what they do in numbers: kinds of metrics, and the `Measures` that are handed to them.
+"""The kinds of metrics, and the interface `Measures` by which parts of Headgate record them.
 
-Which metrics there are is `metrics`'; where the numbers go is decided where a process begins.
+`metrics` lists all metrics; each process decides at its start where the numbers go.
 """
 
 from contextlib import AbstractContextManager, nullcontext
@@ -10,13 +10,13 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A label and all the values that it can have: no metric grows without bound."""
+    """A label and all of its possible values, so that no metric grows without bound."""
 
     name: str
     values: tuple[str, ...]
 
     def nearest(self, value: str) -> str:
-        """The value, or `other` where others than ours may come. Only for labels that have it."""
+        """The value, or `other` for an unknown one. Only for labels that have `other`."""
         assert OTHER in self.values, f"label {self.name} has no {OTHER!r}"
         return value if value in self.values else OTHER
 
@@ -26,14 +26,14 @@ OTHER = "other"
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """`name` holds the unit; `help` is a sentence for who reads a dashboard."""
+    """`name` includes the unit; `help` is a sentence for readers of a dashboard."""
 
     name: str
     help: str
     labels: tuple[Label, ...] = ()
 
     def check(self, values: tuple[str, ...]) -> None:
-        """A value outside of its label's bound is a defect of whoever measures."""
+        """A value outside of its label's values is a defect of the caller."""
         names = [label.name for label in self.labels]
         assert len(values) == len(names), f"{self.name} has the labels {names}, and was given {values}"
         for label, value in zip(self.labels, values, strict=True):
@@ -42,39 +42,41 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Counter(Metric):
-    """Only grows, from 0 at the start of the process."""
+    """Only rises, from 0 at the start of the process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gauge(Metric):
-    """Goes up and down."""
+    """Rises and falls."""
 
 
 @dataclass(frozen=True, slots=True)
 class Histogram(Metric):
-    """How often values up to each bucket's bound came, their number, and their sum."""
+    """The number of values up to each bucket's bound, the number of all values, and their sum."""
 
     buckets: tuple[float, ...] = ()
 
 
 class Measures(Protocol):
-    """Threads share it, and none waits for another for longer than an addition takes. Labels are given in their order."""
+    """Threads share it; a call blocks no other one for longer than an addition. Label values come in the order of the
+    labels.
+    """
 
     def count(self, metric: Counter, *labels: str, by: float = 1) -> None: ...
 
     def set(self, metric: Gauge, value: float, *labels: str) -> None: ...
 
     def observe(self, metric: Histogram, value: float, *labels: str, times: int = 1) -> None:
-        """The value came, or came so many times."""
+        """Record the value, once or several times."""
         ...
 
     def timing(self, metric: Histogram, *labels: str) -> AbstractContextManager[None]:
-        """Observe how long the block takes, in seconds. A block that raises is not counted."""
+        """Record the duration of the block in seconds. A block that raises is not counted."""
         ...
 
 
 class Silent:
-    """Measures nothing, for whoever didn't ask for metrics."""
+    """Records nothing, for processes without metrics."""
 
     def count(self, metric: Counter, *labels: str, by: float = 1) -> None: ...
 

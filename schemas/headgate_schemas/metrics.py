@@ -1,6 +1,6 @@
-"""Every metric that a process of Headgate has, as values. docs/metrics.md is made from them.
+"""Every metric of Headgate's processes, as values. docs/metrics.md is generated from them.
 
-No label names a table: there may be any number of them, and each would be a series that lives on in the monitoring.
+No label names a table: their number is unbounded, and each one would be a permanent series in the monitoring.
 """
 
 from headgate_schemas.measures import OTHER, Counter, Gauge, Histogram, Label, Metric
@@ -96,7 +96,7 @@ COMMIT_SECONDS = Histogram(
     buckets=_LATENCIES_S,
 )
 
-# ---- the committer: where it stands
+# ---- the committer: its status
 
 PARTITIONS_HELD = Gauge(
     "headgate_partitions_held", "Partitions of the bus that this process holds; 0 means that it stands by", (PROCESS,)

@@ -1,6 +1,6 @@
 """The values of Milvus storage manifests (docs/format.md, section 10), and the updates of one transaction.
 
-How they are stored, checked and applied is the table room's.
+The table room stores, checks and applies them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class _Nothing(Mapping[str, str]):
-    """Without properties: never to be changed, and itself again in another process."""
+    """An empty, immutable mapping of properties, which unpickles to the same object."""
 
     __slots__ = ()
 
@@ -35,7 +35,7 @@ EMPTY: Mapping[str, str] = _Nothing()
 
 
 class DeltaLogType(IntEnum):
-    """What a delta log deletes by. Files may hold further numbers; those stay plain integers."""
+    """How a delta log identifies deleted rows. Files may hold further numbers; those stay plain integers."""
 
     PRIMARY_KEY = 0
     POSITIONAL = 1
@@ -43,10 +43,10 @@ class DeltaLogType(IntEnum):
 
 
 class ColumnGroupFile(NamedTuple):
-    """A data file and the rows that it holds: from `start_index` up to, and not including, `end_index`.
+    """A data file and the range of its rows: from `start_index` up to, but not including, `end_index`.
 
-    `metadata` is what manifests up to version 3 keep with a file, `properties` what later ones keep instead. A tuple, since
-    manifests have ten thousands of them, and a frozen dataclass takes several times as long to make.
+    Manifests up to version 3 keep `metadata` with a file, later ones `properties` instead. It is a tuple, since
+    manifests have tens of thousands of them, and a frozen dataclass takes several times as long to make.
     """
 
     path: str
@@ -127,7 +127,7 @@ class LobFile:
 
 
 class Resolver(Enum):
-    """How a transaction meets what others committed since the version that it read."""
+    """How a transaction treats commits since the version that it read."""
 
     FAIL = "fail"
     """Commit only if nobody else did since the transaction was opened."""
@@ -139,7 +139,7 @@ class Resolver(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Updates:
-    """Everything that one transaction changes, in the order in which it was asked for.
+    """All changes of one transaction, in the order in which they were requested.
 
     Each item of `appended_files` is one append: a group for each group of the table.
     """

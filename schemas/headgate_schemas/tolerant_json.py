@@ -1,6 +1,6 @@
-"""JSON objects read tolerantly, field by field: what can only mean one thing is taken as that.
+"""Reads JSON objects tolerantly, field by field: a value with only one possible meaning is accepted in any form.
 
-Bounded in length and depth. What the fields of an action are is in `actions.action_json`.
+Length and depth are bounded. `actions.action_json` has the fields of actions.
 """
 
 import json
@@ -26,7 +26,7 @@ JsonObject = dict[str, Any]
 
 
 class _Fraction(str):
-    """A JSON number with a fraction or exponent, kept as it was written: a map wants its text, not a float's."""
+    """A JSON number with a fraction or exponent, with its original text: a map needs the text, not a float's."""
 
     __slots__ = ()
 
@@ -39,7 +39,7 @@ _DECODER = json.JSONDecoder(parse_float=_Fraction, parse_constant=_refuse_consta
 
 
 def decode_object(line: str | bytes) -> JsonObject:
-    # A character is at least one byte, so this bounds a text as well, without encoding it.
+    # A character is at least one byte, so this also bounds a text, without encoding it.
     if len(line) > MAX_LINE_BYTES:
         raise MalformedAction(f"the line is longer than {MAX_LINE_BYTES} bytes (MAX_LINE_BYTES)")
     if isinstance(line, bytes):
@@ -63,7 +63,7 @@ def decode_object(line: str | bytes) -> JsonObject:
         raise MalformedAction(f"the line holds a number that is too long to be one: {error}") from error
     if not isinstance(value, dict):
         raise MalformedAction(f"the line holds {_shown(value)} at character 0 where an object is needed")
-    # Counting brackets is cheap and bounds the depth; only a line with many of them is worth a walk.
+    # Counting brackets is cheap and bounds the depth; only a line with many of them is walked through.
     if text.count("[") + text.count("{") > MAX_JSON_DEPTH and is_too_deep(value):
         raise MalformedAction(_TOO_DEEP)
     return value
@@ -82,7 +82,7 @@ def is_too_deep(value: object) -> bool:
 
 
 def _children(values: list[object]) -> Iterator[object]:
-    """Everything directly inside of the containers among the values; texts and numbers yield nothing and end a branch."""
+    """Everything directly inside of the containers among the values; texts and numbers have no children."""
     for value in values:
         if isinstance(value, dict):
             yield from (child for child in value.values() if isinstance(child, dict | list | tuple))
@@ -91,7 +91,7 @@ def _children(values: list[object]) -> Iterator[object]:
 
 
 def _json_text(value: Any) -> str:
-    """The value as JSON, numbers as they were written."""
+    """The value as JSON, numbers with their original text."""
     if isinstance(value, _Fraction):
         return str(value)
     if isinstance(value, dict):
@@ -149,7 +149,7 @@ def _exact_integer(text: str) -> int | None:
         number = Decimal(text)
     except InvalidOperation:
         return None
-    # The exponent is looked at before the number is expanded: 1e999999999 has a billion digits.
+    # The exponent is checked before the number is expanded: 1e999999999 has a billion digits.
     if number == 0:
         return 0
     if number.adjusted() > 18 or number != number.to_integral_value():

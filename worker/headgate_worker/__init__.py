@@ -1,7 +1,8 @@
-"""Workers: processes that follow commits and keep tables small and quick to read, by proposing like any other writer.
+"""Workers: processes that follow commits and maintain tables by proposing changes like any other writer.
 
-A process makes one by `serving`. Nothing depends on a worker for being right: it can be killed anywhere, and what it
-wrote counts only after the committer accepted it.
+`serving` makes the worker of a process. No table's correctness depends on a worker: it can be killed at any point, and
+its writes count only after a committer accepted them.
 
-Begin with `loop/worker`, then `roles/interface` for what a role is. `merge` is the role that rewrites data files.
+Begin with `loop/worker`, then `roles/interface` for the interface of a role. `merge` is the role that rewrites data
+files.
 """

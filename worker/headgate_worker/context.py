@@ -1,4 +1,4 @@
-"""What all parts of one worker process share: who it is, its bounds, its threads, clock and measurements."""
+"""The values that all parts of one worker process share: identity, bounds, threads, clock and measurements."""
 
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from headgate_worker.limits import WorkerLimits
 
 @dataclass(frozen=True, slots=True)
 class WorkerContext:
-    """Made once for a process, and handed down unchanged."""
+    """Made once for each process, and passed on unchanged."""
 
     ambient: Ambient
     identity: str

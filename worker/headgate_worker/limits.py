@@ -26,8 +26,8 @@ class RoleTerms:
 
 
 DEFAULT_TERMS: Mapping[str, RoleTerms] = {
-    # A state is written every ten versions (`checkpoint.interval`), and beside the commits: its version is told of before it
-    # is there. Between two of them nothing new can be compacted.
+    # A state is written every ten versions (`checkpoint.interval`), in the background: its version is announced
+    # before the state exists. Between two states there is nothing new to compact.
     "compact": RoleTerms(
         after_commits=10,
         at_once_after=frozenset({"Rewrite", "Delete", "Overwrite"}),
@@ -35,16 +35,16 @@ DEFAULT_TERMS: Mapping[str, RoleTerms] = {
         cooldown_ms=MINUTE_MS,
     ),
     "merge": RoleTerms(cooldown_ms=5 * MINUTE_MS),
-    # It lists the whole table, and what it deletes is days old.
+    # A look lists the whole table, and cleaning deletes only files that are days old.
     "clean": RoleTerms(cooldown_ms=24 * HOUR_MS, eager_cooldown_ms=5 * MINUTE_MS),
-    # Whoever reads the mirror waits for it; a look costs two small listings.
+    # Readers wait for the mirror; a look costs two small listings.
     "mirror": RoleTerms(cooldown_ms=SECOND_MS),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleLimits:
-    """What is under way at the same time, and what is remembered."""
+    """Bounds on concurrent work and on the schedule's memory."""
 
     parallel_tasks: int = 2
     """Looks and tasks that run side by side: as many as a small machine has cores."""
@@ -63,7 +63,7 @@ class ScheduleLimits:
 
 @dataclass(frozen=True, slots=True)
 class WorkerLimits:
-    """What one worker process takes on."""
+    """The bounds of one worker process."""
 
     schedule: ScheduleLimits = ScheduleLimits()
     terms: Mapping[str, RoleTerms] = field(default_factory=lambda: dict(DEFAULT_TERMS))

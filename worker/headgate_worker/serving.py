@@ -1,4 +1,4 @@
-"""The composition of a worker process: from a bus, stores' settings and limits to a worker that can run."""
+"""Composes a worker process from a bus, stores' settings and limits."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -86,8 +86,8 @@ def serving(
 ) -> Iterator[Worker]:
     """A worker in the group, until the end of the block. `overrides` are table settings of this process.
 
-    Raises `InvalidInput` for a role that none of the makers makes, for addresses that are none, and for a watched table
-    outside of the roots.
+    Raises `InvalidInput` for a role without a maker, for invalid addresses, and for a watched table outside of the
+    roots.
     """
     unknown = [role for role in roles if role not in makers]
     if unknown or not roles:
@@ -104,7 +104,7 @@ def serving(
     if outside:
         raise InvalidInput(f"the watched table {outside[0]} lies outside of the roots {', '.join(roots)}")
     for uri in addresses:
-        tables.open(uri)  # an address that can't be one, or whose library is missing, is said at once
+        tables.open(uri)  # An invalid address, or one whose library is missing, is reported at once.
     made: list[Worker] = []
     context = RoleContext(
         bus,
@@ -133,7 +133,7 @@ def serving(
         finally:
             worker.close()
     finally:
-        # A task that is still under way ends by itself: nothing counts that was not proposed.
+        # A running task ends by itself: its writes don't count before it proposes them.
         executor.shutdown(wait=False, cancel_futures=True)
         tables.close()
         _stop(resources)

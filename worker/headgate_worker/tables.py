@@ -1,4 +1,4 @@
-"""Which tables a worker serves, and how it opens them: within its roots, under one spelling, proposing by the bus."""
+"""The tables that a worker serves, and how it opens them: below its roots, under one spelling, proposing by the bus."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,21 +28,21 @@ Commit = Callable[[Operation], Receipt]
 
 
 class WorkerTables(Protocol):
-    """What a worker needs of the world of tables. Threads share it."""
+    """The worker's access to tables. Threads share it."""
 
     def serves(self, uri: str) -> bool:
-        """Whether the table at this address is this worker's to look after, by its settings."""
+        """Whether this worker may maintain the table at this address, by its settings."""
         ...
 
     def open(self, uri: str) -> Table:
-        """A table of the caller's own, whose changes are proposed. Raises what opening its store raises."""
+        """A table for the caller's own use, whose changes are proposed. Raises the errors of opening its store."""
         ...
 
     def close(self) -> None: ...
 
 
 class ProposedTables:
-    """Tables of the stores that the settings name. Without roots, all of them."""
+    """Tables of the configured stores below the roots. Without roots, all of them."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class ProposedTables:
             store = self._stores.pop(uri, None) or self._opened(uri)
             self._stores[uri] = store
             while len(self._stores) > OPEN_STORES:
-                # Not closed: a task may be at work with it. Its connections end with it.
+                # Not closed: a task may be using it. Its connections close with it.
                 self._stores.popitem(last=False)
             return store
 
@@ -99,7 +99,7 @@ class ProposedTables:
 
 
 class Proposing:
-    """Producers by table, at most so many; each proposes for one thread at a time. Threads share this."""
+    """At most so many producers, one for each table and thread at a time. Threads share this."""
 
     def __init__(
         self, bus: Bus, settings: StoreSettings, ambient: Ambient, author: str, open_producers: int, receipt_s: float
@@ -116,7 +116,7 @@ class Proposing:
         self._is_closed = False
 
     def to(self, uri: str) -> Commit:
-        """What commits to the table by proposing. It raises `OutcomeUnknown` where no receipt comes in time."""
+        """A committer for the table that proposes to the bus. It raises `OutcomeUnknown` if no receipt comes in time."""
 
         def commit(operation: Operation) -> Receipt:
             with self._lent(uri) as producer:
@@ -144,10 +144,10 @@ class Proposing:
             yield producer
         finally:
             for surplus in self._returned(uri, producer):
-                surplus.close(0.0)  # whoever waited has an answer, or has given up waiting
+                surplus.close(0.0)  # every waiting thread has an answer, or has given up waiting
 
     def _returned(self, uri: str, producer: Producer) -> list[Producer]:
-        """Keep it for the next proposal; returns those that are to be closed for it."""
+        """Keep the producer for the next proposal; returns the producers that are to be closed instead."""
         with self._lock:
             if self._is_closed or uri in self._idle:
                 return [producer]

@@ -1,4 +1,4 @@
-"""The threads that looks and tasks run in, and which of them haven't come to an end."""
+"""The threads of looks and tasks, and which of them are still running."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +11,7 @@ def task_executor(count: int) -> ThreadPoolExecutor:
 
 
 def still_at_work(timeout_s: float) -> list[threading.Thread]:
-    """The threads of executors, shut down or not, that haven't ended after `timeout_s` each."""
+    """The threads of executors, shut down or not, that are still running after `timeout_s` each."""
     found = [thread for thread in threading.enumerate() if thread.name.startswith(_NAME)]
     for thread in found:
         thread.join(timeout_s)

@@ -1,9 +1,9 @@
-"""The bus on Kafka: one object per process, its topics, its clients, and the questions that it asks of the cluster.
+"""The bus on Kafka: one object per process, its topics, its clients, and its questions to the cluster.
 
-`headgate_bus.open` imports it for `kafka://` addresses, so that other processes need no Kafka library. Client errors
-become errors of the bus room, with a remedy. No call outlives its deadline, although some of the client's own calls
-know none.
+`headgate_bus.open` imports it for `kafka://` addresses, so that other processes need no Kafka library. Errors of the
+client become errors of the bus, with a remedy. Every call ends by its deadline, although some calls of the client have
+none.
 
-Begin with `bus`. Membership of consumer groups is in `group`, the way of records through the client in `records`, and
-what the client fetches is taken apart in `fetched`.
+Begin with `bus`. `group` is the membership of consumer groups, `records` sends and reads records, and `fetched` unpacks
+the batches that the client fetches.
 """

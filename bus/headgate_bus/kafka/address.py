@@ -1,4 +1,4 @@
-"""Addresses of Kafka buses, `kafka://host:port,host:port/prefix?setting=value`, read and shown. Opens nothing."""
+"""Addresses of Kafka buses, `kafka://host:port,host:port/prefix?setting=value`: parsed and shown. Opens nothing."""
 
 import difflib
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ PREFIX_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVW
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A setting that is a whole number, and what it means."""
+    """A setting with a whole number, and its meaning."""
 
     default: int
     low: int
@@ -94,7 +94,7 @@ class KafkaAddress:
         return f"{self.prefix}.{topic.value}"
 
     def group(self, group: str) -> str:
-        """Buses that share a cluster don't share groups."""
+        """The group's name on the cluster, with the bus's prefix: buses that share a cluster don't share groups."""
         return f"{self.prefix}.{group}"
 
     def client_settings(self) -> dict[str, Any]:
@@ -102,12 +102,12 @@ class KafkaAddress:
 
 
 def parse_kafka_address(address: str) -> KafkaAddress:
-    """Raises `BusError`, which says what is wrong and never shows a secret."""
+    """Raises `BusError`, which names the fault and never shows a secret."""
     if not address.startswith(SCHEME):
         raise BusError(f"an address of a Kafka bus begins with {SCHEME}, such as kafka://localhost:9092")
     rest, _, query = address.removeprefix(SCHEME).partition("?")
     authority, _, path = rest.partition("/")
-    if "@" in rest:  # a password may hold a slash, and what stands before it would look like the hosts
+    if "@" in rest:  # A password may hold a slash, and the text before it would look like the hosts.
         raise BusError(
             "a Kafka address holds no name and password before the hosts; write them as"
             " ?security_protocol=SASL_SSL&sasl_mechanism=PLAIN&sasl_plain_username=…&sasl_plain_password=…"

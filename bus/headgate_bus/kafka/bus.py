@@ -1,4 +1,4 @@
-"""The bus on Kafka: one object a process, made from an address."""
+"""The bus on Kafka: one object per process, made from an address."""
 
 import threading
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ Lent = TypeVar("Lent", KafkaReader, KafkaSeat, KafkaFollower)
 
 
 class KafkaBus:
-    """Raises `BusUnavailable` within seconds when no broker answers."""
+    """A bus on Kafka. Raises `BusUnavailable` within seconds when no broker answers."""
 
     def __init__(self, address: str, ambient: Ambient) -> None:
         self._address = parse_kafka_address(address)
@@ -60,7 +60,7 @@ class KafkaBus:
         return found
 
     def partition_of(self, key: str, topic: Topic = Topic.PROPOSALS) -> int:
-        # Their number is fixed when the topic is made, so it is asked once.
+        # The number of partitions is fixed when the topic is created, so one lookup is enough.
         return partition_for(key, self._counts.get(topic) or self.partitions(topic))
 
     def source(self, partition: int) -> Source:
@@ -88,13 +88,13 @@ class KafkaBus:
 
     def seat(self, group: str, roots: Sequence[str] = ()) -> KafkaSeat:
         self._check_open()
-        # A group may wait for a topic that isn't there; its user would wait with it.
+        # The client would wait for a missing topic, and its user with it.
         self.partitions(Topic.PROPOSALS)
         return self._lend(KafkaSeat(self._address, group, self._cluster, self._calls, self._ambient, roots))
 
     def follow(self, group: str) -> KafkaFollower:
         self._check_open()
-        self.partitions(Topic.EVENTS)  # as for a seat
+        self.partitions(Topic.EVENTS)  # for the same reason as in `seat`
         return self._lend(KafkaFollower(self._address, group, self._cluster, self._calls, self._ambient))
 
     def trim(self, partition: int, before: int) -> None:

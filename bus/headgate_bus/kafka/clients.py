@@ -1,4 +1,4 @@
-"""The Kafka client's consumers, producers and admins, with the settings that are right for us, and how they are closed."""
+"""The Kafka client's consumers, producers and admins, with the settings that the bus needs; and how to close them."""
 
 import logging
 import ssl
@@ -42,7 +42,9 @@ _logger = get_logger("headgate.bus")
 
 
 def quieten() -> None:
-    """The client logs an error or more a second while a broker is away; we say it once. A level set by others stays."""
+    """Silence the client, which logs an error or more a second while a broker is away; the bus logs it once. A level
+    that the user set stays.
+    """
     logger = logging.getLogger("kafka")
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.CRITICAL)
@@ -53,7 +55,7 @@ def new_admin(address: KafkaAddress) -> Any:
 
 
 def new_appender(address: KafkaAddress) -> Any:
-    """An idempotent producer: what it sends again lands once."""
+    """An idempotent producer: a retried message is stored once."""
     return _made(KafkaProducer, address, _producer_settings() | {"delivery_timeout_ms": APPEND_DELIVERY_MS})
 
 
@@ -69,9 +71,9 @@ def new_transactional(address: KafkaAddress, transactional_id: str) -> Any:
 
 
 def new_consumer(address: KafkaAddress, group: str | None = None, **settings: Any) -> Any:
-    """Sees committed records only, never commits by itself, and never goes to another offset than it was told.
+    """A consumer that sees committed records only, never commits by itself, and never resets to another offset.
 
-    What it reads may be anything: see `records.fetching`.
+    Its records may hold any bytes: see `fetched.fetching`.
     """
     fixed = {
         "group_id": group,
@@ -90,20 +92,22 @@ def new_consumer(address: KafkaAddress, group: str | None = None, **settings: An
 
 
 def earlier_failure(producer: Any) -> BaseException | None:
-    """Why a transactional producer refuses every call by now, which the calls themselves tell in their text alone.
+    """The error after which a transactional producer refuses every call. The calls themselves give it only as text.
 
-    What is sent goes out by a thread of the client's. It may hear of a failure before the next call is made.
+    A thread of the client sends the messages, so it may see a failure before the next call is made.
     """
     failure: BaseException | None = producer._transaction_manager.last_error
     return failure
 
 
 def close_producer(producer: Any) -> None:
-    """Close it whether it agrees or not. What it never sent may be lost: only for producers without a promise to keep."""
+    """Close the producer, by force if necessary. Unsent messages may be lost, so this is only for producers without a
+    promise to keep.
+    """
     try:
         producer.close(timeout=CLOSE_TIMEOUT_S)
     except KafkaError as error:
-        # `close` refuses with records that aren't acknowledged; its thread would try to send them for ever.
+        # `close` refuses while records are unacknowledged; the client's thread would try to send them for ever.
         producer._sender.force_close()
         _logger.info("kafka_producer_forced_to_close", reason=type(error).__name__)
 
@@ -140,7 +144,7 @@ def _made(kind: Any, address: KafkaAddress, settings: dict[str, Any]) -> Any:
         return kind(**shared, **address.client_settings(), **settings, kafka_client=new_network)
     except (KafkaError, OSError, ValueError, AssertionError) as error:
         for network in networks:
-            # A client whose making failed leaves its thread behind, which would try to connect for ever.
+            # A client that failed to start leaves its thread behind, which would try to connect for ever.
             network.close()
         if isinstance(error, SET_UP_WRONGLY):
             raise bad_settings(address, error) from error
@@ -148,7 +152,7 @@ def _made(kind: Any, address: KafkaAddress, settings: dict[str, Any]) -> Any:
 
 
 def _check_files(address: KafkaAddress) -> None:
-    """The client would only see that it can't connect."""
+    """Check that the files exist; the client would only report that it can't connect."""
     client = address.client
     if not any(name.startswith("ssl_") for name in client):
         return

@@ -1,4 +1,4 @@
-"""Questions to the cluster, and the few things we ask it to change: topics, extents, committed offsets, trimming."""
+"""Questions to the cluster about topics, extents and committed offsets; and its few changes: creating topics, trimming."""
 
 import threading
 from collections.abc import Callable
@@ -37,7 +37,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class AnyTopic:
-    """A topic of the cluster, ours or not, as it is now. None is what an old broker doesn't tell."""
+    """Any topic of the cluster, as it is now. None stands for values that an old broker doesn't report."""
 
     cluster: str | None
     topic_id: str | None
@@ -45,7 +45,7 @@ class AnyTopic:
 
 
 class KafkaCluster:
-    """Threads share it. A lost connection is made anew at the next question."""
+    """A connection to the cluster. Threads share it. After a lost connection, the next question makes a new one."""
 
     def __init__(self, address: KafkaAddress, calls: KafkaCalls, ambient: Ambient) -> None:
         self._address = address
@@ -56,7 +56,7 @@ class KafkaCluster:
         self._closed: bool = False
 
     def connect(self) -> None:
-        """Raises `BusUnavailable` when nobody answers, and says what that may come from."""
+        """Raises `BusUnavailable` when no broker answers, and names possible causes."""
         self._ask("connecting", lambda admin: None)
 
     def source(self, partition: int) -> Source:
@@ -71,7 +71,7 @@ class KafkaCluster:
         return self._ask(f"identifying topic {name}", ask)
 
     def any_topic(self, name: str) -> AnyTopic:
-        """Raises `BusError` where there is no topic of that name."""
+        """Raises `BusError` if there is no topic of this name."""
 
         def ask(admin: Any) -> AnyTopic:
             cluster = admin.describe_cluster()["cluster_id"]
@@ -96,7 +96,7 @@ class KafkaCluster:
         def ask(admin: Any) -> Extent:
             _partition(_described(admin, name), name, partition)
             first = admin.list_partition_offsets({place: OffsetSpec.EARLIEST})[place].offset
-            # Of what is committed: who reads up to here has seen everything that can be seen by now.
+            # The end of committed records: a reader up to here has seen everything that is visible by now.
             end = admin.list_partition_offsets({place: OffsetSpec.LATEST}, isolation_level=READ_COMMITTED)[place].offset
             return Extent(first, max(first, end))
 
@@ -111,12 +111,12 @@ class KafkaCluster:
         return None if found is None or found.offset < 0 else read_mark(found.metadata)
 
     def _settled(self, group: str, partition: int) -> Any:
-        """The committed offset with what was said beside it."""
+        """The committed offset and the text that was committed with it."""
         name = self._address.topic(Topic.PROPOSALS)
 
         def ask(admin: Any) -> Any:
             _partition(_described(admin, name), name, partition)
-            # Only a consumer of committed records is made to wait for transactions that are being committed.
+            # Only a consumer of committed records waits for transactions that are being committed.
             consumer = new_consumer(self._address, self._address.group(group))
             try:
                 place = TopicPartition(name, partition)
@@ -135,7 +135,7 @@ class KafkaCluster:
         return self._ask(f"looking up the members of group {group}", ask)
 
     def deployments(self, aside: str) -> list[Deployment]:
-        """What living committers of this bus announce, but for the member of this id."""
+        """The announcements of living committers of this bus, except for the member with this id."""
 
         def ask(admin: Any) -> list[Deployment]:
             names = groups_of(self._address, admin.list_groups())
@@ -144,7 +144,7 @@ class KafkaCluster:
         return self._ask("looking up the groups of committers", ask)
 
     def trim(self, partition: int, before: int) -> None:
-        """Let go of what lies below `before`, but of nothing that a group has not settled yet."""
+        """Delete proposals below `before`, but none that a group has not settled yet."""
         name = self._address.topic(Topic.PROPOSALS)
         place = TopicPartition(name, partition)
 
@@ -160,7 +160,9 @@ class KafkaCluster:
         self._ask(f"trimming {name}, partition {partition}", ask)
 
     def make(self, wanted: WantedTopic) -> FoundTopic:
-        """The topic as it is now: made as wanted unless it was there, by us or by somebody else at the same time."""
+        """The topic as it is now. Creates it as wanted unless it exists, also if another process creates it at the same
+        time.
+        """
 
         def ask(admin: Any) -> FoundTopic:
             if admin.describe_topics([wanted.name])[0]["error_code"] == UNKNOWN_TOPIC:
@@ -170,7 +172,7 @@ class KafkaCluster:
         return self._ask(f"preparing topic {wanted.name}", ask, ANSWER_TIMEOUT_S + MADE_WITHIN_S)
 
     def look(self, wanted: WantedTopic) -> FoundTopic:
-        """The same, but what isn't there is a `BusError`."""
+        """The topic as it is now. Raises `BusError` if it is missing."""
         return self._ask(f"describing topic {wanted.name}", lambda admin: _as_it_is(admin, wanted))
 
     def close(self) -> None:
@@ -230,7 +232,7 @@ class KafkaCluster:
             self._check_open()
             if self._admin is not None:
                 return self._admin
-        # Not under the lock: this takes seconds when nobody answers.
+        # Outside of the lock: this takes seconds when no broker answers.
         return self._kept(new_admin(self._address))
 
     def _kept(self, made: Any) -> Any:

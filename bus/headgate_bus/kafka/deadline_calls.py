@@ -1,7 +1,8 @@
-"""Calls of the Kafka client that know no deadline of their own, each on a thread that is left behind when one passes.
+"""Calls of the Kafka client that have no deadline, each on a thread of its own, which is abandoned when the time is
+over.
 
 The client's transactional calls hang for ever when the broker goes away at the wrong moment, and nothing frees them
-again. So whatever such a call works with must be thrown away with it.
+again. So the objects that such a call uses must be discarded with it.
 """
 
 import threading
@@ -20,18 +21,18 @@ Result = TypeVar("Result")
 
 
 class DeadlinePassed(BusUnavailable):
-    """A call didn't end in time; it may yet have its effect, and what it worked with must be thrown away."""
+    """A call didn't end in time. It may still take effect, and the objects that it used must be discarded."""
 
 
 class KafkaCalls:
-    """Threads share it."""
+    """Runs calls with a deadline. Threads share it."""
 
     def __init__(self, limit: int = MAX_CALLS) -> None:
         self._limit = limit
         self._slots = threading.BoundedSemaphore(limit)
 
     def start(self, doing: str, call: Callable[[], Result]) -> "Future[Result]":
-        """Run on a thread of its own, which the end of the process doesn't wait for."""
+        """Run on a thread of its own; the process doesn't wait for it at its end."""
         if not self._slots.acquire(blocking=False):
             raise BusError(
                 f"{doing} was not tried: {self._limit} earlier calls of the Kafka client still hang; restart this process"
@@ -50,7 +51,7 @@ class KafkaCalls:
         return future
 
     def within(self, timeout_s: float, doing: str, call: Callable[[], Result]) -> Result:
-        """The call's result or error, or `DeadlinePassed`."""
+        """The call's result or error; or `DeadlinePassed`."""
         return self.result(self.start(doing, call), timeout_s, doing)
 
     def result(self, future: "Future[Result]", timeout_s: float, doing: str) -> Result:
@@ -66,7 +67,7 @@ class KafkaCalls:
             try:
                 result = call()
             finally:
-                # Before whoever waits hears of the end: its next call may need this place.
+                # Before the waiting thread hears of the end, because its next call may need this place.
                 self._slots.release()
         except BaseException as error:  # noqa: BLE001  # handed to the thread that waits, whatever it is
             future.set_exception(error)

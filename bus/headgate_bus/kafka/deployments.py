@@ -1,4 +1,6 @@
-"""How a committer announces on Kafka what it serves: as what its consumer tells its group. It ends with the membership. Values only."""
+"""How a committer on Kafka announces its roots: in its consumer's group metadata, as long as it is a member. Values
+only.
+"""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,13 +19,13 @@ def announcement(roots: Sequence[str]) -> bytes:
 
 
 def groups_of(address: KafkaAddress, listed: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Which of a cluster's groups may be committers of this bus."""
+    """The groups of a cluster that may be committers of this bus."""
     names = (str(group["group_id"]) for group in listed)
     return [name for name in names if name.startswith(f"{address.prefix}.")]
 
 
 def deployments_in(address: KafkaAddress, described: Mapping[str, Any], aside: str) -> list[Deployment]:
-    """What the members of these groups announce, but for one. Raises `BusUnavailable` while one can't be told."""
+    """The announcements of these groups' members, except for one. Raises `BusUnavailable` while a group can't be read."""
     topic, found = address.topic(Topic.PROPOSALS), []
     for name, group in described.items():
         for member in group["members"]:

@@ -1,4 +1,4 @@
-"""What the Kafka client's errors mean for us, in words that say what to do."""
+"""Translates the Kafka client's errors into errors of the bus, which say what to do."""
 
 from kafka import errors
 
@@ -7,9 +7,9 @@ from headgate_bus.kafka.address import KafkaAddress
 
 FENCED = (
     errors.ProducerFencedError,
-    # What an open transaction sees first when another producer took its id over.
+    # An open transaction sees this error first when another producer took over its id.
     errors.InvalidProducerEpochError,
-    # How the client tells that the group's generation or this member is unknown by now.
+    # The client's errors for an unknown generation of the group or an unknown member.
     errors.CommitFailedError,
     errors.IllegalGenerationError,
     errors.UnknownMemberIdError,
@@ -30,12 +30,12 @@ PASSING = (errors.RetriableError, errors.KafkaConnectionError, OSError)
 
 
 def is_fenced(error: BaseException) -> bool:
-    """Also where the client only tells that an earlier request failed, and with what."""
+    """Whether the error means fencing. Also true if the client only repeats the error of an earlier request."""
     return isinstance(error, FENCED) or any(isinstance(inner, FENCED) for inner in (*error.args, error.__cause__))
 
 
 def unreachable(address: KafkaAddress, error: BaseException, within_s: float) -> BusUnavailable:
-    """The client can't tell why it gets no answer, so the user is told everything that looks like this."""
+    """The client doesn't know why it gets no answer, so the message lists all likely causes."""
     return BusUnavailable(
         f"no Kafka broker at {', '.join(address.servers)} answered us within {within_s:g} s ({brief(error)})."
         " Is it running, and do its advertised listeners lead here? These mistakes look just the same: a wrong"
@@ -50,7 +50,7 @@ def bad_settings(address: KafkaAddress, error: BaseException) -> BusError:
 
 
 def translated(error: BaseException, doing: str, address: KafkaAddress) -> BusError:
-    """Our error for one of the client's. `doing` tells what failed: "appending to events"."""
+    """The bus's error for an error of the client. `doing` names the failed action: "appending to events"."""
     if isinstance(error, BusError):
         return error
     if is_fenced(error):
@@ -73,13 +73,13 @@ def translated(error: BaseException, doing: str, address: KafkaAddress) -> BusEr
 
 
 def brief(error: BaseException) -> str:
-    """The error's own words, on one bounded line."""
+    """The error's own words, on one line of bounded length."""
     name, words = type(error).__name__, str(error)
-    # Those of the client say their own names.
+    # The client's errors contain their own names.
     return " ".join((words if words.startswith(f"{name}: ") else f"{name}: {words}").split())[:300]
 
 
 def cut_partitions(error: BaseException) -> frozenset[int]:
-    """The partitions whose log was cut, or made anew under the same name."""
+    """The partitions whose log was cut, or recreated under the same name."""
     places = error.divergent_offsets if isinstance(error, errors.LogTruncationError) else ()
     return frozenset(place.partition for place in places)

@@ -1,4 +1,4 @@
-"""The topics as they must be: how they are made, and what is wrong with those that are there. Values only."""
+"""The required topics: how they are created, and the faults of existing ones. Values only."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ CODECS = ("zstd", "gzip", "uncompressed")
 
 @dataclass(frozen=True, slots=True)
 class WantedTopic:
-    """A topic to be made."""
+    """A topic to create."""
 
     topic: Topic
     name: str
@@ -43,7 +43,7 @@ class FoundTopic:
 
 def wanted_topics(address: KafkaAddress) -> list[WantedTopic]:
     kept = {
-        # Trimmed by us, below the committed offset only: a proposal is never dropped because it is old.
+        # We trim proposals ourselves, below the committed offset only: none is dropped because of its age.
         Topic.PROPOSALS: UNLIMITED,
         Topic.EVENTS: str(EVENTS_KEPT_MS),
         Topic.DEAD_LETTERS: str(DEAD_LETTERS_KEPT_MS),
@@ -59,13 +59,13 @@ def wanted_topics(address: KafkaAddress) -> list[WantedTopic]:
                 "cleanup.policy": "delete",
                 "compression.type": "zstd",
                 "max.message.bytes": str(TOPIC_MESSAGE_BYTES),
-                # Time means when the bus took a message, whatever the clock of its sender says.
+                # Times are the broker's, whatever the sender's clock says.
                 "message.timestamp.type": "LogAppendTime",
-                # A majority: what was acknowledged survives the loss of one broker.
+                # A majority: an acknowledged message survives the loss of one broker.
                 "min.insync.replicas": str(address.replication // 2 + 1),
                 "retention.bytes": UNLIMITED,
                 "retention.ms": kept[topic],
-                # Said of the topic itself, whatever the brokers' default is.
+                # Set for the topic itself, whatever the brokers' default is.
                 "unclean.leader.election.enable": "false",
             },
         )
@@ -74,7 +74,7 @@ def wanted_topics(address: KafkaAddress) -> list[WantedTopic]:
 
 
 def faults(found: FoundTopic) -> list[str]:
-    """What must be changed about a topic before we may rely on it; each says how."""
+    """The necessary changes before the bus may use the topic, each with instructions."""
     wrong = []
 
     def must_be(name: str, value: str, reason: str) -> None:
@@ -102,7 +102,7 @@ def faults(found: FoundTopic) -> list[str]:
             f"retention.ms is {found.settings.get('retention.ms')}, but must be at least {SHORTEST_KEPT_MS} (a day), or"
             " -1: who follows the topic must be able to catch up"
         )
-    # Where a cluster doesn't tell the setting, nobody can change it either.
+    # If a cluster doesn't report the setting, nobody can change it either.
     if found.settings.get("unclean.leader.election.enable") == "true":
         wrong.append(
             "unclean.leader.election.enable is true, but must be false: else a broker without the newest messages may lead, and"

@@ -1,4 +1,4 @@
-"""The bus in one SQLite file, for one machine: several processes at once, durable, and nothing to run beside them."""
+"""The bus in one SQLite file: several processes on one machine, durable, without a server."""
 
 import os
 import sqlite3
@@ -31,15 +31,16 @@ _Opened = SqliteReader | SqliteSeat | SqliteFollower
 
 
 class SqliteBus:
-    """Opens nothing before it is used. Not for use on both sides of a fork."""
+    """A bus in a file. It opens the file at the first call. Not for use on both sides of a fork."""
 
     def __init__(
         self, path: str, ambient: Ambient, *, partitions: int | None = None, max_file_bytes: int = MAX_FILE_BYTES
     ) -> None:
-        """`partitions` is what a new file is made with, and what an older one must have; None takes what there is."""
+        """`partitions` is the number for a new file, and the required number of an existing one; None accepts any."""
         if partitions is not None and not 1 <= partitions <= MAX_PARTITIONS:
             raise InvalidInput(f"a bus can't have {partitions} partitions: 1 to {MAX_PARTITIONS} are possible")
-        # SQLite keeps its log beside the file itself, and locks must be the same by whichever name it is opened.
+        # SQLite keeps its log beside the real file, and all processes must lock under the same name, so links are
+        # resolved.
         self._path = os.path.realpath(path)
         self._ambient = ambient
         self._wanted_partitions = partitions
@@ -79,7 +80,7 @@ class SqliteBus:
 
     def source(self, partition: int) -> Source:
         self._check_open()
-        # The file may have been replaced behind an open connection; then this one's answers are of the past.
+        # The file may have been replaced behind an open connection, whose answers would then be out of date.
         identity = self._looking.identity(self._deadline_s())
         self._looking.check_same()
         count = identity.partitions[Topic.PROPOSALS]
@@ -111,7 +112,7 @@ class SqliteBus:
         adding = weight(sum(len(message.body) for message in messages), len(messages))
 
         def work(transaction: LogTransaction) -> list[MessagePlace]:
-            # What others append in the same transaction needs room as well.
+            # Messages that others append in the same transaction need room as well.
             more, filling = adding + transaction.gathered_bytes, filling_of(transaction.connection)
             check_room(self._path, filling, more, self._max_file_bytes, disk_of(self._path))
             return transaction.append(topic, messages)
@@ -167,7 +168,7 @@ class SqliteBus:
         self._writing.close()
 
     def _trim(self, partition: int, before: Callable[[int], int]) -> None:
-        """Let go of proposals below an offset, chosen by what all groups have settled."""
+        """Delete proposals below an offset that depends on all groups' settled offsets."""
 
         def move_first(transaction: LogTransaction) -> None:
             log = transaction.partition(Topic.PROPOSALS, partition)
@@ -183,15 +184,15 @@ class SqliteBus:
                 break
 
     def _make_room(self) -> bool:
-        """Let go of all that need not be kept: of settled proposals all but the last, by which a bus is known again.
+        """Delete everything that isn't needed: all settled proposals except the last, which identifies the log.
 
-        Whether anything was tried.
+        Returns whether it tried to delete anything.
         """
         partitions = range(self.partitions(Topic.PROPOSALS))
         settled = self._look(lambda connection: [settled_by_all(connection, each) for each in partitions])
         now_s = self._ambient.monotonic_s()
         if settled == self._room_made_for and now_s < self._room_made_s + _ROOM_EVERY_S:
-            return False  # whoever is refused again and again doesn't keep others from writing
+            return False  # a writer that is refused again and again must not block others
         self._room_made_for, self._room_made_s = settled, now_s
         self._let_go_of_what_is_old()
         for partition in partitions:
@@ -216,7 +217,7 @@ class SqliteBus:
         return LogTransaction(connection, self._known().partitions, self._ambient.now_ms())
 
     def _known(self) -> Identity:
-        """What the file is; that doesn't change while it is the same file."""
+        """The file's identity, which doesn't change while it is the same file."""
         self._check_open()
         if self._identity is None:
             self._identity = self._looking.identity(self._deadline_s())

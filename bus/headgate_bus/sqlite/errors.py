@@ -1,4 +1,4 @@
-"""What SQLite's errors mean for a bus in a file: which error of ours, and what to do. No I/O."""
+"""Translates SQLite's errors into errors of the bus, which say what to do. No I/O."""
 
 import sqlite3
 
@@ -11,23 +11,23 @@ _WAITING_HELPS = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.
 
 
 def primary_code(error: sqlite3.Error) -> int:
-    """SQLite's result code, or -1 where Python's module found the fault itself."""
+    """SQLite's result code, or -1 if Python's module raised the error itself."""
     code: int | None = getattr(error, "sqlite_errorcode", None)
     return -1 if code is None else code & _PRIMARY
 
 
 def is_busy(error: BaseException) -> bool:
-    """Whether another process holds the file at this moment; nothing was done."""
+    """Whether another process holds the file at this moment. The call then had no effect."""
     return isinstance(error, sqlite3.Error) and primary_code(error) in _WAITING_HELPS
 
 
 def is_uncertain(error: sqlite3.Error) -> bool:
-    """Whether the connection can't be trusted any more after this."""
+    """Whether the connection can't be trusted after this error."""
     return primary_code(error) in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def told(error: sqlite3.Error, path: str) -> BusError:
-    """The error to raise instead."""
+    """The error of the bus for an error of SQLite."""
     code = primary_code(error)
     if code in _WAITING_HELPS:
         return BusUnavailable(

@@ -1,9 +1,9 @@
-"""One connection to a bus file: how it is opened, waits for its turn, and stays sure that the file is still the same.
+"""One connection to a bus file: opening it, waiting for its locks, and checking that the file is still the same.
 
-What is committed survives `kill -9` at once, and a power cut once `sync` has returned. SQLite could wait for the disk by
-itself (synchronous = FULL), but would keep everybody else from writing meanwhile; so it runs with NORMAL, where a power cut
-takes whole transactions from the end and damages nothing, and we bring the log to the disk outside of the lock, before
-anybody is told. Several processes then wait for one disk at the same time, and not one after the other.
+A commit survives `kill -9` at once, and a power cut after `sync` has returned. SQLite can wait for the disk itself
+(synchronous = FULL), but it then blocks all other writers meanwhile. So it runs with NORMAL: a power cut removes whole
+transactions from the end and damages nothing. `sync` writes the log to the disk outside of the lock, before the caller
+gets its answer. Several processes thus wait for the disk at the same time instead of one after the other.
 """
 
 import fcntl
@@ -40,7 +40,7 @@ LONGEST_PAUSE_S = 0.002
 
 
 class SqliteFile:
-    """Opened at first use. Threads may share it; they take turns."""
+    """A connection, opened at first use. Threads may share it; calls run one at a time."""
 
     def __init__(self, path: str, ambient: Ambient, *, max_file_bytes: int = MAX_FILE_BYTES) -> None:
         self.path = path
@@ -55,11 +55,11 @@ class SqliteFile:
         self._closed = False
 
     def prepare(self, deadline_s: float, partitions: int | None) -> sqlite_schema.Identity:
-        """Make the file where there is none, and say what it is."""
+        """Create the file if it is missing, and return its identity."""
         with self._lock:
             connection = self._opened(deadline_s, create=True)
             if not self._patiently(deadline_s, lambda: sqlite_schema.is_ours(connection, self.path)):
-                # Asked again inside, for another process may have been faster.
+                # Checked again inside of the transaction, because another process may have been faster.
                 self.write(
                     deadline_s,
                     lambda inside: (
@@ -74,11 +74,11 @@ class SqliteFile:
             return identity
 
     def identity(self, deadline_s: float) -> sqlite_schema.Identity:
-        """What the file is, asked anew. Raises `BusError` where it was never prepared."""
+        """The file's identity, read anew. Raises `BusError` if the file was never prepared."""
         return self.read(deadline_s, sqlite_schema.identity)
 
     def read(self, deadline_s: float, look: Callable[[sqlite3.Connection], T]) -> T:
-        """What `look` finds; everything it reads is of one moment."""
+        """The result of `look`; all its reads see the same moment."""
         with self._lock:
             connection = self._opened(deadline_s)
 
@@ -92,7 +92,9 @@ class SqliteFile:
             return self._patiently(deadline_s, whole)
 
     def write(self, deadline_s: float, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do `work` and commit it, or raise with nothing done, except as `BusUnavailable` says. `sync` makes it durable."""
+        """Run `work` and commit it; an error means that nothing was done, except for `BusUnavailable`. `sync` makes the
+        commit durable.
+        """
         with self._lock:
             connection = self._opened(deadline_s)
             self._patiently(deadline_s, lambda: connection.execute("BEGIN IMMEDIATE"))
@@ -109,15 +111,15 @@ class SqliteFile:
             return result
 
     def changes(self, deadline_s: float) -> int:
-        """A number that is another one after other connections have written."""
+        """A number that changes when other connections have written."""
         with self._lock:
             connection = self._opened(deadline_s)
             return int(self._patiently(deadline_s, lambda: connection.execute("PRAGMA data_version").fetchone()[0]))
 
     def sync(self) -> None:
-        """Everything that can be read by now survives a power cut. Others go on writing meanwhile."""
-        # The frames of a commit are in the log before anybody can see it, and all of the log's frames before them. If the
-        # log has begun anew since, SQLite has moved them into the file, and waited for that.
+        """Make everything that is readable by now survive a power cut. Other processes can write meanwhile."""
+        # The log holds the frames of a commit, and all frames before them, before anybody can see the commit. If the
+        # log has been restarted since, SQLite has moved its frames into the file and has waited for the disk.
         with self._lock:
             if self._connection is None:
                 raise BusError(f"the bus {self.path} was closed here while it was written")
@@ -143,7 +145,7 @@ class SqliteFile:
             self._begin_log_anew()
 
     def check_same(self) -> None:
-        """Raise `BusError` when the file was moved, removed or replaced: what is written here nobody would ever see."""
+        """Raise `BusError` if the file was moved, removed or replaced, because nobody would ever see new writes."""
         try:
             info = os.stat(self.path)
         except FileNotFoundError:
@@ -174,7 +176,7 @@ class SqliteFile:
             raise BusError(f"there is no bus at {self.path}: prepare it (a committer does so), or correct the address")
         mode = "rwc" if create else "rw"
         try:
-            # Autocommit: transactions are begun and ended by this class only. Waiting is ours, too.
+            # Autocommit: only this class begins and ends transactions. It also does the waiting.
             connection = sqlite3.connect(
                 f"file:{quote(self.path)}?mode={mode}",
                 uri=True,
@@ -198,7 +200,7 @@ class SqliteFile:
 
     def _set_up(self, connection: sqlite3.Connection, deadline_s: float) -> None:
         connection.text_factory = _text
-        # Before the journal's mode is set, which would write to a file that may be another program's.
+        # Before the journal's mode is set: setting it writes to the file, which may belong to another program.
         self._patiently(deadline_s, lambda: sqlite_schema.is_ours(connection, self.path))
         (mode,) = self._patiently(deadline_s, lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone())
         if mode != "wal":
@@ -212,7 +214,8 @@ class SqliteFile:
             "synchronous = NORMAL",
             "checkpoint_fullfsync = ON",  # on macOS, where fsync alone doesn't reach the disk
             "trusted_schema = OFF",
-            # Some builds overwrite what is deleted by default: then letting go of proposals takes as much disk as they did.
+            # Some builds overwrite deleted rows by default: deleting proposals would then need as much disk as they
+            # use.
             "secure_delete = FAST",
             f"wal_autocheckpoint = {CHECKPOINT_PAGES}",
             f"journal_size_limit = {KEPT_LOG_BYTES}",
@@ -228,7 +231,7 @@ class SqliteFile:
             raise BusError(f"{self.path} is empty: prepare the bus first (a committer does so)")
 
     def _patiently(self, deadline_s: float, act: Callable[[], T]) -> T:
-        """What `act` returns, once no other process is in its way."""
+        """The result of `act`, after waiting until no other process blocks it."""
         try:
             try:
                 return act()
@@ -256,7 +259,7 @@ class SqliteFile:
         )
 
     def _give_up(self, error: sqlite3.Error) -> None:
-        """End the transaction; a connection that met a failing disk is not used again."""
+        """End the transaction. After an error of the disk, the connection is closed."""
         connection = self._connection
         if connection is None:
             return
@@ -266,11 +269,11 @@ class SqliteFile:
             connection.rollback()
 
     def cut_log(self) -> None:
-        """Give the disk back what the log takes, unless a reader is in the way."""
+        """Shrink the log to give its disk space back, unless a reader prevents it."""
         self._checkpoint("TRUNCATE")
 
     def _begin_log_anew(self) -> None:
-        """SQLite does so by itself whenever no reader is in the way; among many readers it has to be asked."""
+        """Restart the log. SQLite does so by itself when nobody reads; with many readers it must be requested."""
         self._checkpoint("RESTART")
 
     def _checkpoint(self, how: str) -> None:
@@ -280,12 +283,15 @@ class SqliteFile:
             try:
                 self._connection.execute(f"PRAGMA wal_checkpoint({how})").fetchall()
             except sqlite3.Error as error:
-                # What was written is on the disk already; the log is cut at a later commit.
+                # The writes are on the disk already; a later commit shrinks the log.
                 self._give_up(error)
 
     def _write_anew(self, connection: sqlite3.Connection) -> None:
-        """After a failed sync a second one succeeds without writing. So everything is moved from the log into the file, for
-        which SQLite waits, before anything that stands behind it in the log is told to anybody."""
+        """Move everything from the log into the file, and wait for the disk, before anybody hears of writes that are in
+        the log.
+
+        After a failed sync, a second sync succeeds without writing anything.
+        """
         deadline_s = self._ambient.monotonic_s() + WRITE_ANEW_S
         while self._is_in_the_way(connection):
             if self._ambient.monotonic_s() >= deadline_s:
@@ -297,7 +303,7 @@ class SqliteFile:
         self._is_doubtful = False
 
     def _is_in_the_way(self, connection: sqlite3.Connection) -> bool:
-        """Whether somebody reads the log just now, so that it could not be emptied."""
+        """Whether somebody reads the log just now, so that it can't be emptied."""
         try:
             busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         except sqlite3.Error as error:
@@ -308,7 +314,7 @@ class SqliteFile:
         return bool(busy)
 
     def _opened_log(self) -> int:
-        # SQLite keeps its locks on the other two files, which must never be opened and closed beside it.
+        # SQLite keeps its locks on the other two files; opening and closing them here would release the locks.
         try:
             return os.open(f"{self.path}-wal", os.O_RDWR | os.O_CLOEXEC)
         except OSError as error:

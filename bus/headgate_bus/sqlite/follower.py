@@ -1,8 +1,9 @@
-"""A member of a group that follows the events of a bus file, and how members on one machine share its partitions.
+"""A member of a group that follows the events of a bus file. Members on one machine share its partitions.
 
-Each member holds the lock of a slot, which tells the others that it lives, and the locks of its share of the partitions.
-From the slots that are taken, every member works out the same shares; while their views differ, the partitions' locks keep
-any two apart. Who holds a partition is counted in the bus, too: should a lock's file be removed, the old holder is fenced.
+Each member locks a slot, which shows the others that it is alive, and locks its share of the partitions. Every member
+computes the same shares from the slots that are locked. While their views differ, the partitions' locks keep two
+members apart. The bus also counts the holders of each partition, so that the old holder is fenced if a lock's file is
+removed.
 """
 
 import os
@@ -28,7 +29,7 @@ _log = get_logger("headgate.bus")
 
 
 def slot_path(path: str, group: str, slot: int) -> str:
-    """The file whose lock says that a member lives."""
+    """The file whose lock shows that a member is alive."""
     return f"{path}.{checked_group(group)}.{slot}.member"
 
 
@@ -38,7 +39,7 @@ def share_path(path: str, group: str, partition: int) -> str:
 
 
 class SqliteFollower:
-    """Members beyond the number of partitions hold nothing, and wait for a slot."""
+    """A follower in a file. Members beyond the number of partitions hold nothing and wait for a slot."""
 
     def __init__(
         self,
@@ -126,7 +127,7 @@ class SqliteFollower:
         self._file.close()
 
     def _share_out(self) -> bool:
-        """Take what is this member's by now and give the rest; whether that changed anything."""
+        """Take this member's share of the partitions and release the others. Returns whether anything changed."""
         now_s = self._ambient.monotonic_s()
         if now_s < self._share_at_s:
             return False
@@ -140,7 +141,7 @@ class SqliteFollower:
         return self.held() != before
 
     def _meant(self) -> frozenset[int]:
-        """The partitions that are this member's, by who is there."""
+        """This member's share of the partitions, by the living members."""
         paths = [slot_path(self._file.path, self._group, slot) for slot in range(self._partitions)]
         if self._slot is None:
             for slot, path in enumerate(paths):
@@ -186,7 +187,7 @@ class SqliteFollower:
             os.close(lock)
 
     def _look(self, max_records: int) -> list[Record]:
-        # Each time round, another partition goes on with what is left.
+        # In each round another partition comes first.
         for _ in range(self._partitions + 1):
             try:
                 found, behind = self._file.read(
@@ -221,7 +222,7 @@ class SqliteFollower:
 
 
 def _followed(connection: sqlite3.Connection, group: str, partition: int) -> tuple[int | None, int | None]:
-    """Up to where the group has settled the partition, and how often it was taken."""
+    """The offset up to which the group has settled the partition, and the number of its holders so far."""
     row = connection.execute(
         "SELECT next_offset, epoch FROM followed WHERE name = ? AND partition = ?", (group, partition)
     ).fetchone()

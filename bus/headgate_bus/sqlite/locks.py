@@ -1,4 +1,4 @@
-"""Locks of the operating system on files beside a bus: a holder that dies, however it dies, is free of them at once."""
+"""Locks of the operating system on files beside a bus. A lock is released at once when its holder dies."""
 
 import fcntl
 import os
@@ -11,19 +11,21 @@ _GROUP = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}")
 
 
 def checked_group(group: str) -> str:
-    """The name of a group that can stand in the name of a file."""
+    """The group's name, if it can be part of a file's name."""
     if not _GROUP.fullmatch(group):
         raise InvalidInput(f"group {group[:200]!r} can't be used: take letters, digits, '.', '_' and '-', up to 100")
     return group
 
 
 def locked(path: str) -> int | None:
-    """A descriptor that holds the file's lock until it is closed, or None where another holds it. Waits for nobody."""
+    """A descriptor that holds the file's lock until it is closed, or None if another process holds the lock. Doesn't
+    wait.
+    """
     return _locked(path, fcntl.LOCK_EX)
 
 
 def is_locked(path: str) -> bool:
-    """Whether somebody holds the file's lock. While it looks, nobody else can take the lock."""
+    """Whether somebody holds the file's lock. During this check nobody else can take it."""
     descriptor = _locked(path, fcntl.LOCK_SH)
     if descriptor is None:
         return True
@@ -47,7 +49,7 @@ def _locked(path: str, kind: int) -> int | None:
         os.close(descriptor)
         raise BusError(f"the file system of {path} can't lock files ({error}); use a local disk") from error
     if (mine.st_dev, mine.st_ino) != (there.st_dev, there.st_ino):
-        # Removed between opening and locking: a lock on a file without a name keeps nobody out.
+        # The file was removed between opening and locking: a lock on an unlinked file keeps nobody out.
         os.close(descriptor)
         return None
     return descriptor

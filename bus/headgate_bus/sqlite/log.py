@@ -1,4 +1,4 @@
-"""The statements of a bus file: appending, reading and trimming records inside of somebody's transaction."""
+"""The statements of a bus file that append, read and trim records inside of the caller's transaction."""
 
 import json
 import sqlite3
@@ -29,7 +29,7 @@ class _Partition:
 
 
 class LogTransaction:
-    """What one write transaction does to the records. Appends are gathered, and written by `flush`."""
+    """The changes of one write transaction to the records. It collects appends, and `flush` writes them."""
 
     def __init__(self, connection: sqlite3.Connection, counts: Mapping[Topic, int], now_ms: int) -> None:
         self.connection = connection
@@ -44,7 +44,7 @@ class LogTransaction:
         return self._counts[topic]
 
     def partition(self, topic: Topic, number: int) -> _Partition:
-        """How the partition stands, with what this transaction did."""
+        """The extent of the partition, including the changes of this transaction."""
         known = self._partitions.get((topic, number))
         if known is None:
             row = self.connection.execute(
@@ -64,7 +64,7 @@ class LogTransaction:
             partition = self.partition(topic, number)
             offset = partition.next_offset
             partition.next_offset += 1
-            # A clock that was set back doesn't take the log's time back.
+            # A clock that was set back doesn't set the log's time back.
             partition.last_time_ms = max(partition.last_time_ms, self._now_ms)
             partition.bytes += len(message.body) + RECORD_OVERHEAD_BYTES
             self.gathered_bytes += len(message.body) + RECORD_OVERHEAD_BYTES
@@ -93,7 +93,7 @@ class LogTransaction:
             )
 
     def delete_below_first(self, topic: Topic, number: int, max_records: int) -> int:
-        """Delete some of the records that the extent holds no more; how many there were."""
+        """Delete some of the records below the extent, and return their number."""
         partition = self.partition(topic, number)
         rows = self.connection.execute(
             f"SELECT place, length(body) FROM {TABLES[topic]} WHERE place >= ? AND place < ? ORDER BY place LIMIT ?",
@@ -141,7 +141,7 @@ def check_offset(connection: sqlite3.Connection, topic: Topic, number: int, offs
 def read(
     connection: sqlite3.Connection, topic: Topic, offsets: Mapping[int, int], max_records: int, path: str
 ) -> tuple[list[Record], dict[int, int]]:
-    """Records of these partitions from these offsets, the first-named partition's first; and the offsets behind them."""
+    """Records of these partitions from these offsets, in the order of the argument; and the offsets after them."""
     found: list[Record] = []
     behind = dict(offsets)
     size = 0
@@ -168,7 +168,7 @@ _decode: Callable[[str], object] = json.JSONDecoder().decode
 
 
 def _headers(text: str) -> dict[str, str]:
-    # Only a hand in the file could have written anything else; such a message says nothing about itself.
+    # Only an edit of the file could have written another value; such a message has no headers.
     try:
         found = _decode(text)
     except ValueError:
@@ -179,6 +179,6 @@ def _headers(text: str) -> dict[str, str]:
 
 
 def turned(offsets: Mapping[int, int]) -> dict[int, int]:
-    """The same with the first-named partition last, so that a full one doesn't keep the others waiting."""
+    """The same offsets with the first partition last, so that a full partition doesn't delay the others."""
     first, *others = offsets.items()
     return dict([*others, first])

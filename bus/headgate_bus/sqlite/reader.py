@@ -1,4 +1,4 @@
-"""Reading a bus file from given offsets."""
+"""Reads a bus file from given offsets."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -11,7 +11,7 @@ from headgate_schemas.ambient import Ambient
 
 
 class SqliteReader:
-    """Has a connection of its own, so that it waits for nobody."""
+    """A reader with a connection of its own, so that it waits for nobody."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""What is let go of in a bus file, and how much of it at a time.
+"""The retention of a bus file: which records are deleted, and how many at a time.
 
-Proposals go when they are settled and `trim` is asked. Events go by age and size, dead letters by size alone: someone has
-to look at those. Freed pages are used again by what comes later; the file doesn't shrink.
+Proposals are deleted after they are settled and `trim` is called. Events are deleted by age and size. Dead letters are
+deleted by size alone, because a person must look at them. SQLite reuses freed pages; the file doesn't shrink.
 """
 
 import heapq
@@ -27,21 +27,21 @@ WEEK_MS = 7 * 24 * 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What a topic keeps."""
+    """The retention of a topic."""
 
     max_age_ms: int | None
     max_bytes: int
 
 
 RETENTION: Mapping[Topic, Retention] = {
-    # As long as the ids of proposals are remembered: whoever asks later than that asks the table.
+    # As long as tables remember the ids of proposals; for an older decision, a program asks the table.
     Topic.EVENTS: Retention(WEEK_MS, 1 << 30),
     Topic.DEAD_LETTERS: Retention(None, 1 << 30),
 }
 
 
 def let_go(transaction: LogTransaction, topic: Topic, retention: Retention, now_ms: int, max_records: int) -> int:
-    """Delete the oldest records that the topic need not keep, up to that many; how many there were."""
+    """Delete the oldest records that the topic need not keep, at most that many, and return their number."""
     partitions = [transaction.partition(topic, number) for number in range(transaction.partitions(topic))]
     over = sum(partition.bytes for partition in partitions) - retention.max_bytes
     oldest_kept_ms = None if retention.max_age_ms is None else now_ms - retention.max_age_ms
@@ -62,7 +62,7 @@ def let_go(transaction: LogTransaction, topic: Topic, retention: Retention, now_
 def _rows(
     transaction: LogTransaction, topic: Topic, number: int, max_records: int
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Time, partition, offset and size of a partition's records, the oldest first, each read when it is asked for."""
+    """Time, partition, offset and size of a partition's records, oldest first, each read on demand."""
     rows = transaction.connection.execute(
         f"SELECT place, time_ms, length(body) FROM {TABLES[topic]} WHERE place >= ? AND place < ? ORDER BY place LIMIT ?",
         (place_of(number, transaction.partition(topic, number).first), place_of(number + 1, 0), max_records),

@@ -1,7 +1,7 @@
-"""How much room is left for a bus in a file, and for whom.
+"""The room that is left in a bus file, and who may use it.
 
-Whoever appends is refused at the file's bound, and on a disk that is almost full. What is beyond is kept for seats: to
-announce and to settle what was decided, which is what makes room again. Topics that nobody trims have a share of the bound.
+Appends are refused at the file's bound and on an almost full disk. The room beyond is reserved for seats: they announce
+and settle decisions, which frees room. Topics without trimming get a share of the bound.
 """
 
 import os
@@ -28,7 +28,7 @@ DISK_SHARE = 4
 
 
 class NoRoom(BusUnavailable):
-    """Nothing was appended, and nothing will be before somebody makes room."""
+    """Nothing was appended, and appends stay refused until there is room again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,20 +45,20 @@ class Disk:
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """Of a file, in bytes: what is used, and what is free in it to be used again."""
+    """The used bytes of a file, and its free bytes that can be used again."""
 
     used: int
     free: int
 
 
 def most_pages(max_file_bytes: int, page_bytes: int, pages: int) -> int:
-    """How far a file may grow for seats. One that is beyond its bound already may grow all the same."""
+    """The size up to which a file may grow for seats. A file beyond its bound may still grow."""
     headroom = max(max_file_bytes // HEADROOM_SHARE, LEAST_HEADROOM_BYTES)
     return max(max_file_bytes // page_bytes, pages) + headroom // page_bytes
 
 
 def retention_within(max_file_bytes: int) -> Mapping[Topic, Retention]:
-    """What topics keep in a file of this bound."""
+    """The retention of the topics in a file of this bound."""
     share = max_file_bytes // TOPIC_SHARE
     return {
         topic: replace(kept, max_bytes=min(kept.max_bytes, share)) for topic, kept in sqlite_retention.RETENTION.items()
@@ -88,7 +88,7 @@ def disk_of(path: str) -> Disk:
 
 
 def check_room(path: str, file: Filling, adding: int, max_file_bytes: int, disk: Disk) -> None:
-    """Raises `NoRoom` for who appends."""
+    """Raises `NoRoom` for a caller that appends."""
     if file.used + adding > max_file_bytes:
         raise NoRoom(
             f"the bus {path} is full: it holds {file.used} bytes, and {adding} more are over its bound of {max_file_bytes}"
@@ -96,7 +96,7 @@ def check_room(path: str, file: Filling, adding: int, max_file_bytes: int, disk:
             " of every group that ever used this bus: look whether they run, or give a larger bound"
         )
     growth = max(0, adding - file.free)
-    # Where the file need not grow, only its log does, and that is used again from time to time.
+    # If the file doesn't grow, only its log does, and SQLite reuses that from time to time.
     kept = disk.kept if growth else disk.kept // 2
     if disk.free - growth < kept:
         raise NoRoom(

@@ -1,4 +1,4 @@
-"""The tables inside of a bus file, and how a file is known for what it is."""
+"""The tables inside of a bus file, and how to recognize such a file."""
 
 import sqlite3
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ TABLES: Mapping[Topic, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What stays the same as long as the file lives."""
+    """The values that stay the same as long as the file exists."""
 
     cluster: str
     topics: Mapping[Topic, str]
@@ -42,13 +42,13 @@ def offset_in(place: int) -> int:
 
 
 def is_ours(connection: sqlite3.Connection, path: str) -> bool:
-    """Whether the file is a bus; False for an empty file. Raises `BusError` for what must not be touched."""
+    """Whether the file is a bus; False for an empty file. Raises `BusError` for a file that must not be touched."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     tables = 0
     if application != APPLICATION_ID:
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if tables and not application:
-            # Another process may have made the bus between the two looks, in one transaction.
+            # Another process may have created the bus between the two looks, in one transaction.
             (application,) = connection.execute("PRAGMA application_id").fetchone()
     if application != APPLICATION_ID:
         if tables or application:
@@ -63,7 +63,7 @@ def is_ours(connection: sqlite3.Connection, path: str) -> bool:
 
 
 def create(connection: sqlite3.Connection, ambient: Ambient, partitions: int) -> None:
-    """Make the tables; inside of the caller's transaction."""
+    """Create the tables inside of the caller's transaction."""
     connection.execute("CREATE TABLE identity (cluster TEXT NOT NULL)")
     connection.execute("CREATE TABLE topics (topic TEXT PRIMARY KEY, id TEXT NOT NULL) WITHOUT ROWID")
     connection.execute(
@@ -82,7 +82,7 @@ def create(connection: sqlite3.Connection, ambient: Ambient, partitions: int) ->
             " headers TEXT NOT NULL, body BLOB NOT NULL)"
         )
         connection.execute("INSERT INTO topics VALUES (?, ?)", (topic.value, ambient.new_id()))
-        # Dealt to committers and to followers; nobody shares dead letters.
+        # Committers and followers share these topics out; nobody shares out dead letters.
         count = {Topic.PROPOSALS: partitions, Topic.EVENTS: EVENT_PARTITIONS}.get(topic, 1)
         connection.executemany(
             "INSERT INTO partitions VALUES (?, ?, 0, 0, 0, 0)", [(topic.value, number) for number in range(count)]
@@ -92,7 +92,7 @@ def create(connection: sqlite3.Connection, ambient: Ambient, partitions: int) ->
 
 
 def make_followed(connection: sqlite3.Connection) -> None:
-    """The table of what followers have settled, which older files lack; inside of the caller's transaction."""
+    """Create the table of followers' settled offsets, which older files lack, inside of the caller's transaction."""
     connection.execute(
         "CREATE TABLE IF NOT EXISTS followed (name TEXT, partition INTEGER, next_offset INTEGER, epoch INTEGER NOT NULL,"
         " PRIMARY KEY (name, partition)) WITHOUT ROWID"
@@ -100,9 +100,9 @@ def make_followed(connection: sqlite3.Connection) -> None:
 
 
 def make_marks(connection: sqlite3.Connection) -> None:
-    """The table of what was said with committed offsets, which older files lack; inside of the caller's transaction.
+    """Create the table of marks, which older files lack, inside of the caller's transaction.
 
-    An older release moves the offset alone: a mark counts only beside the offset that it was written with.
+    An older release moves the offset alone, so a mark counts only beside the offset that it was written with.
     """
     connection.execute(
         "CREATE TABLE IF NOT EXISTS marks (name TEXT, partition INTEGER, next_offset INTEGER NOT NULL, mark TEXT NOT NULL,"
@@ -111,8 +111,10 @@ def make_marks(connection: sqlite3.Connection) -> None:
 
 
 def make_deployments(connection: sqlite3.Connection) -> None:
-    """The table of what holders of places announce, which older files lack; inside of the caller's transaction. It counts beside
-    the epoch of the place that it was written with."""
+    """Create the table of announcements of seats, which older files lack, inside of the caller's transaction.
+
+    An announcement counts only beside the epoch of the seat that it was written with.
+    """
     connection.execute(
         "CREATE TABLE IF NOT EXISTS deployments (name TEXT PRIMARY KEY, epoch INTEGER NOT NULL, roots TEXT NOT NULL)"
         " WITHOUT ROWID"
@@ -120,7 +122,7 @@ def make_deployments(connection: sqlite3.Connection) -> None:
 
 
 def has_table(connection: sqlite3.Connection, name: str) -> bool:
-    """Whether the file has a table that older releases didn't make."""
+    """Whether the file has a table that older releases didn't create."""
     found = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)).fetchone()
     return found is not None
 

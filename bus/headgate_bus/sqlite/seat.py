@@ -1,8 +1,8 @@
-"""A place in a group of committers on one machine.
+"""A seat in a group of committers on one machine.
 
-Two things guard it. A lock of the operating system on a file beside the bus makes others wait, and frees the place the
-moment its holder dies. A number in the bus, raised whenever the place is taken, is checked inside of every publish: should
-somebody remove the lock's file, the old holder is fenced.
+Two things guard it. A lock of the operating system on a file beside the bus makes others wait, and is released the
+moment its holder dies. An epoch in the bus, which rises whenever the seat is taken, is checked inside of every publish:
+if somebody removes the lock's file, the old holder is fenced.
 """
 
 import json
@@ -32,12 +32,12 @@ LOCK_PAUSE_S = 0.02
 
 
 def lock_path(path: str, group: str) -> str:
-    """The file whose lock is the group's place."""
+    """The file whose lock is the group's seat."""
     return f"{path}.{checked_group(group)}.seat"
 
 
 class SqliteSeat:
-    """Holds all partitions, or none."""
+    """A seat in a file. It holds all partitions, or none."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class SqliteSeat:
     def others(self) -> Sequence[Deployment]:
         self._check_usable()
         found = self._file.read(self._deadline_s(), deployments)
-        # The lock tells who lives; the place that is our own is not another's.
+        # The lock shows which seats are alive; this process's own lock doesn't count as another's.
         return [
             each
             for each in found
@@ -189,8 +189,8 @@ class SqliteSeat:
 
         found, behind = self._file.read(self._ambient.monotonic_s() + CALL_TIMEOUT_S, look)
         if found:
-            # What is decided must not be lost by a power cut that the decision survives: the bus would end before the
-            # position that the table remembers.
+            # The proposals must survive every power cut that their decision survives. Otherwise the bus would end
+            # before the position that the table remembers.
             self._file.sync()
             self._offsets.update(behind)
             self._offsets = sqlite_log.turned(self._offsets)
@@ -206,7 +206,7 @@ class SqliteSeat:
             )
 
     def _take(self, timeout_s: float) -> None:
-        """Wait for the place, and announce in the bus that it has a new holder."""
+        """Wait for the seat, and announce the new holder in the bus."""
         deadline_s = self._ambient.monotonic_s() + timeout_s
         over = timeout_s <= 0
         while not self._locked():
@@ -234,7 +234,7 @@ class SqliteSeat:
         return epoch
 
     def _locked(self) -> bool:
-        """Whether the lock is ours, tried once."""
+        """Whether this process has the lock; tries once to take it."""
         self._lock = locked(self._lock_path)
         return self._lock is not None
 
@@ -272,7 +272,7 @@ class SqliteSeat:
 
 
 def taken(connection: sqlite3.Connection, group: str) -> int | None:
-    """How often the group's place was taken."""
+    """The number of times that the group's seat was taken."""
     row = connection.execute("SELECT epoch FROM seats WHERE name = ?", (group,)).fetchone()
     return None if row is None else int(row[0])
 
@@ -287,7 +287,9 @@ def committed(connection: sqlite3.Connection, group: str, partition: int, partit
 
 
 def deployments(connection: sqlite3.Connection) -> list[Deployment]:
-    """Of every group that ever took its place, dead or alive; without roots where an older release took it last."""
+    """The announcements of every group that ever took its seat, dead or alive; without roots if an older release took
+    it last.
+    """
     told: dict[tuple[str, int], str] = {}
     if sqlite_schema.has_table(connection, "deployments"):
         rows = connection.execute("SELECT name, epoch, roots FROM deployments").fetchall()
@@ -300,7 +302,7 @@ def deployments(connection: sqlite3.Connection) -> list[Deployment]:
 
 
 def mark(connection: sqlite3.Connection, group: str, partition: int) -> Mark | None:
-    """What was said with the group's committed offset."""
+    """The mark of the group's committed offset."""
     if not sqlite_schema.has_table(connection, "marks"):
         return None
     row = connection.execute(
@@ -311,7 +313,7 @@ def mark(connection: sqlite3.Connection, group: str, partition: int) -> Mark | N
 
 
 def settled_by_all(connection: sqlite3.Connection, partition: int) -> int:
-    """Up to where every group that ever took its place has settled; 0 while one has settled nothing."""
+    """The lowest settled offset of all groups that ever took their seat; 0 while a group has settled nothing."""
     (offset,) = connection.execute(
         "SELECT min(coalesce(settled.next_offset, 0)) FROM seats"
         " LEFT JOIN settled ON settled.name = seats.name AND settled.partition = ?",

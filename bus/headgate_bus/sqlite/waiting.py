@@ -1,4 +1,4 @@
-"""Waiting for what other connections write to a bus file, without burning a core."""
+"""Waits for the writes of other connections to a bus file, without a busy loop."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -21,23 +21,24 @@ CALL_TIMEOUT_S = 30.0
 def until_found(
     file: SqliteFile, ambient: Ambient, timeout_s: float, look: Callable[[], T | None], check: Callable[[], None]
 ) -> T | None:
-    """What `look` finds, at the latest when the time is over; it looks again whenever the file has changed.
+    """The result of `look` as soon as there is one, or when the time is over. Looks again whenever the file has
+    changed.
 
-    `check` runs before each look at the file, and may end the waiting by raising.
+    `check` runs before each look, and may end the waiting by raising.
     """
     deadline_s = ambient.monotonic_s() + timeout_s
     pause = FIRST_PAUSE_S
     over = timeout_s <= 0
     while True:
         check()
-        # Asked before looking: what is written in between shows as another number.
+        # Read before the look: a write in between then shows as another number.
         changes = file.changes(ambient.monotonic_s() + CALL_TIMEOUT_S)
         found = look()
         if found is not None:
             return found
         while not over:
             left = deadline_s - ambient.monotonic_s()
-            # A clock of whole milliseconds may never reach the deadline by the smallest of pauses.
+            # With a clock of whole milliseconds, the smallest pauses might never reach the deadline.
             over = left <= pause
             if left > 0:
                 ambient.sleep(min(pause, left))

@@ -1,4 +1,4 @@
-"""Group commit: threads that write at once share one transaction, and so one wait for the disk."""
+"""Group commit: threads that write at the same time share one transaction, and so one wait for the disk."""
 
 import threading
 from collections import deque
@@ -40,7 +40,7 @@ class _Job:
 
 
 class GroupWriter:
-    """One thread commits for all who wait, then hands its turn to the first of those that came meanwhile."""
+    """One thread commits for all waiting threads, then passes its turn to the first of those that came meanwhile."""
 
     def __init__(self, file: SqliteFile, ambient: Ambient, begin: Callable[[Any], LogTransaction]) -> None:
         self._file = file
@@ -52,7 +52,7 @@ class GroupWriter:
         """Whose thread commits, or is about to."""
 
     def do(self, work: Work[T], deadline_s: float) -> T:
-        """What `work` returned, once it is durable."""
+        """The result of `work`, once it is durable."""
         job = _Job(work, deadline_s)
         with self._lock:
             self._queue.append(job)
@@ -72,7 +72,7 @@ class GroupWriter:
         return job.result  # type: ignore[no-any-return]  # a job keeps what its work returned
 
     def _hand_on(self, job: _Job) -> None:
-        """The job's thread leaves, however that comes: it must not be waited for."""
+        """Pass the turn on. The job's thread leaves, even by an exception, so nobody may wait for it."""
         with self._lock:
             job.abandoned = True
             if not job.settled and job in self._queue:
@@ -83,7 +83,7 @@ class GroupWriter:
                     self._turn.signal.set()
 
     def _give_up(self, job: _Job) -> None:
-        """The time is over; unless the job is settled or its turn has come just now."""
+        """The time is over: withdraw the job, unless it is settled or its turn has come just now."""
         with self._lock:
             if job.settled or self._turn is job:
                 return
@@ -108,7 +108,7 @@ class GroupWriter:
             transaction = self._begin(connection)
             for job in jobs:
                 if job.abandoned:
-                    continue  # nobody hears of it any more
+                    continue  # nobody waits for it any more
                 try:
                     job.result = job.work(transaction)
                 except BusError as error:
@@ -121,7 +121,8 @@ class GroupWriter:
             self._file.write(leader.deadline_s, all_work)
             self._file.sync()
         except BusUnavailable as error:
-            # The leader's time is over; that of others may not be, and where nothing had begun they try for themselves.
+            # The leader's time is over, but perhaps not that of others; if nothing had begun, they try for
+            # themselves.
             others = [] if done or refused else [job for job in jobs if job is not leader]
             self._refuse([job for job in jobs if job not in others], error)
             with self._lock:
@@ -139,5 +140,5 @@ class GroupWriter:
     def _refuse(self, jobs: Sequence[_Job], error: BaseException) -> None:
         told = error if isinstance(error, BusError) else BusUnavailable(f"the write was broken off: {error!r}")
         for job in jobs:
-            # An error object of its own for each thread: a traceback belongs to one.
+            # Each thread gets an error object of its own, because a traceback belongs to one thread.
             job.settle(type(told)(*told.args))

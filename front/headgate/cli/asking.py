@@ -1,4 +1,4 @@
-"""`headgate health`: for people who ask for its help. The command itself doesn't come here: `headgate.__main__` says why."""
+"""The help of `headgate health`. `headgate.__main__` runs the command itself, without this package."""
 
 from typing import Annotated
 

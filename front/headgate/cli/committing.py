@@ -134,7 +134,7 @@ def _told(
     listen: str | None,
     limit: list[str] | None,
 ) -> Session:
-    """The session with what these options say."""
+    """The session with the settings of these options."""
     said = {"group": group, "roots": ",".join(root) if root else None, "id": name, "log": log, "listen": listen}
     given = {key: value for key, value in said.items() if value is not None}
     given |= pairs(limit or (), "--limit", "group-proposals=500")
@@ -157,7 +157,7 @@ def _serve(session: Session, bus: "Bus", *, with_worker: bool, with_page: bool =
 
 @contextmanager
 def _told_of(session: Session, *, with_worker: bool, with_page: bool) -> "Iterator[Monitoring]":
-    """How the process is, where it listens, and on its page."""
+    """Where the process reports its health and metrics, where it listens, and its page."""
     from headgate.health.monitored import monitored
 
     settings = session.loaded

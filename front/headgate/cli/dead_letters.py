@@ -1,4 +1,4 @@
-"""`headgate dead-letters list|show|replay`: messages that no committer could decide, and what can be done about them."""
+"""`headgate dead-letters list|show|replay`: messages that no committer could decide, and how to replay them."""
 
 from base64 import b64encode
 from collections.abc import Iterator
@@ -90,7 +90,7 @@ def replay(
 
 @dataclass(frozen=True, slots=True)
 class _Stranger:
-    """Something on the topic that is no dead letter, perhaps of a newer release; whoever looks shall see that it is there."""
+    """A message on the topic that isn't a dead letter, perhaps of a newer release; the list shows it all the same."""
 
     time: int
     reason: str
@@ -118,7 +118,7 @@ def _everything(bus: "Bus") -> "Iterator[DeadLetter | _Stranger]":
             place = f"record {record.offset} in partition {record.partition} of this topic"
             yield _Stranger(record.time_ms, f"{place} is no dead letter: {error}", record.key)
             continue
-        # A committer that died at the wrong moment sets a message aside twice.
+        # A committer that dies at the wrong moment sets a message aside twice.
         if letter.id not in seen:
             seen.add(letter.id)
             yield letter

@@ -1,4 +1,4 @@
-"""`headgate doctor`: what is wrong with this set-up, and how to mend it."""
+"""`headgate doctor`: finds problems of this set-up, and prints how to repair them."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -54,7 +54,7 @@ def doctor(
 
 
 def _by_settings(session: Session, uri: str | None, late_after_s: float) -> "Iterator[DoctorFinding]":
-    """What the settings lead to; those that can't be read lead nowhere."""
+    """The checks that the settings allow; settings that can't be read allow none."""
     from headgate.doctor.bus_checkup import examine_bus
     from headgate.doctor.findings import DoctorFinding, Health
     from headgate.doctor.place_checkup import examine_place
@@ -73,7 +73,7 @@ def _by_settings(session: Session, uri: str | None, late_after_s: float) -> "Ite
 
 
 def _lines(findings: "Iterable[DoctorFinding]") -> Iterator[dict[str, str]]:
-    """A line for each finding, and one below it for what mends it."""
+    """One line for each finding, and one below it with the remedy."""
     for finding in findings:
         yield {"health": finding.health.value, "check": finding.check, "found": finding.found}
         if finding.mend is not None:

@@ -1,4 +1,4 @@
-"""`headgate events`: what committers announce, as it was or as it comes."""
+"""`headgate events`: prints the announcements of committers, past or as they come."""
 
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, assert_never
@@ -74,7 +74,7 @@ def events(
         offsets = starting_offsets(bus, Topic.EVENTS, begin, partition)
         records = read_topic(bus, Topic.EVENTS, offsets, follow=follow)
         rows = (_row(record) for record in records if key is None or record.key == key)
-        kept = islice(rows, limit)  # and not one more, which may never come
+        kept = islice(rows, limit)  # exactly that many: the next one may never come
         if follow:
             session.output.follow(kept, COLUMNS, shown=SHOWN)
         else:
@@ -90,7 +90,7 @@ def _row(record: "Record") -> dict[str, Any]:
     try:
         event = decode_event(record.body)
     except UnreadableMessage as error:
-        # Perhaps of a newer release; whoever looks shall see that something is there.
+        # Perhaps of a newer release; the output shows at least that something is there.
         return place | {"time": record.time_ms, "event": kind_of(record.headers) or "unreadable", "reason": str(error)}
     match event:
         case ReceiptEvent():

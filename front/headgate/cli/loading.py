@@ -1,4 +1,4 @@
-"""`headgate load`: rows of files, or of standard input, into a table."""
+"""`headgate load`: loads rows of files, or of standard input, into a table."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
@@ -121,7 +121,7 @@ def _target(session: Session, commits: "Commits", uri: str) -> "RowsTarget":
 
 
 def _types(target: "RowsTarget") -> dict[str, Any]:
-    """Of the table's columns; nothing where there is no table yet."""
+    """The types of the table's columns; none if there is no table yet."""
     from headgate_schemas.columns.table_schema import arrow_schema
 
     seen = target.look()

@@ -1,4 +1,4 @@
-"""The `headgate` command: its subcommands, and how a process of it begins and ends."""
+"""The `headgate` command: its subcommands, and the start and end of its process."""
 
 import io
 import sys
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns 0 done, 1 refused or failed, 2 wrong usage, 3 outcome unknown, 130 interrupted."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # What a terminal can't show is escaped; data is UTF-8 wherever it goes.
+            # Characters that the terminal can't show are escaped; data is always UTF-8.
             stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="backslashreplace")
     try:
         typer.main.get_command(app).main(

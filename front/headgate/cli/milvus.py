@@ -1,4 +1,4 @@
-"""`headgate milvus show`: one manifest of a Milvus table, and what a committer says about it."""
+"""`headgate milvus show`: prints one manifest of a Milvus table, and the committer's record of it."""
 
 import base64
 from typing import TYPE_CHECKING, Annotated, Any
@@ -94,7 +94,7 @@ def _fields(value: Any) -> dict[str, Any]:
 
 
 def _commit(record: "VersionRecord | None") -> dict[str, Any] | None:
-    """Who committed it and what it decided; None for a foreign version."""
+    """The author and the decisions of the version; None for a foreign one."""
     commit = None if record is None else record.commit
     if commit is None:
         return None

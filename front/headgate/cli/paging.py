@@ -1,4 +1,4 @@
-"""`headgate page`: the live page of a bus or of some tables, in a process of its own."""
+"""`headgate page`: runs the live page of a bus or of some tables in a process of its own."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
@@ -70,7 +70,7 @@ _LOOK_S = 0.1
 def page_layer(
     listen: str | None, root: list[str] | None, watch: list[str] | None, log: str | None
 ) -> tuple[tuple[str, str], ...]:
-    """The settings that these options give."""
+    """The settings from these options."""
     said = {
         "listen": listen,
         "roots": ",".join(root) if root else None,
@@ -81,7 +81,7 @@ def page_layer(
 
 
 def tell_where(session: Session, served: "ServedPage") -> None:
-    """For people, and once: a token that was made is written nowhere else."""
+    """Print the address for people, once: a generated token is written nowhere else."""
     session.output.text(f"The page is {served.address.url}")
     if served.new_token is not None:
         session.output.text(f"  It asks for this token: {served.new_token.text}")

@@ -1,4 +1,4 @@
-"""`headgate query`: SQL on the rows of tables."""
+"""`headgate query`: runs SQL on the rows of tables."""
 
 import math
 import os
@@ -114,7 +114,7 @@ def _in_micros(batch: "pa.RecordBatch") -> "pa.RecordBatch":
 
 
 def _shown(value: Any) -> Any:
-    """What JSON has no word for is a text."""
+    """Values without a JSON form become texts."""
     match value:
         case float() if not math.isfinite(value):
             return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
@@ -145,7 +145,9 @@ def _parquet(result: "QueryResult", output: Path | None) -> None:
 
 @contextmanager
 def _complete(output: Path) -> Iterator[str]:
-    """A name beside the file, which takes its place when all is written: half a result is never taken for a whole one."""
+    """A temporary name beside the file, which is renamed when the output is complete, so that nobody reads half a
+    result.
+    """
     place = f"{output}.part"
     try:
         yield place

@@ -1,4 +1,4 @@
-"""`headgate sql`: any operator statement, without Spark."""
+"""`headgate sql`: runs any operator statement, without Spark."""
 
 from typing import Annotated
 

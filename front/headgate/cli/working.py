@@ -1,4 +1,4 @@
-"""`headgate worker`: the process that looks after tables."""
+"""`headgate worker`: the process that maintains tables."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -88,7 +88,7 @@ def worker(
 def worker_layer(
     said: dict[str, str | None], root: list[str] | None, watch: list[str] | None, limit: list[str] | None, option: str
 ) -> tuple[tuple[str, str], ...]:
-    """The settings that these options give. `option` is what the limits were given by."""
+    """The settings from these options. `option` is the option that gave the limits."""
     lists = {"roots": ",".join(root) if root else None, "watch": ",".join(watch) if watch else None}
     given = {key: value for key, value in (said | lists).items() if value is not None}
     return tuple((given | pairs(limit or (), option, "merge-cooldown-ms=60000")).items())

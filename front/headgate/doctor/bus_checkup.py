@@ -1,4 +1,4 @@
-"""What is wrong with a bus, or with the committers that should be deciding what is proposed on it."""
+"""Checks a bus, and the committers that should be deciding its proposals."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -22,7 +22,7 @@ _FILE = "sqlite://"
 def examine_bus(
     address: str, group: str, ambient: Ambient, late_after_s: float = LATE_AFTER_S
 ) -> Iterator[DoctorFinding]:
-    """Whether the bus answers, and whether that group of committers keeps up with it. Nothing is made or changed."""
+    """Whether the bus answers, and whether this group of committers keeps up with it. Changes nothing."""
     try:
         with closing(open_bus(address, ambient)) as bus:
             count = bus.partitions(Topic.PROPOSALS)
@@ -49,7 +49,7 @@ def _topics(bus: Bus) -> DoctorFinding:
 
 
 def _clock(bus: Bus, count: int, ambient: Ambient) -> Iterator[DoctorFinding]:
-    """Only the newest record tells, and only of a bus that is ahead: an old one may simply be old."""
+    """Only the newest record can show this, and only for a bus that is ahead: an old record may simply be old."""
     newest: list[int] = []
     for partition in range(count):
         held = bus.extent(Topic.PROPOSALS, partition)
@@ -61,7 +61,7 @@ def _clock(bus: Bus, count: int, ambient: Ambient) -> Iterator[DoctorFinding]:
 
 
 def _backlog(bus: Bus, group: str, partition: int, ambient: Ambient, late_after_s: float) -> DoctorFinding:
-    """What the group has not decided yet; the age of the oldest tells whether anybody works."""
+    """The undecided proposals of the group; the age of the oldest shows whether a committer works."""
     check = f"proposals of partition {partition}"
     known, held = look_again(bus, group, partition)
     start = known.start

@@ -1,4 +1,4 @@
-"""What a process finds on its machine: Python, our libraries and what the extras bring, and a Java for Spark."""
+"""Checks a machine: Python, our libraries and those of the extras, and a Java for Spark."""
 
 import sys
 from collections.abc import Iterator
@@ -60,7 +60,7 @@ def _library(name: str) -> DoctorFinding:
 
 
 def _requirement(name: str) -> str:
-    """As the distribution asks for it, where it is installed."""
+    """The requirement of the distribution, if it is installed."""
     try:
         wanted = requires("headgate") or []
     except PackageNotFoundError:
@@ -93,7 +93,7 @@ def _is_present(module: str) -> bool:
 
 
 def _java() -> DoctorFinding:
-    """Spark runs on one. A cluster has its own, so that none on this machine is no problem in itself."""
+    """Spark needs a Java. A cluster has its own, so a missing one on this machine isn't a problem in itself."""
     try:
         home = java_home()
     except InvalidInput as error:

@@ -1,4 +1,4 @@
-"""What the doctor finds: one thing looked at, how it is, and what mends it."""
+"""The findings of the doctor: the checked thing, its state, and the remedy."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -23,7 +23,7 @@ class DoctorFinding:
 
 
 def clock_finding(check: str, ahead_s: float, whose: str) -> DoctorFinding:
-    """`ahead_s` is by how much the other clock is ahead of this machine's."""
+    """`ahead_s` is how far the other clock is ahead of this machine's."""
     how = f"{whose} clock is {abs(ahead_s):,.0f} s {'ahead of' if ahead_s > 0 else 'behind'} this machine's"
     if abs(ahead_s) <= CLOCKS_DIFFER_S:
         return DoctorFinding(check, Health.OK, how)

@@ -1,4 +1,4 @@
-"""What is wrong with a place: its address, what these credentials may do there, clock, disk, promises, and the table in it."""
+"""Checks a place: its address, the rights of these credentials, clock, disk, conditional writes, and the table in it."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ LOW_SHARE = 0.05
 
 
 def examine_place(uri: str, settings: Settings, ambient: Ambient) -> Iterator[DoctorFinding]:
-    """The findings, each as soon as it is made. What is written for them is deleted again."""
+    """The findings, each as soon as it is made. The objects that it writes are deleted again."""
     try:
         store = open_store(uri, settings.store, ambient)
     except (InvalidInput, StoreError) as error:
@@ -66,7 +66,7 @@ def _writable(store: Store, ambient: Ambient) -> Iterator[DoctorFinding]:
 
 
 def _tried(store: Store, ambient: Ambient) -> tuple[DoctorFinding, float | None]:
-    """Whether one object can be written, read, listed and deleted; and by how much the store's clock is ahead, in seconds."""
+    """Whether an object can be written, read, listed and deleted; and how far the store's clock is ahead, in seconds."""
     key = f"{PROBE_FOLDER}/{ambient.new_id()}"
     times: list[int] = []
 
@@ -95,7 +95,7 @@ def _tried(store: Store, ambient: Ambient) -> tuple[DoctorFinding, float | None]
     if refused:
         mend = f"let these credentials, or this user, read, write, list and delete below {store.uri}"
         return DoctorFinding("permissions", Health.PROBLEM, "; ".join(refused), mend), None
-    # Stores tell whole seconds, rounded down: within the time that it took, and that second, nothing differs.
+    # Stores report whole seconds, rounded down: within the time of the request and one second, the clocks agree.
     ahead_ms = max(0, times[0] - after_ms) + min(0, times[0] + 999 - before_ms) if times else 0
     return DoctorFinding(
         "permissions", Health.OK, "may read, write, list and delete"
@@ -113,7 +113,7 @@ def _modes(folder: Path) -> DoctorFinding:
 
 
 def disk_finding(check: str, folder: Path) -> DoctorFinding:
-    """How much room there is where this folder is, or will be."""
+    """The free room in this folder, which may not exist yet."""
     there = next(parent for parent in (folder, *folder.parents) if parent.exists())
     usage = shutil.disk_usage(there)
     shown = f"{usage.free / (1 << 30):,.1f} of {usage.total / (1 << 30):,.1f} GiB free at {there}"

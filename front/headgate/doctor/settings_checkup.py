@@ -1,4 +1,4 @@
-"""Settings that contradict each other, or that say less than they seem to. Looks at nothing else. Pure."""
+"""Finds settings that contradict each other, or that have less effect than they seem to. Pure."""
 
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -17,7 +17,7 @@ _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 
 
 def examine_settings(uri: str | None, settings: Settings) -> Iterator[DoctorFinding]:
-    """What is found, or one finding that nothing is."""
+    """The findings, or a single one that there are none."""
     found = [*_store(settings.store), *_bus(settings.bus), *_roots(uri, settings)]
     yield from found or [DoctorFinding("settings", Health.OK, "none contradicts another")]
 
@@ -49,7 +49,7 @@ def _bus(address: str | None) -> Iterator[DoctorFinding]:
     try:
         parsed = parse_kafka_address(address)
     except BusError:
-        return  # told where the bus is opened
+        return  # reported when the bus is opened
     outside = [server for server in parsed.servers if server.rpartition(":")[0].strip("[]") not in _THIS_MACHINE]
     if outside and parsed.client.get("security_protocol") == "SASL_PLAINTEXT":
         yield _note(
@@ -78,7 +78,7 @@ def _roots(uri: str | None, settings: Settings) -> Iterator[DoctorFinding]:
     try:
         address, roots = table_address(uri), [table_address(root) for root in committer]
     except InvalidInput:
-        return  # told where the place is opened
+        return  # reported when the place is opened
     if not lies_below(address, roots):
         yield _problem(
             f"{address} lies outside of the roots {', '.join(roots)}: a committer with these settings refuses it",

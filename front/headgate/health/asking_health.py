@@ -1,4 +1,4 @@
-"""`headgate health URL`: ask a process of ours how it is. Imports next to nothing, for it runs every few seconds."""
+"""`headgate health URL`: asks a process for its health. It imports almost nothing, because it runs every few seconds."""
 
 import socket
 import sys
@@ -10,9 +10,9 @@ USAGE = "health takes an address such as http://127.0.0.1:8080/readyz"
 
 
 def ask_health(url: str) -> int:
-    """Print what it says; 0 where it is well, 1 where it isn't or says nothing, 2 where the address is none.
+    """Print the answer; 0 if the process is healthy, 1 if it isn't or doesn't answer, 2 for an invalid address.
 
-    Plain HTTP, since a check runs beside what it checks.
+    Plain HTTP, because the check runs on the same machine.
     """
     scheme, there, rest = url.partition("://")
     authority, slash, path = rest.partition("/")

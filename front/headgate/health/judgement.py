@@ -1,6 +1,6 @@
-"""Whether a process that goes on is alive and ready, judged from facts. Pure; who finds the facts is `monitoring`'s.
+"""Judges from facts whether a long-running process is alive and ready. Pure; `monitoring` collects the facts.
 
-Alive: its loop comes round; where it doesn't, only a restart helps. Ready: it serves, or stands by while others do.
+Alive: its loop makes progress; otherwise only a restart helps. Ready: it serves, or stands by while others serve.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ STANDBY_AFTER_S = 15.0
 
 
 class ReasonCode(StrEnum):
-    """As in the metric `headgate_unready`."""
+    """The values are those of the metric `headgate_unready`."""
 
     STARTING = "starting"
     """It has not begun, or was not given a partition yet."""
@@ -62,7 +62,7 @@ Verdict = Healthy | Unready
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """Something that is asked again and again whether it is there. Seconds are of the monotonic clock."""
+    """The results of a repeated probe. Seconds are from the monotonic clock."""
 
     name: str
     failing_since_s: float | None = None
@@ -72,14 +72,14 @@ class Probed:
     problem: str = ""
 
     def silent_s(self, now_s: float) -> float:
-        """For how long there has been no good answer; 0 where the last one was good and none is due."""
+        """The time without a good answer; 0 if the last one was good and none is due."""
         since_s = self.failing_since_s if self.failing_since_s is not None else self.unanswered_since_s
         return 0.0 if since_s is None else max(0.0, now_s - since_s)
 
 
 @dataclass(frozen=True, slots=True)
 class HealthFacts:
-    """What is known of one part of a process. `standing` is None before its loop has begun."""
+    """The facts about one part of a process. `standing` is None before its loop has begun."""
 
     now_s: float
     now_ms: int
@@ -93,12 +93,12 @@ class HealthFacts:
 
 
 def is_alive(facts: HealthFacts, limits: HealthLimits) -> bool:
-    """Whether there is hope that the process mends by itself."""
+    """Whether the process may recover by itself."""
     return not facts.has_ended and facts.now_s - facts.round_s <= limits.dead_after_ms / 1000
 
 
 def judge(facts: HealthFacts, limits: HealthLimits) -> Verdict:
-    """Whether the part serves, or why it doesn't."""
+    """Whether the part serves, or the reason why it doesn't."""
     standing = facts.standing
     reasons = list(_surroundings(facts, limits))
     notes: list[str] = []

@@ -1,7 +1,7 @@
-"""`Measures` as Prometheus reads them: one registry a process, with nothing in it that the catalogue doesn't have.
+"""`Measures` in the format of Prometheus: one registry per process, with only the metrics of the catalogue.
 
-The sums are kept here rather than by the client library's own classes, because a group of proposals is observed at once; the
-library writes the format.
+It keeps the sums itself, in place of the client library's own classes, because a group of proposals is recorded at
+once. The library writes the format.
 """
 
 import platform
@@ -33,14 +33,14 @@ class _Buckets:
 
 @dataclass(slots=True)
 class _Series:
-    """Of one metric, by the values of its labels."""
+    """The series of one metric, by the values of its labels."""
 
     numbers: dict[tuple[str, ...], float] = field(default_factory=dict)
     buckets: dict[tuple[str, ...], _Buckets] = field(default_factory=dict)
 
 
 class PrometheusMeasures(Collector):
-    """Threads share it. What has never been measured has no series yet, but for counters without labels, which are 0."""
+    """Threads share it. A metric without a value has no series, except for counters without labels, which are 0."""
 
     def __init__(self, ambient: Ambient) -> None:
         self._monotonic_s = ambient.monotonic_s
@@ -55,7 +55,7 @@ class PrometheusMeasures(Collector):
         self._registry.register(self)
 
     def before_reading(self, update: Callable[[], None]) -> None:
-        """Have gauges set that are a matter of the moment, such as ages, whenever the metrics are read."""
+        """Register a function that sets momentary gauges, such as ages, before each reading of the metrics."""
         self._before_reading.append(update)
 
     def count(self, metric: Counter, *labels: str, by: float = 1) -> None:
@@ -85,7 +85,7 @@ class PrometheusMeasures(Collector):
         self.observe(metric, self._monotonic_s() - began_s, *labels)
 
     def text(self) -> bytes:
-        """Everything, in the text format of Prometheus."""
+        """All metrics, in the text format of Prometheus."""
         for update in self._before_reading:
             update()
         self.set(THREADS, threading.active_count())
@@ -124,7 +124,7 @@ class PrometheusMeasures(Collector):
 
 
 def _cumulated(metric: Histogram, found: _Buckets) -> list[tuple[str, float]]:
-    """As the format has them: each bucket holds those below it as well."""
+    """Cumulative counts, as in the format: each bucket includes those below it."""
     below = 0
     rows: list[tuple[str, float]] = []
     for bound, number in zip((*map(str, map(float, metric.buckets)), INFINITY), found.counts, strict=True):

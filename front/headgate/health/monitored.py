@@ -1,4 +1,4 @@
-"""A process that tells how it is over HTTP, for as long as it runs, if it is to tell anybody."""
+"""Serves the health of a process over HTTP while it runs, if an address is set."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,12 +15,12 @@ def monitored(
 ) -> Iterator[Monitoring]:
     """Serve health and metrics at the address until the end of the block; nothing without one. Raises `CannotListen`.
 
-    `limits` are those of the parts that the process is going to have.
+    `limits` are those of the parts that the process will have.
     """
     if listen is None:
         yield UNWATCHED
         return
-    # A server and a metrics library, which a process that is not asked has no use for.
+    # Imports a server and a metrics library, which a process without an address doesn't need.
     from headgate.health.operator_endpoint import Telling
 
     telling = Telling(ambient, limits)

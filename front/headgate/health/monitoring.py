@@ -1,6 +1,6 @@
-"""What a process that goes on tells of itself: the facts for its health, and its gauges, found for each of its parts.
+"""Collects the facts for the health of a long-running process, and its gauges, for each of its parts.
 
-A part is a committer or a worker. What is told over HTTP is `web.operator_routes`'; the verdicts are `judgement`'s.
+A part is a committer or a worker. `operator_routes` serves them over HTTP; `judgement` judges them.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ ASKED_KEY = "_headgate/asked-by-health"
 
 
 class Monitoring(Protocol):
-    """What composition roots hand to the parts of a process."""
+    """The interface that composition roots give to the parts of a process."""
 
     @property
     def measures(self) -> Measures: ...
@@ -43,7 +43,7 @@ class Monitoring(Protocol):
     def watching_committer(
         self, committer: Committer, bus: Bus, stores: StoreSettings, roots: Sequence[str]
     ) -> AbstractContextManager[None]:
-        """Look after it until the end of the block, which is the end of its loop."""
+        """Monitor the committer until the end of the block, which is the end of its loop."""
         ...
 
     def watching_worker(
@@ -52,7 +52,7 @@ class Monitoring(Protocol):
 
 
 class Unwatched:
-    """For a process that nobody asks how it is."""
+    """For a process whose health nobody asks for."""
 
     measures = SILENT
 
@@ -90,7 +90,7 @@ class PartHealth:
 
 
 class Monitor:
-    """Of one process. Threads share it."""
+    """The monitor of one process. Threads share it."""
 
     def __init__(self, ambient: Ambient, measures: Measures, limits: Mapping[str, HealthLimits]) -> None:
         """`limits` by the parts that the process will have, `committer` or `worker`."""
@@ -104,7 +104,7 @@ class Monitor:
         return self._measures
 
     def health(self) -> Mapping[str, PartHealth]:
-        """Of each part, now."""
+        """The health of each part, now."""
         found: dict[str, PartHealth] = {}
         for name, part in self._parts.items():
             facts = self._facts(part)
@@ -178,7 +178,7 @@ class Monitor:
     # ---- gauges
 
     def set_gauges(self) -> None:
-        """Those that are a matter of the moment; asked for whenever the metrics are read, so a loop that is stuck ages."""
+        """Set the momentary gauges, at each reading of the metrics, so that the age of a stuck loop grows."""
         bus_silent_s = store_silent_s = 0.0
         for name, health in self.health().items():
             facts = health.facts
@@ -211,7 +211,7 @@ class Monitor:
     def _set_committer(self, standing: CommitterStatus, facts: HealthFacts, ends: Mapping[int, int]) -> None:
         set_, lanes, tables, oldest = self._measures.set, standing.lanes, standing.tables, standing.oldest
         set_(metrics.PARTITIONS_HELD, len(lanes), "committer")
-        # Read by now, but not there at the last look at the end: both are ends that were seen.
+        # The record was read, but the last look at the end came before it: both are known ends.
         lag = sum(max(ends.get(lane.partition, 0), lane.read_to) - lane.settled_to for lane in lanes)
         set_(metrics.LAG_PROPOSALS, max(0, lag))
         set_(metrics.LAG_SECONDS, 0.0 if oldest is None else max(0, facts.now_ms - oldest.appended_ms) / 1000)
@@ -233,7 +233,7 @@ class Monitor:
 
 
 def _distinct(roots: Sequence[str], settings: StoreSettings, ambient: Ambient) -> Iterator[Store]:
-    """A store for each root that lies somewhere else than those before: one bucket answers for all of it."""
+    """One store for each distinct place of the roots: one bucket answers for all of its roots."""
     seen: set[str] = set()
     for root in roots:
         scheme, there, rest = root.partition("://")

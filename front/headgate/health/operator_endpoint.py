@@ -1,4 +1,4 @@
-"""How a process tells over HTTP how it is: composition of monitor, metrics and server. Imports a server and a metrics library."""
+"""Composes monitor, metrics and server of a process. Imports a server and a metrics library."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,10 +19,10 @@ _log = get_logger("headgate.web")
 
 
 class Telling:
-    """One process: who looks after its parts, and the routes by which it tells of them, here and on its page."""
+    """The monitor of one process's parts, and the routes that show its results, at the endpoint and on the page."""
 
     def __init__(self, ambient: Ambient, limits: Mapping[str, HealthLimits]) -> None:
-        """`limits` are those of the parts that the process is going to have."""
+        """`limits` are those of the parts that the process will have."""
         measures = PrometheusMeasures(ambient)
         self.monitor = Monitor(ambient, measures, limits)
         measures.before_reading(self.monitor.set_gauges)

@@ -1,6 +1,7 @@
-"""What operators and their machines ask a process over HTTP: /healthz, /readyz and /metrics.
+"""The HTTP routes for operators and their tools: /healthz, /readyz and /metrics.
 
-Text for people unless JSON is asked for. Metrics name no tables; the reasons of /readyz may, and the addresses of bus and stores.
+Text for people unless JSON is requested. Metrics name no tables; the reasons of /readyz may, and the addresses of bus
+and stores.
 """
 
 from collections.abc import Mapping
@@ -23,7 +24,7 @@ _UNAVAILABLE = 503
 
 
 def operator_routes(monitor: Monitor, measures: PrometheusMeasures) -> list[Route]:
-    # Coroutines, which need no thread: those that answer other requests may all be busy. They read what is in memory.
+    # Coroutines need no thread, and all threads may be busy with other requests. These only read memory.
     async def alive(request: Request) -> Response:
         health = monitor.health()
         is_well = all(part.is_alive for part in health.values())

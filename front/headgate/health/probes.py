@@ -1,6 +1,6 @@
-"""Asking the bus and the stores again and again whether they are there, each in a thread of its own.
+"""Probes the bus and the stores repeatedly, each in a thread of its own.
 
-A question that is not answered is a finding, too: so nothing here waits for a deadline that is longer than people's patience.
+An unanswered probe is a finding, too, so nobody here waits for long deadlines.
 """
 
 import threading
@@ -12,10 +12,10 @@ from headgate_schemas.errors import HeadgateError
 
 
 class Watch:
-    """Knows since when a thing has not answered. Threads may look; only one runs it."""
+    """Knows since when its target has not answered. Threads may read it; only one runs it."""
 
     def __init__(self, name: str, ask: Callable[[], None], ambient: Ambient, every_s: float) -> None:
-        """`ask` raises what is wrong."""
+        """`ask` raises if its target is unavailable."""
         self._ask = ask
         self._ambient = ambient
         self._every_s = every_s
@@ -30,7 +30,7 @@ class Watch:
         threading.Thread(target=self._run, name="headgate-watch", daemon=True).start()
 
     def stop(self) -> None:
-        """Ask no more. A question that is under way is left to itself, since it may never be answered."""
+        """Stop probing. A running probe is abandoned, since it may never be answered."""
         self._told_to_stop.set()
 
     def ask_once(self) -> None:

@@ -1,4 +1,4 @@
-"""The committer and the worker of this process, for those who look at them while they work, such as the live page."""
+"""The committer and the worker of this process, for observers such as the live page."""
 
 from headgate_committer.committer import Committer
 from headgate_worker.loop.schedule import RunTask
@@ -6,7 +6,7 @@ from headgate_worker.loop.worker import Worker
 
 
 class ProcessParts:
-    """Threads share it; a part that hasn't begun has nothing to tell."""
+    """Threads share it; a part that hasn't begun reports nothing."""
 
     def __init__(self) -> None:
         self._committer: Committer | None = None
@@ -19,9 +19,9 @@ class ProcessParts:
         self._worker = worker
 
     def refused(self) -> dict[str, str]:
-        """By table, why the committer leaves it alone until an operator has looked."""
+        """By table, the reason why the committer holds it until an operator has looked."""
         return {} if self._committer is None else self._committer.refused
 
     def tasks(self) -> list[RunTask]:
-        """What the worker is doing to tables."""
+        """The worker's running tasks."""
         return [] if self._worker is None else self._worker.tasks

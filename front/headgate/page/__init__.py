@@ -1,8 +1,8 @@
-"""The live page: what committers, workers and tables do, for people who look at it in a browser. Read-only.
+"""The live page: it shows committers, workers and tables in a browser. Read-only.
 
-`headgate page` and `headgate up --page` call it. It takes part in no group and changes nothing on the bus. Memory and
-the cost of reading tables are bounded, whatever happens.
+`headgate page` and `headgate up --page` call it. It joins no group and changes nothing on the bus. Memory and the cost
+of reading tables are always bounded.
 
-Begin with `page_state`, which is the model and knows no I/O. `following` and `table_reads` feed it, `routes` shows
-it, and `serving` puts them together.
+Begin with `page_state`, the model, which does no I/O. `following` and `table_reads` feed it, `routes` shows it, and
+`serving` composes them.
 """

@@ -1,4 +1,4 @@
-"""The page's own files: read once from the package, and served from memory. They hold no data of anybody's."""
+"""The page's own files: read once from the package, and served from memory. They contain no user data."""
 
 import hashlib
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Asset:
 
 
 def read_assets() -> dict[str, Asset]:
-    """By name."""
+    """The files by name."""
     found: dict[str, Asset] = {}
     for file in files("headgate.page").joinpath("static").iterdir():
         kind = _KINDS.get(file.name.rpartition(".")[2])

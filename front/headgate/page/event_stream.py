@@ -1,4 +1,4 @@
-"""The answer that never ends: server-sent events to one browser, from where it left off."""
+"""The endless answer: server-sent events to one browser, from its last message on."""
 
 import asyncio
 from contextlib import suppress
@@ -17,7 +17,7 @@ RETRY_MS = 1_000
 
 
 class EventStream:
-    """An ASGI answer. `last` is the message that the browser says it has, if any."""
+    """An ASGI response. `last` is the last message that the browser has, if any."""
 
     def __init__(self, board: Board, last: str) -> None:
         self._board = board
@@ -32,7 +32,7 @@ class EventStream:
         finally:
             for task in (telling, leaving):
                 task.cancel()
-            # Whatever ended them, there is nobody any more to tell.
+            # Nobody is left to hear of the error.
             with suppress(asyncio.CancelledError, TimeoutError, OSError):
                 await telling
             with suppress(asyncio.CancelledError):

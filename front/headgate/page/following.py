@@ -1,6 +1,6 @@
-"""The page's thread that reads the bus: events, proposals as they go by, dead letters, and how far the committers are.
+"""The page's thread that reads the bus: events, proposals, dead letters, and the committers' progress.
 
-It takes part in no group and changes nothing. When the bus doesn't answer it says so on the board, and tries again.
+It joins no group and changes nothing. If the bus doesn't answer, the page shows that, and the thread tries again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +39,7 @@ _log = get_logger("headgate.page")
 
 
 class BusWatcher:
-    """One thread runs it."""
+    """Reads the bus. For one thread."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class BusWatcher:
         ambient: Ambient,
         stopping: Callable[[float], bool],
     ) -> None:
-        """`serves` says whether a table is to be shown; `stopping` waits so long for being told to stop."""
+        """`serves` decides whether a table is shown; `stopping` waits up to the given time for the order to stop."""
         self._board = board
         self._address = address
         self._group = committer_group
@@ -97,11 +97,11 @@ class BusWatcher:
                 self._take_letters(readers[Topic.DEAD_LETTERS].read(_OTHERS_WAIT_S, RECORDS[Topic.DEAD_LETTERS]))
 
     def _past_events(self, bus: Bus, reader: Reader) -> list[Record]:
-        """All there are by now, so that those of all partitions come in one order."""
+        """All events so far, read before the rest, so that those of all partitions come in one order."""
         ends = {number: bus.extent(Topic.EVENTS, number).next_offset for number in reader.offsets()}
         found: list[Record] = []
         quiet = 0
-        # An end may consist of marks that are no records.
+        # The end of a log may consist of marks that are not records.
         while quiet < _QUIET_LOOKS and any(offset < ends[number] for number, offset in reader.offsets().items()):
             records = reader.read(_EVENTS_WAIT_S, RECORDS[Topic.EVENTS])
             quiet = 0 if records else quiet + 1
@@ -109,7 +109,7 @@ class BusWatcher:
         return found
 
     def _ask(self, bus: Bus, readers: Mapping[Topic, Reader]) -> bool:
-        """How far the committers are. Returns whether this page is so far behind that it had better begin anew."""
+        """Read the committers' progress. Returns whether this page is so far behind that it had better start again."""
         settled, undecided = {}, 0
         for partition in range(bus.partitions(Topic.PROPOSALS)):
             extent = bus.extent(Topic.PROPOSALS, partition)
@@ -167,7 +167,7 @@ class BusWatcher:
             try:
                 letters.append(decode_dead_letter(record.body))
             except UnreadableMessage:
-                continue  # as of events
+                continue  # as for events
 
         def change(state: PageState, _: int) -> None:
             for letter in letters:

@@ -1,4 +1,4 @@
-"""The form by which a browser gives the token, and gets a cookie for it."""
+"""The form in which a user enters the token; the browser then gets a cookie for it."""
 
 import asyncio
 from urllib.parse import parse_qs
@@ -15,7 +15,9 @@ FORM_WITHIN_S = 5.0
 
 
 async def log_in(request: Request, token: Token | None) -> Response:
-    """To the page with a cookie, or back to the form. A script elsewhere can't read the answer, nor guess the token."""
+    """Redirects to the page with a cookie, or back to the form. A foreign script can't read the answer or guess the
+    token.
+    """
     try:
         body = await asyncio.wait_for(_body(request), FORM_WITHIN_S)
     except (TimeoutError, ClientDisconnect):
@@ -35,7 +37,7 @@ async def log_in(request: Request, token: Token | None) -> Response:
 
 
 async def _body(request: Request) -> bytes | None:
-    """None where it is longer than any form of ours."""
+    """The body; None if it is longer than any form of ours."""
     body = b""
     async for part in request.stream():
         body += part

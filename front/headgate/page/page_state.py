@@ -1,7 +1,7 @@
-"""What the page shows, and how events change it. Pure: no clock, no threads, no I/O.
+"""The model of the page, and how events change it. Pure: no clock, threads or I/O.
 
-Facts go in by `saw_…`; `picture` is all there is, `changes` what is new since it was last asked. Both are made of what JSON
-has. Everything is bounded: what was quiet longest makes room.
+Facts go in by `saw_…`. `picture` is the whole model, `changes` are the changes since the last call; both consist of
+JSON values. Everything is bounded: the entry that was quiet longest is dropped first.
 """
 
 from collections import OrderedDict, deque
@@ -38,7 +38,7 @@ NO_TABLE = RejectCode.UNKNOWN_TABLE.value
 
 @dataclass(slots=True)
 class Entry:
-    """One proposal in the flow, and what became of it."""
+    """One proposal in the flow, and its outcome."""
 
     number: int
     """Grows with every entry; the page keeps them in this order."""
@@ -64,7 +64,7 @@ class Entry:
         return max(0, self.answered_ms - self.proposed_ms)
 
     def take(self, seen: Glimpse) -> None:
-        """What its proposal says."""
+        """Add the contents of its proposal."""
         self.author, self.operation, self.files = seen.author, seen.operation, seen.files
         self.proposed_ms = seen.time_ms
 
@@ -88,7 +88,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How far the committers are behind, over all partitions."""
+    """The committers' lag, over all partitions."""
 
     proposals: int
     age_ms: int | None
@@ -135,7 +135,7 @@ class PageState:
     # ---- facts from the bus
 
     def saw_proposal(self, seen: Glimpse, now_ms: int) -> None:
-        """It was proposed. Its receipt may have been read before."""
+        """A proposal was seen. Its receipt may have been read before."""
         entry = self._answered_before(seen.id)
         if entry is not None:
             if entry.proposed_ms is None:
@@ -145,7 +145,7 @@ class PageState:
         is_new = seen.offset >= partition.seen
         partition.seen = max(partition.seen, seen.offset + 1)
         if seen.offset < partition.settled or not is_new:
-            # Its receipt is still to be read, or lies before where reading began.
+            # Its receipt is still to come, or lies before the start of reading.
             self._passed[seen.id] = seen
             while len(self._passed) > MAX_ANSWERED:
                 self._passed.popitem(last=False)
@@ -173,7 +173,7 @@ class PageState:
                     self._settle(entry, now_ms)
 
     def saw_lag(self, proposals: int, now_ms: int) -> None:
-        """How many are undecided, by the bus's own count."""
+        """The number of undecided proposals, by the bus's own count."""
         oldest = min((known.waiting[0][1] for known in self._partitions.values() if known.waiting), default=None)
         age_ms = max(0, now_ms - oldest) if proposals and oldest is not None else None
         self._lag = Lag(proposals, age_ms)
@@ -214,16 +214,16 @@ class PageState:
 
     @property
     def tables(self) -> Sequence[str]:
-        """Their addresses, the one that was quiet longest first."""
+        """The tables' addresses, the one that was quiet longest first."""
         return tuple(self._tables)
 
     def version_of(self, uri: str) -> int | None:
-        """The newest version that is known of a table; None of one that isn't shown, or of which nothing is known."""
+        """The newest known version of a table; None if the table isn't shown or nothing is known."""
         row = self._tables.get(uri)
         return None if row is None or row.version < 0 else row.version
 
     def is_late(self, uri: str) -> bool:
-        """Whether a proposal to the table has been undecided for long, as of when this was last shown."""
+        """Whether a proposal to the table has been undecided for long, as of the last picture."""
         row = self._tables.get(uri)
         return row is not None and row.is_late
 
@@ -231,7 +231,7 @@ class PageState:
         return uri in self._tables
 
     def add_table(self, uri: str) -> None:
-        """One to be shown before anything was heard of it."""
+        """Add a table before any fact about it is known."""
         self._row(uri)
 
     def saw_facts(self, uri: str, facts: TableFacts) -> None:
@@ -241,14 +241,14 @@ class PageState:
             self._changed_tables.add(uri)
 
     def saw_trouble(self, uri: str, reason: str) -> None:
-        """The table could not be read: what is shown of it is old from now on."""
+        """The table could not be read, so its facts are out of date from now on."""
         row = self._tables.get(uri)
         if row is not None and row.trouble != reason:
             row.trouble = reason
             self._changed_tables.add(uri)
 
     def saw_refusals(self, refused: dict[str, str]) -> None:
-        """By table, why the committer of this process leaves it alone until an operator has looked."""
+        """By table, the reason why the committer of this process holds it until an operator has looked."""
         for uri in refused:
             self._row(uri)
         for uri, row in self._tables.items():
@@ -257,7 +257,7 @@ class PageState:
                 self._changed_tables.add(uri)
 
     def saw_running(self, tasks: Iterable[tuple[str, str]], now_ms: int) -> None:
-        """What the worker of this process does now: tables and roles. One that was seen before goes on."""
+        """The running work of this process's worker: tables and roles. Known work continues."""
         before = self._running or {}
         found = {task: before.get(task, now_ms) for task in tasks}
         if found != self._running:
@@ -265,7 +265,7 @@ class PageState:
             self._changed_parts.add("running")
 
     def saw_source(self, name: str, address: str, trouble: str, now_ms: int) -> None:
-        """Whether what the page learns from answers: an empty trouble says yes."""
+        """Whether a source of the page answers: an empty trouble means yes."""
         before = self._sources.get(name)
         if before is not None and (before["trouble"], before["address"]) == (trouble, address):
             return
@@ -276,10 +276,10 @@ class PageState:
     # ---- what is shown
 
     def picture(self, now_ms: int) -> dict[str, Any]:
-        """Everything, as a browser that comes anew needs it."""
+        """The whole model, for a new browser."""
         for uri, row in self._tables.items():
             if row.look(now_ms):
-                self._changed_tables.add(uri)  # the others are to be told as well
+                self._changed_tables.add(uri)  # the others must get it as well
         return {
             "now": now_ms,
             "tables": [row.shown() for row in self._tables.values()],
@@ -293,7 +293,7 @@ class PageState:
         }
 
     def changes(self, now_ms: int) -> dict[str, Any] | None:
-        """What a browser must put in place of what it has; None where nothing changed."""
+        """The parts that a browser must replace; None if nothing changed."""
         for uri, row in self._tables.items():
             if row.look(now_ms):
                 self._changed_tables.add(uri)
@@ -375,7 +375,7 @@ class PageState:
         self._rates.count(RateKind.COMMIT, commit.time, now_ms)
 
     def _complete(self, entry: Entry, seen: Glimpse, now_ms: int) -> None:
-        """The proposal of a receipt that was read before it."""
+        """Complete the proposal whose receipt was read before it."""
         entry.take(seen)
         self._changed_entries.add(entry.number)
         self._note_latency(entry, now_ms)
@@ -401,7 +401,7 @@ class PageState:
         self._changed_entries.add(entry.number)
 
     def _forget_unread(self, uri: str) -> None:
-        """A proposal has named a table that isn't there, or that is not the committer's."""
+        """A proposal has named a table that doesn't exist or isn't served by the committer."""
         row = self._tables.get(uri)
         if row is not None and row.version < 0:
             del self._tables[uri]
@@ -409,7 +409,7 @@ class PageState:
             self._changed_tables.discard(uri)
 
     def _settle(self, entry: Entry, now_ms: int) -> None:
-        """It is decided. Its receipt may take a while, after which nobody will say here how."""
+        """The proposal is decided. If its receipt doesn't come for a while, none will come."""
         row = self._tables.get(entry.table)
         if row is not None and row.waiting.pop(entry.number, None) is not None:
             self._changed_tables.add(entry.table)
@@ -426,8 +426,8 @@ class PageState:
         self._forget_waiting(entry)
 
     def _told_again(self, proposal: str) -> Entry | None:
-        """A sending of this proposal after which another one's receipt can't be told from an event that comes again. All say
-        the same.
+        """Of this proposal's attempts, one after which another receipt looks the same as a repeated event. All have the
+        same content.
         """
         return self._answered.get((proposal, "duplicate")) or self._answered.get((proposal, "rejected"))
 

@@ -1,4 +1,4 @@
-"""What the page shows of a proposal, taken from its message without judging it: committers do that."""
+"""The page's view of a proposal, taken from its message without deciding it; committers decide."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _FILE_LISTS = ("files", "paths", "removes", "adds", "skips", "appendedFiles")
 
 @dataclass(frozen=True, slots=True)
 class Glimpse:
-    """A proposal as it went by. What its message doesn't tell is empty."""
+    """A proposal that was read. Values that its message doesn't have are empty."""
 
     id: str
     table: str
@@ -30,7 +30,7 @@ class Glimpse:
 
 
 def glimpse(record: Record) -> Glimpse:
-    """Whatever the bytes are: the page must not fail where the committer sets a message aside."""
+    """The preview of any bytes: the page must not fail where the committer sets a message aside."""
     try:
         told = from_json(record.body)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What happened in each two seconds of the last minutes: outcomes, commits, latencies, lag. Pure, and bounded."""
+"""Counts for each two seconds of the last minutes: outcomes, commits, latencies, lag. Pure, and bounded."""
 
 from bisect import insort
 from collections import OrderedDict
@@ -32,7 +32,7 @@ class _Bucket:
 
 
 class Rates:
-    """Times before the first bucket are passed over; those ahead of this clock count as now."""
+    """Times before the first bucket are ignored; those ahead of this clock count as now."""
 
     def __init__(self) -> None:
         self._buckets: OrderedDict[int, _Bucket] = OrderedDict()
@@ -49,17 +49,17 @@ class Rates:
             insort(bucket.latencies, max(0, latency_ms))
 
     def lagged(self, undecided: int, now_ms: int) -> None:
-        """The most of a bucket counts, so that a short peak shows."""
+        """A bucket keeps its maximum, so that short peaks show."""
         bucket = self._bucket(now_ms, now_ms)
         if bucket is not None:
             bucket.undecided = max(bucket.undecided or 0, undecided)
 
     def rows(self, now_ms: int) -> list[Row]:
-        """All that are not over, oldest first."""
+        """All current buckets, oldest first."""
         return [_row(start, self._buckets[start]) for start in sorted(self._kept(now_ms))]
 
     def changed_rows(self, now_ms: int) -> list[Row]:
-        """Those that changed since this was last asked."""
+        """The buckets that changed since the last call."""
         changed, self._changed = self._changed, set()
         kept = self._kept(now_ms)
         return [_row(start, self._buckets[start]) for start in sorted(changed & kept)]

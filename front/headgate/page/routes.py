@@ -1,4 +1,4 @@
-"""What the page answers: its own files, the stream of what happens, and readings of the tables that it shows."""
+"""The answers of the page: its own files, the stream of changes, and reads of the tables that it shows."""
 
 import asyncio
 import json
@@ -34,11 +34,11 @@ _T = TypeVar("_T")
 
 
 class _NotShown(HeadgateError):
-    """A table that isn't on the page: nobody makes the page open another store by asking."""
+    """A table that isn't on the page: a request must not make the page open another store."""
 
 
 class _TooMuch(HeadgateError):
-    """A bound of the page; ask again later."""
+    """A bound of the page is reached; ask again later."""
 
 
 def page_app(
@@ -49,7 +49,7 @@ def page_app(
     token: Token | None,
     open_routes: Sequence[Route] = (),
 ) -> ASGIApp:
-    """Behind the rules of who may ask; `open_routes` are everybody's who reaches the server."""
+    """The application behind the access rules; everybody who reaches the server may use `open_routes`."""
     pages = _Pages(board, looks, readers, token)
     app = Starlette(
         routes=[
@@ -97,7 +97,7 @@ class _Pages:
             return _refused(
                 503, f"{self._browsers} browsers follow this page already, as many as it serves (MAX_BROWSERS)"
             )
-        # A browser that begins anew can't set the header.
+        # A browser that starts again can't set the header.
         last = request.headers.get("last-event-id") or request.query_params.get("last", "")
         events = EventStream(self._board, last)
 
@@ -131,7 +131,7 @@ class _Pages:
         return uri
 
     async def _read(self, work: Callable[[], dict[str, Any]]) -> Response:
-        """In one of the readers' threads, in bounded time, with its failures as answers."""
+        """Reads in one of the readers' threads, in bounded time; failures become answers."""
         try:
             return JSONResponse(await self._bounded(work))
         except InvalidInput as error:
@@ -152,13 +152,13 @@ class _Pages:
             )
         self._readings += 1
         reading = asyncio.get_running_loop().run_in_executor(self._readers, work)
-        reading.add_done_callback(self._ended)  # a reading that nobody waits for any more still counts
+        reading.add_done_callback(self._ended)  # an abandoned read still counts
         return await asyncio.wait_for(asyncio.shield(reading), READ_WITHIN_S)
 
     def _ended(self, reading: "asyncio.Future[Any]") -> None:
         self._readings -= 1
         if not reading.cancelled():
-            reading.exception()  # told to whoever asked, if anybody still waits
+            reading.exception()  # reported to the caller, if it still waits
 
 
 def _refused(status: int, reason: str) -> Response:

@@ -1,4 +1,4 @@
-"""The composition of a page: from settings to threads that learn, and a server that shows it."""
+"""Composes a page from settings: the threads that read, and the server that shows it."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -45,10 +45,10 @@ class ServedPage:
 def serving_page(
     settings: Settings, ambient: Ambient, bus_address: str | None, telling: Telling | None = None
 ) -> Iterator[ServedPage]:
-    """A page until the end of the block. With `telling` it also shows what the parts of this process do, and its server tells
-    how they are, to everybody who reaches it.
+    """A page until the end of the block.
 
-    Raises `CannotListen`, and `InvalidInput` for watched tables that can't be shown.
+    With `telling`, it also shows the parts of this process, and its server reports their health to everybody who
+    reaches it. Raises `CannotListen`, and `InvalidInput` for watched tables that can't be shown.
     """
     chosen = settings.page
     token = chosen.token
@@ -88,7 +88,7 @@ def serving_page(
 
 
 def within(chosen: PageSettings) -> Callable[[str], bool]:
-    """Whether a table is to be shown: within the roots, and under the one spelling that everybody knows it by."""
+    """Whether a table is shown: it must lie below the roots and have its canonical spelling."""
     roots = tuple(table_address(root) for root in chosen.roots)
 
     @lru_cache(KEPT_ADDRESSES)
@@ -116,7 +116,7 @@ def _show_watched(board: Board, chosen: PageSettings, serves: Callable[[str], bo
 
 
 def _pulse(board: Board, parts: ProcessParts | None, told: threading.Event) -> None:
-    """Tell browsers, again and again."""
+    """Send the changes to browsers repeatedly."""
     while not told.wait(PULSE_S):
         if parts is not None:
             _look_inside(board, parts)

@@ -1,4 +1,4 @@
-"""The model of the page among threads: those that learn something tell it, browsers are told what changed."""
+"""The model of the page, shared by threads: some update it, and browsers get the changes."""
 
 import json
 import threading
@@ -24,17 +24,17 @@ class Board:
         self.stream = Stream(ambient.new_id())
 
     def tell(self, change: Callable[[PageState, int], _T]) -> _T:
-        """Let the model know; the change gets the time."""
+        """Update the model; the change gets the present time."""
         with self._lock:
             return change(self._state, self._ambient.now_ms())
 
     def pulse(self) -> None:
-        """Tell browsers what changed since the last time."""
+        """Send browsers the changes since the last call."""
         with self._lock:
             self._push()
 
     def picture(self) -> tuple[int, str]:
-        """Everything, and the number of the newest message that it contains."""
+        """The whole model, and the number of the newest message that it contains."""
         with self._lock:
             self._push()
             number = self.stream.newest
@@ -49,5 +49,5 @@ class Board:
 
 
 def _text(value: dict[str, Any]) -> str:
-    """On one line, as the stream wants it; a text that is no Unicode becomes one."""
+    """JSON on one line, as the stream requires; text that isn't Unicode is replaced."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)

@@ -1,7 +1,7 @@
-"""What browsers are told as it happens: numbered messages, the newest of which are kept for those who were away.
+"""The numbered messages to browsers. The newest ones are kept for browsers that reconnect.
 
-Threads push; each browser is a coroutine of the server's loop that waits for the next. One that was away for too long gets
-the whole picture instead.
+Threads push messages; each browser is a coroutine of the server's loop that waits for the next one. A browser that was
+away for too long gets the whole picture instead.
 """
 
 import asyncio
@@ -22,7 +22,9 @@ class StreamMessage:
 
 class Stream:
     def __init__(self, run: str) -> None:
-        """`run` tells messages of this process from those of the one before, whose numbers mean nothing any more."""
+        """`run` distinguishes messages of this process from those of an earlier one, whose numbers mean nothing any
+        more.
+        """
         self._run = run
         self._lock = threading.Lock()
         self._messages: deque[StreamMessage] = deque()
@@ -35,7 +37,7 @@ class Stream:
         return self._newest
 
     def identity(self, number: int) -> str:
-        """By which a browser says what it has."""
+        """The id by which a browser names its last message."""
         return f"{self._run}-{number}"
 
     def push(self, body: str) -> None:
@@ -50,14 +52,14 @@ class Stream:
             waiter.wake()
 
     def number_of(self, identity: str) -> int | None:
-        """The message that a browser says it has; None where it isn't one of this run."""
+        """The number of the browser's last message; None if it isn't from this run."""
         run, dash, number = identity.rpartition("-")
         if not dash or run != self._run or not (number.isascii() and number.isdigit() and len(number) < 16):
             return None
         return int(number)
 
     def after(self, number: int) -> list[StreamMessage] | None:
-        """What came after that message; None where some of it is no longer kept."""
+        """The messages after that one; None if some of them are no longer kept."""
         with self._lock:
             if number > self._newest:
                 return None
@@ -65,7 +67,7 @@ class Stream:
             return found if len(found) == self._newest - number else None
 
     def waiter(self) -> "Waiter":
-        """Of the coroutine that asks; to be left in the end."""
+        """The waiter of the calling coroutine; leave it at the end."""
         waiter = Waiter(asyncio.get_running_loop())
         with self._lock:
             self._waiting.add(waiter)
@@ -84,12 +86,12 @@ class Waiter:
         self._event = asyncio.Event()
 
     def wake(self) -> None:
-        """From any thread."""
+        """Callable from any thread."""
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._event.set)
 
     async def wait(self, timeout_s: float) -> bool:
-        """Whether something came in time."""
+        """Whether a message came in time."""
         try:
             await asyncio.wait_for(self._event.wait(), timeout_s)
         except TimeoutError:

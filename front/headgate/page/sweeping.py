@@ -1,4 +1,6 @@
-"""The page's thread that keeps the list of tables true: which table is read when, so that reading costs stores little."""
+"""The page's thread that keeps the list of tables up to date. It decides when to read which table, to limit the load on
+stores.
+"""
 
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
@@ -34,7 +36,7 @@ _ROUND_S = 0.2
 
 @dataclass(slots=True)
 class _Visit:
-    """When a table was read last."""
+    """The last read of a table."""
 
     version: int | None = None
     ended_s: float | None = None
@@ -45,7 +47,7 @@ class _Visit:
     work: "Future[TableFacts] | None" = None
 
     def due_s(self, version: int | None, is_late: bool, tables: int) -> float:
-        """When it is to be read again."""
+        """The time of its next read."""
         if self.ended_s is None:
             return 0.0
         if self.failed:
@@ -58,7 +60,7 @@ class _Visit:
 
 
 class Sweeper:
-    """One thread runs it; readings run in the executor."""
+    """For one thread; reads run in the executor."""
 
     def __init__(
         self,
@@ -80,7 +82,7 @@ class Sweeper:
             self.step()
 
     def step(self) -> None:
-        """Take in what was read, and begin with what is due."""
+        """Collect finished reads, and begin those that are due."""
         now_s = self._ambient.monotonic_s()
         for uri, visit in self._visits.items():
             if visit.work is not None and visit.work.done():
@@ -115,7 +117,7 @@ class Sweeper:
     def _reason(self, uri: str, error: Exception) -> str:
         version = self._version_of(uri)
         if isinstance(error, TableNotFound) and version is not None:
-            # The error's own words are for those who have mistaken the address, and tell them to make a table.
+            # The error's own message is for users with a wrong address: it suggests creating a table.
             return f"nothing of it is found at {uri} any more, where version {version} was: is its disk mounted?"
         return told(error)
 

@@ -1,7 +1,7 @@
-"""The page's readings of tables: their newest version in numbers, their history, the files of a version.
+"""The page's reads of tables: the newest version in numbers, the history, and the files of a version.
 
-A table is read once at a time. What a version holds never changes, so the last views are kept. When which table is read for
-the list is `sweeping`'s subject.
+A table has at most one read at a time. A version never changes, so the last views are kept. `sweeping` decides when a
+table is read for the list.
 """
 
 import threading
@@ -33,7 +33,7 @@ _PARALLELISM = 4
 
 
 class TableBusy(HeadgateError):
-    """Another reading of the table takes long."""
+    """Another read of the table takes long."""
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ class _Desk:
 
 
 class TableLooks:
-    """Threads share it. Every method raises what opening and reading tables raises."""
+    """Threads share it. Every method raises the errors of opening and reading tables."""
 
     def __init__(self, stores: StoreSettings, overrides: Mapping[str, str], ambient: Ambient) -> None:
         self._stores = stores
@@ -96,11 +96,11 @@ class TableLooks:
         ]
 
     def version(self, uri: str, version: int) -> VersionView:
-        """The files that were live at a version. Raises `InvalidInput` where they are too many to show."""
+        """The files that were live at a version. Raises `InvalidInput` if they are too many to show."""
         with self._turn(uri) as table:
             snapshot = table.snapshot(version)
             metadata = snapshot.metadata if table.has_log else None
-            # A table that was made anew has another id, and versions of its own.
+            # A recreated table has another id and its own versions.
             key = uri, version, None if metadata is None else metadata.id
             view = self._kept(key)
             if view is None:
@@ -125,7 +125,7 @@ class TableLooks:
 
     @contextmanager
     def _turn(self, uri: str) -> Iterator[Table]:
-        """The table, for this reading alone."""
+        """The table, for this read alone."""
         with self._lock:
             desk = self._desks.pop(uri, None) or _Desk()
             self._desks[uri] = desk
@@ -168,7 +168,7 @@ def _check_size(uri: str, version: int, listed: int) -> None:
 
 
 def _close_unused(desk: _Desk) -> None:
-    """One that is being read is left to that reading, and to the collector."""
+    """Close unused tables. A table with a running read is left to that read and to the garbage collector."""
     if desk.lock.acquire(blocking=False):
         if desk.table is not None:
             desk.table.store.close()

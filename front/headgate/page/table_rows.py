@@ -1,4 +1,4 @@
-"""One table as the page lists it: what was read of it, what commits say since, and how it is. Pure."""
+"""One table in the page's list: its last read, the commits since, and its health. Pure."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -55,19 +55,19 @@ class TableRow:
     """An undecided proposal has been waiting for long."""
 
     def read(self, facts: TableFacts) -> None:
-        """What the store says now. A read that commits have overtaken says less than they do, and only that it answers."""
+        """A read of the store has ended. If later commits were announced, it only shows that the store answers."""
         self.trouble = ""
         if facts.version < self.version and facts.read_ms - (self.committed_ms or 0) < OVERTAKEN_MS:
             return
         if self.version < 0:
             self.committed_ms = self.committed_ms or facts.state_ms
         elif facts.version > self.version:
-            self.committed_ms = facts.read_ms  # by somebody who announces nothing
+            self.committed_ms = facts.read_ms  # by a writer that announces nothing
         self.facts = facts
         self.version = facts.version
 
     def committed(self, commit: CommitEvent) -> None:
-        """A version was announced. Until the table is read again, what it added and removed counts."""
+        """A version was announced. Until the table is read again, the announced counts are used."""
         self.committed_ms = max(self.committed_ms or 0, commit.time)
         if commit.version <= self.version:
             return
@@ -84,7 +84,7 @@ class TableRow:
         self.counts[outcome] += 1
 
     def look(self, now_ms: int) -> bool:
-        """Whether time alone has changed what there is to say."""
+        """Whether the passing of time alone changes the row."""
         was_late = self.is_late
         oldest_ms = self.oldest_ms
         self.is_late = oldest_ms is not None and now_ms - oldest_ms > WAITING_AFTER_MS
@@ -96,7 +96,7 @@ class TableRow:
 
     @property
     def health(self) -> list[str]:
-        """What is to be said of it, the worst first; nothing where all is well."""
+        """The problems of the table, worst first; empty if there are none."""
         said = {
             "refused": bool(self.refused),
             "unreadable": bool(self.trouble),

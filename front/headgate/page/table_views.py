@@ -1,4 +1,4 @@
-"""A version's files as the page shows them: the heaviest partitions, and one page of the files. Pure, over Arrow."""
+"""The page's view of a version's files: the largest partitions, and one page of the files. Pure, over Arrow."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,9 @@ Values = tuple[str | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class VersionView:
-    """The files of one version. `files` has path, size and num_records, and a column p0, p1, … for each partition column."""
+    """The files of one version. `files` has path, size and num_records, and a column p0, p1, … for each partition
+    column.
+    """
 
     version: int
     partition_columns: tuple[str, ...]
@@ -39,7 +41,7 @@ class VersionView:
         }
 
     def partitions(self) -> dict[str, Any]:
-        """The heaviest ones by their bytes, and how many there are."""
+        """The partitions with the most bytes, and the number of all partitions."""
         keys = _keys(self.partition_columns)
         if not keys:
             return {"count": 0, "heaviest": []}
@@ -60,7 +62,7 @@ class VersionView:
         }
 
     def page(self, offset: int, partition: Values | None = None) -> dict[str, Any]:
-        """So many files from there on, by their paths; of one partition only, where its values are given."""
+        """A page of the files by path, from an index on; of one partition only, if its values are given."""
         found = self.files if partition is None else self.files.filter(self._mask(partition))
         shown = found.slice(offset, PAGE_FILES).select(["path", "size", "num_records"]).to_pylist()
         return {
@@ -78,7 +80,7 @@ class VersionView:
 
 
 def version_view(version: int, partition_columns: Sequence[str], files: pa.Table) -> VersionView:
-    """From a snapshot's files with path, size and num_records, and partition_values where there are such."""
+    """The view of a snapshot's files with path, size and num_records, and partition_values if there are any."""
     columns = {name: files.column(name) for name in ("path", "size", "num_records")}
     for key, name in zip(_keys(partition_columns), partition_columns, strict=True):
         columns[key] = pc.map_lookup(files.column("partition_values"), name, "first")
@@ -87,5 +89,5 @@ def version_view(version: int, partition_columns: Sequence[str], files: pa.Table
 
 
 def _keys(partition_columns: Sequence[str]) -> list[str]:
-    """A table may call a partition column `path`, too."""
+    """Numbered names, because a table may have a partition column `path`."""
     return [f"p{place}" for place in range(len(partition_columns))]

@@ -1,9 +1,8 @@
-"""Processes of the `headgate` command: committer, worker, both at once; how each begins, stops, logs and ends.
+"""Processes of the `headgate` command: committer, worker, and both together; how each starts, stops, logs and ends.
 
-The commands `committer`, `worker` and `up` call it. A process that is told to stop settles what it has begun, then
-leaves.
+The commands `committer`, `worker` and `up` call it. A process that is asked to stop finishes the work that it has
+begun, then ends.
 
-Begin with `committer_process`, `worker_process` and `combined_process`. The short modules each own one thing of a
-process, such as signals (`stop_signals`), and `process_exit` is imported by the entry point alone, which must stay
-light.
+Begin with `committer_process`, `worker_process` and `combined_process`. Each short module owns one thing of a process,
+such as signals (`stop_signals`). Only the entry point imports `process_exit`, because it must stay light.
 """

@@ -1,4 +1,4 @@
-"""A committer and a worker in one process: told to stop, both end cleanly; when one ends by an error, so does the process."""
+"""A committer and a worker in one process. On request both stop cleanly; if one ends by an error, so does the process."""
 
 import threading
 from collections.abc import Callable
@@ -26,9 +26,11 @@ def run_together(
     stopping: Callable[[], bool],
     monitoring: Monitoring = UNWATCHED,
 ) -> None:
-    """Decide and look after tables until `stopping`. The bus is the committer's; the worker opens one at the same address.
+    """Decide proposals and maintain tables until `stopping`. The worker opens a bus of its own at the committer's
+    address.
 
-    The worker ends first, so that what it proposed is still decided. Raises what ends either of them before.
+    The worker ends first, so that its last proposals are still decided. Raises the error that ends either of them
+    early.
     """
     roots = dict.fromkeys((*settings.committer.roots, *settings.worker.roots))
     probe_roots(tuple(roots), settings, ambient, stopping)

@@ -1,4 +1,4 @@
-"""A committer as a part of a process: it works until it is told to stop, or until a successor ends it."""
+"""A committer as a part of a process: it works until it is asked to stop, or until a successor replaces it."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,9 @@ def serve_committer(
     stopping: Callable[[], bool],
     monitoring: Monitoring,
 ) -> None:
-    """Serve tables until `stopping`, then settle what was taken. Raises what ends a committer before, such as `Overtaken`."""
+    """Serve tables until `stopping`, then settle the proposals that were read. Raises the error that ends it early,
+    such as `Overtaken`.
+    """
     chosen = settings.committer
     with (
         serving(

@@ -1,4 +1,4 @@
-"""Python's garbage collector in a process that runs for a long time and makes others wait for its answers."""
+"""Settings of Python's garbage collector for a long-running process with clients that wait."""
 
 import gc
 from collections.abc import Iterator, Mapping
@@ -10,10 +10,10 @@ FREEZES = 3
 
 @contextmanager
 def sparing_collector() -> Iterator[None]:
-    """Leave what is loaded at the start out of the full collections that follow.
+    """Exclude the objects of the start from later full collections.
 
-    Most of what a full collection looks through is what it looked through the last time; every wait for an answer pays
-    for that. What was loaded and is dropped later stays in memory until the end, if it is part of a cycle.
+    A full collection looks through mostly the same objects each time, and every waiting client pays for that. The
+    excluded objects stay in memory until the end, even if they become part of an unused cycle.
     """
     left = FREEZES
 

@@ -1,4 +1,4 @@
-"""Where the events of this process go and how they look. Set up once, where a command begins."""
+"""The destination and the form of this process's events. Set up once, when a command begins."""
 
 import logging
 from collections.abc import Iterator, MutableMapping
@@ -14,7 +14,7 @@ _LIBRARIES_LEVEL = logging.WARNING
 
 
 def log_for_one_command(stream: TextIO, *, verbose: bool) -> None:
-    """Warnings for people; with `verbose`, what is done as well."""
+    """Warnings for people; with `verbose`, information as well."""
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
@@ -27,7 +27,7 @@ def log_for_one_command(stream: TextIO, *, verbose: bool) -> None:
 
 @contextmanager
 def log_for_a_long_time(stream: TextIO, form: LogForm) -> Iterator[None]:
-    """Every event on one line, with its time and its part of Headgate; what libraries log comes in the same form."""
+    """Every event on one line, with its time and its part of Headgate; libraries' events have the same form."""
     as_json = form is LogForm.JSON or (form is LogForm.AUTO and not stream.isatty())
     shared: list[Any] = [
         structlog.processors.add_log_level,
@@ -64,7 +64,7 @@ def log_for_a_long_time(stream: TextIO, form: LogForm) -> Iterator[None]:
 
 
 class _PartLogger(structlog.PrintLogger):
-    """Knows which part of Headgate speaks."""
+    """A logger that adds the name of its part of Headgate."""
 
     def __init__(self, stream: TextIO, name: str) -> None:
         super().__init__(stream)
@@ -81,5 +81,5 @@ def _library(_: Any, __: str, event: MutableMapping[str, Any]) -> dict[str, Any]
 
 
 def _head_first(_: Any, __: str, event: MutableMapping[str, Any]) -> dict[str, Any]:
-    """What every event has comes before what only some have."""
+    """The fields that all events have come before those of some events."""
     return {key: event[key] for key in ("time", "level", "part", "event") if key in event} | dict(event)

@@ -1,4 +1,4 @@
-"""The bus of a process that is going to serve: made where it isn't there, and waited for where it doesn't answer."""
+"""The bus of a starting process: created if it is missing, and retried if it doesn't answer."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ LONGEST_PAUSE_S = 2.0
 
 
 def made_bus(address: str, ambient: Ambient, note: Callable[[str], None]) -> Bus:
-    """Open and prepared. Raises `BusUnavailable` after a few attempts, of which all but the last are noted."""
+    """The bus, opened and prepared. Raises `BusUnavailable` after a few attempts; all but the last are logged."""
     for attempt in trying_again(
         ambient, BusUnavailable, attempts=ATTEMPTS, first_pause_s=FIRST_PAUSE_S, longest_pause_s=LONGEST_PAUSE_S
     ):

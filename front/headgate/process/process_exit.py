@@ -1,4 +1,4 @@
-"""The end of a process of the `headgate` command: tasks that hang are left behind, not waited for."""
+"""The end of a process of the `headgate` command: hanging tasks are abandoned."""
 
 import contextlib
 import os
@@ -11,15 +11,15 @@ LEAVE_WITHIN_S = 2.0
 
 
 def leave(code: int) -> int:
-    """The code to end with; where a task hangs, the process ends right here with it.
+    """The exit code; if a task hangs, the process ends right here with it.
 
-    Python would wait for the task's thread for ever. Nothing counts of what it has not proposed.
+    Python would wait for the task's thread for ever. Work that it has not proposed has no effect.
     """
     if not still_at_work(LEAVE_WITHIN_S):
         return code
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
-            # Whoever read it may be gone.
+            # The reader may be gone.
             with contextlib.suppress(OSError, ValueError):
                 stream.flush()
     os._exit(code)

@@ -1,4 +1,4 @@
-"""The roots that a process serves, tried before it begins: whether their stores keep the promise that commits rest on."""
+"""Tests the roots of a process before it starts: their stores must support conditional writes."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -28,9 +28,10 @@ class NotTrusted(HeadgateError):
 def probe_roots(
     roots: Sequence[str], settings: Settings, ambient: Ambient, stopping: Callable[[], bool] = lambda: False
 ) -> None:
-    """Raises `NotTrusted` for a store that ignores conditions, and `StoreError` for one that doesn't answer, asked again for a while.
+    """Raises `NotTrusted` for a store that ignores conditions, and `StoreError` for one that doesn't answer after some
+    retries.
 
-    The folder of a local root that isn't there yet is not made by a probe. Once it is `stopping`, nothing more is tried.
+    The probe doesn't create a missing folder of a local root. Once it is `stopping`, nothing more is tried.
     """
     if not roots:
         _log.warning("every_table_is_served", advice="name the allowed roots by --root or HEADGATE_ROOTS")
@@ -52,7 +53,7 @@ def probe_roots(
 
 
 def _probed(store: Store, root: str, ambient: Ambient, stopping: Callable[[], bool]) -> ProbeReport | None:
-    """None once it is stopping and a try has failed. One failure says nothing yet: the next answer may be good."""
+    """The report; None if it is stopping after a failed attempt. One failure isn't final: the next answer may be good."""
     for attempt in trying_again(
         ambient, StoreError, attempts=ATTEMPTS, first_pause_s=FIRST_PAUSE_S, longest_pause_s=LONGEST_PAUSE_S
     ):
@@ -76,6 +77,6 @@ def _probed(store: Store, root: str, ambient: Ambient, stopping: Callable[[], bo
 
 
 def _may_be_there(store: Store) -> bool:
-    """Folders of object stores need no making."""
+    """Folders of object stores need not be created."""
     inside = store.local_path("_")
     return inside is None or Path(inside).parent.is_dir()

@@ -1,7 +1,7 @@
-"""The last net under what a process prints and logs: secrets that it was given are blotted out, whoever put them there.
+"""The last safeguard of a process's output and logs: secrets of the settings are removed, whoever wrote them.
 
-Nothing of ours writes one down; but libraries put what they were given into their exceptions, addresses with signatures above
-all, and `--debug` shows those as they are.
+Headgate itself writes no secret. But libraries put their arguments into exceptions, mostly addresses with signatures,
+and `--debug` shows those unchanged.
 """
 
 import io
@@ -22,7 +22,7 @@ _PARTS = ("AccountKey", "SharedAccessSignature", "sig")
 
 
 def secrets_of(settings: "Settings") -> frozenset[str]:
-    """Every secret in the settings, in each of the spellings that it may have in an address."""
+    """Every secret in the settings, in each spelling that it may have in an address."""
     found = set(_plain(settings))
     spelt = {spelling(secret) for secret in found for spelling in (str, quote, quote_plus, _quoted_whole)}
     return frozenset(secret for secret in spelt if len(secret) >= SHORTEST)
@@ -57,14 +57,14 @@ def _quoted_whole(secret: str) -> str:
 
 
 def hidden(text: str, secrets: frozenset[str]) -> str:
-    """The longest first: one may hold another."""
+    """Longest first, because one secret may contain another."""
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, SHOWN)
     return text
 
 
 class Hiding(io.TextIOBase):
-    """A stream without the secrets that are known when something is written to it."""
+    """A stream that removes all secrets known at the time of writing."""
 
     def __init__(self, stream: TextIO, secrets: Callable[[], frozenset[str]]) -> None:
         self._stream = stream

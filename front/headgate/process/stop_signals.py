@@ -1,4 +1,4 @@
-"""How a process that goes on is told to stop: SIGTERM, or Ctrl-C."""
+"""The signals that stop a long-running process: SIGTERM, or Ctrl-C."""
 
 import signal
 import threading
@@ -9,7 +9,7 @@ from types import FrameType
 
 @contextmanager
 def until_told_to_stop() -> Iterator[Callable[[], bool]]:
-    """Whether SIGTERM or SIGINT came. A second one has its usual effect, for whom the first takes too long."""
+    """Whether SIGTERM or SIGINT came. A second signal has its usual effect, for users who don't want to wait."""
     told = threading.Event()
     signals = (signal.SIGTERM, signal.SIGINT)
     before = {number: signal.getsignal(number) for number in signals}

@@ -1,4 +1,4 @@
-"""A worker as a part of a process: it looks after tables until it is told to stop."""
+"""A worker as a part of a process: it maintains tables until it is asked to stop."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,7 +18,9 @@ def serve_worker(
     stopping: Callable[[], bool],
     monitoring: Monitoring,
 ) -> None:
-    """Look after tables until `stopping`, then end what can be ended in time. Raises `InvalidInput` without any role."""
+    """Maintain tables until `stopping`, then finish what can be finished in time. Raises `InvalidInput` without any
+    role.
+    """
     chosen = settings.worker
     with (
         _makers(settings) as makers,
@@ -33,7 +35,7 @@ def serve_worker(
             overrides=settings.table,
             name=chosen.id,
             group=chosen.group,
-            # Both are the committers' settings: how far these are, and what they take.
+            # Both come from the committers' settings: their group, and their bounds.
             committer_group=settings.committer.group,
             claims=settings.committer.limits.claims,
             makers=makers,
@@ -46,12 +48,12 @@ def serve_worker(
 
 @contextmanager
 def _makers(settings: Settings) -> Iterator[Mapping[str, RoleMaker]]:
-    """How roles are made: merging here, or on the Spark cluster that the settings name, if there is merging to do."""
+    """The makers of roles: merges run here, or on the Spark cluster in the settings, if the worker merges at all."""
     chosen = settings.worker
     if chosen.spark is None or "merge" not in chosen.roles:
         yield ROLES
         return
-    # PySpark takes a second and half a gigabyte; few workers want it.
+    # PySpark takes a second and half a gigabyte; few workers need it.
     from headgate_worker.merge.engines.spark_role import merge_on_spark
     from headgate_worker.merge.engines.spark_session import spark_session
 

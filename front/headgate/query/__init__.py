@@ -1,7 +1,8 @@
-"""`headgate query`: SQL on the rows of tables, by DataFusion, which reads only.
+"""`headgate query`: SQL on the rows of tables, by DataFusion. Read-only.
 
-The command calls `running`. Files and manifests that hold no match are skipped before DataFusion begins. What is skipped never changes
-a result, since DataFusion applies every condition to the rows itself.
+The command calls `running`. Files and manifests without a match are skipped before DataFusion begins. Skipping never
+changes a result, since DataFusion applies every condition to the rows itself.
 
-Begin with `running`, then `table_names` (which tables a query names) and `conditions` (what it asks of each), which are pure.
+Begin with `running`, then `table_names` (the tables of a query) and `conditions` (its conditions on each), which are
+pure.
 """

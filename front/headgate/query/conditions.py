@@ -1,7 +1,7 @@
-"""What a query asks of the rows of each of its tables, as far as it can skip files by that. Pure.
+"""The conditions of a query on the rows of each of its tables, as far as they help to skip files. Pure.
 
-Only conditions that every row of the result has to meet are taken: those of WHERE, joined by AND, in a SELECT in which the table's
-rows are joined by inner joins. All others are DataFusion's alone.
+Only conditions that every row of the result must meet are taken: those of WHERE, joined by AND, in a SELECT whose
+tables are joined by inner joins. DataFusion alone handles all others.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,7 +35,7 @@ _TAKEN = (
 
 
 def conditions_of(text: str, kinds: Mapping[str, Mapping[str, ColumnKind]]) -> dict[str, Predicate]:
-    """By the name of a table in the query; `kinds` are the columns of each. A query that can't be followed has none."""
+    """By the name of a table in the query; `kinds` are the columns of each. A query that is too complex has none."""
     try:
         tree = parse_one(text, dialect=DuckDB)
     except SqlglotError:
@@ -88,7 +88,7 @@ def _conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _only_source(condition: exp.Expr, aliases: list[str]) -> str | None:
-    """The one table that all columns of the condition are of."""
+    """The single table of all columns in the condition."""
     named = {column.table for column in condition.find_all(exp.Column)}
     if named == {""} and len(aliases) == 1:
         return aliases[0]
@@ -96,10 +96,10 @@ def _only_source(condition: exp.Expr, aliases: list[str]) -> str | None:
 
 
 def _predicate(condition: exp.Expr, kinds: Mapping[str, ColumnKind]) -> Predicate | None:
-    """The same in the predicate's own words; None where it may mean something else to DataFusion."""
+    """The condition as a predicate; None if it may have another meaning in DataFusion."""
     plain = condition.copy()
     for column in plain.find_all(exp.Column):
-        # Names without quotes are lower case to DataFusion.
+        # DataFusion reads unquoted names as lower case.
         quoted = isinstance(column.this, exp.Identifier) and bool(column.this.args.get("quoted"))
         spelled = column.name if quoted else column.name.lower()
         if spelled not in kinds:
@@ -108,7 +108,7 @@ def _predicate(condition: exp.Expr, kinds: Mapping[str, ColumnKind]) -> Predicat
     if not all(_compares_alike(part, kinds) for part in _leaves(plain)):
         return None
     for cast in list(plain.find_all(exp.Cast)):
-        cast.replace(cast.this)  # DATE '2024-01-01' is what the text is, beside a column of dates
+        cast.replace(cast.this)  # DATE '2024-01-01' equals its text, beside a column of dates
     text = plain.sql(dialect="spark")
     try:
         predicate = parse_predicate(text)
@@ -127,7 +127,7 @@ def _leaves(condition: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _compares_alike(leaf: exp.Expr, kinds: Mapping[str, ColumnKind]) -> bool:
-    """A column with literals of its own kind: then nobody converts one of them in a way of his own."""
+    """A column with literals of its own kind: then no engine converts them in its own way."""
     if not isinstance(leaf, _TAKEN):
         return False
     parts = list(leaf.iter_expressions())

@@ -1,4 +1,4 @@
-"""Running a query: its tables are opened and pruned, and DataFusion does the rest, batch by batch."""
+"""Runs a query: it opens and prunes its tables, and DataFusion does the rest, batch by batch."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ _READS_ONLY = SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allo
 
 @dataclass(frozen=True, slots=True)
 class QueriedTable:
-    """What a query reads of a table that it names, and what it skips."""
+    """The read of one table in a query, and the files that it skips."""
 
     table: str
     version: int
@@ -67,11 +67,11 @@ class QueryResult:
     read: tuple["_ReadTable", ...]
 
     def tables(self) -> list[QueriedTable]:
-        """What was skipped. To tell, it looks at all files of the tables, which a query itself need not do."""
+        """The skipped files. To count them, it looks at all files of the tables, which a query itself need not do."""
         return [each.told() for each in self.read]
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, as they are computed. Raises `InvalidInput` where DataFusion fails."""
+        """The rows, as they are computed. Raises `InvalidInput` if DataFusion fails."""
         stream = _asked(self.frame.execute_stream)
         while (batch := _asked(lambda: next(stream, None))) is not None:
             yield batch.to_pyarrow()
@@ -82,9 +82,9 @@ class QueryResult:
 
 
 def run_query(text: str, open_table: OpenTable) -> QueryResult:
-    """Opens the tables that the query names, and plans it; rows are computed when they are asked for.
+    """Opens the tables that the query names, and plans it; rows are computed on demand.
 
-    Raises `InvalidInput` for what is no query, and what opening and reading a table raises.
+    Raises `InvalidInput` for an invalid query, and the errors of opening and reading a table.
     """
     query = parse_query(text)
     snapshots = {named.name: _snapshot(named, open_table) for named in query.tables}
@@ -117,13 +117,14 @@ def _register(context: SessionContext, name: str, snapshot: Snapshot) -> None:
     try:
         data = snapshot.dataset()
     except UnsupportedTable:
-        # Some file is none that PyArrow reads rightly: then we do, once, since a query may read a table twice.
+        # PyArrow would read some file wrongly. Then Headgate reads the table, once, because a query may read it
+        # twice.
         data = ds.dataset(snapshot.to_arrow())
     floating = [field.name for field in data.schema if types.is_floating(field.type)]
     if not floating:
         context.register_dataset(name, data)
         return
-    # DataFusion hands conditions on to PyArrow, to which NaN is no match for any; computed columns it keeps for itself.
+    # DataFusion passes conditions on to PyArrow, in which NaN matches none; it keeps computed columns for itself.
     context.register_dataset(f"{name}_files", data)
     columns = [
         (f.nanvl(col(f'"{item}"'), col(f'"{item}"')) if item in floating else col(f'"{item}"')).alias(item)
@@ -133,11 +134,11 @@ def _register(context: SessionContext, name: str, snapshot: Snapshot) -> None:
 
 
 def _asked(ask: Callable[[], Any]) -> Any:
-    """DataFusion raises plain exceptions; their first line says what is wrong."""
+    """DataFusion raises plain exceptions; their first line gives the reason."""
     try:
         return ask()
     except (HeadgateError, KeyboardInterrupt, MemoryError):
         raise
-    except Exception as error:  # it has no class of its own for them
+    except Exception as error:  # DataFusion has no class of its own for them
         told = STAND_IN.sub("", str(error).removeprefix("DataFusion error: ").strip())
         raise InvalidInput(f"the query failed: {told[:2000]}") from error

@@ -1,4 +1,4 @@
-"""Which tables a query names: texts in the places of tables, with versions or times. Everything else of the query stays as it is. Pure."""
+"""Finds the tables of a query: texts in the places of tables, with versions or times. The rest stays unchanged. Pure."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ _ENDS_FROM = {
 
 @dataclass(frozen=True, slots=True)
 class NamedTable:
-    """One place in a query where a table is named. A table that is named twice has two."""
+    """One place in a query that names a table. A table that is named twice has two."""
 
     name: str
     """What stands for it in the rewritten query."""
@@ -49,7 +49,7 @@ class Query:
 
 
 def parse_query(text: str) -> Query:
-    """Raises `InvalidInput` for what is no single query, or names no table."""
+    """Raises `InvalidInput` for a text that isn't a single query, or names no table."""
     if len(text) > MAX_QUERY_CHARS:
         raise InvalidInput(f"a query of {len(text)} characters is longer than {MAX_QUERY_CHARS} (MAX_QUERY_CHARS)")
     text = text.strip().removesuffix(";")
@@ -80,18 +80,18 @@ def parse_query(text: str) -> Query:
 
 
 def _table_places(tokens: Sequence[Token]) -> Iterator[int]:
-    """The numbers of the tokens that are addresses: quoted, right after FROM, JOIN, or a comma of FROM.
+    """The indexes of the tokens that are addresses: quoted, right after FROM, JOIN, or a comma of FROM.
 
     Functions such as EXTRACT(day FROM '2024-01-01') have a FROM, too, but no SELECT in their parentheses.
     """
-    # For each open parenthesis: whether a SELECT was seen in it, and whether its FROM goes on.
+    # For each open parenthesis: whether it has a SELECT so far, and whether its FROM continues.
     levels = [[True, False]]
     for place, token in enumerate(tokens):
         word = token.text.upper() if token.token_type is not TokenType.STRING else ""
         level = levels[-1]
         before = tokens[place - 1] if place else None
         if token.token_type is TokenType.L_PAREN:
-            # A parenthesis around joined tables goes on with the FROM that it stands in.
+            # A parenthesis around joined tables continues the FROM around it.
             is_joined = level[1] and before is not None and before.text.upper() in ("FROM", "JOIN", ",", "(", "LATERAL")
             levels.append([is_joined, is_joined])
         elif token.token_type is TokenType.R_PAREN:
@@ -114,7 +114,7 @@ def _is_address(token: Token) -> bool:
 
 
 def _time_travel(tokens: Sequence[Token], start: int) -> tuple[int | None, str | None, int]:
-    """`[FOR] VERSION AS OF 7` or `[FOR] TIMESTAMP AS OF '2024-01-01'` behind a table; and the number of the last token."""
+    """`[FOR] VERSION AS OF 7` or `[FOR] TIMESTAMP AS OF '2024-01-01'` after a table; and the index of the last token."""
     words = [token.text.upper() for token in tokens[start : start + 5]]
     offset = 1 if words[:1] == ["FOR"] else 0
     if words[offset : offset + 3] not in (["VERSION", "AS", "OF"], ["TIMESTAMP", "AS", "OF"]):

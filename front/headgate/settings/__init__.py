@@ -1,7 +1,7 @@
-"""Settings of processes: read once from options, environment and a TOML file, and handed down as values.
+"""Settings of processes: read once from options, environment and a TOML file, and passed on as values.
 
-The command line calls it. A name that is not known is refused with the nearest one that is.
+The command line calls it. An unknown name is refused with the nearest known one.
 
-Begin with `loading`; each process has a module for its own settings. `listen_address`, `token` and `health_limits` are
-values that the server and the health endpoint share.
+Begin with `loading`; each process has a module for its own settings. The server and the health endpoint share the
+values in `listen_address`, `token` and `health_limits`.
 """

@@ -1,4 +1,4 @@
-"""The settings of a committer's process, as values, from texts under their names. Where the texts come from is `loading`'s."""
+"""The settings of a committer's process as values, from texts by name. `loading` reads the texts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -15,7 +15,7 @@ DEFAULT_GROUP = "headgate-committer"
 
 @dataclass(frozen=True, slots=True)
 class CommitterSettings:
-    """What one committer process is told."""
+    """The settings of one committer process."""
 
     id: str = "committer"
     """What it is called in versions and events; every run adds a number of its own."""
@@ -40,7 +40,7 @@ _SETTINGS = ProcessKeys("committer", KEYS)
 
 
 def committer_settings(*layers: Mapping[str, str]) -> CommitterSettings:
-    """The settings from several sources, later ones over earlier ones. Raises `InvalidInput`, naming what is wrong."""
+    """The settings from several sources; later ones override earlier ones. Raises `InvalidInput`, naming the fault."""
     given = _SETTINGS.layered(layers)
     limits = _SETTINGS.bounds(given, LIMITS)
     claims = _SETTINGS.bounds(given, CLAIM_LIMITS)

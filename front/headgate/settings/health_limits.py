@@ -1,4 +1,4 @@
-"""When a process is no longer alive, or not ready: the bounds that its health is judged by."""
+"""The bounds at which a process counts as not alive, or not ready."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ SECOND_MS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class HealthLimits:
-    """When a process is no longer well."""
+    """When a process is no longer healthy."""
 
     silent_after_ms: int = 3 * SECOND_MS
     """Unready when the bus or the store of a root has not answered for so long."""

@@ -1,4 +1,4 @@
-"""Where a process of ours listens for HTTP, as a value: a host and a port, and whether others than this machine reach it."""
+"""The address at which a process listens for HTTP: a host and a port, and whether other machines can reach it."""
 
 import re
 from dataclasses import dataclass
@@ -19,7 +19,9 @@ class ListenAddress:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine reaches it. A name may mean anything, so it doesn't count as this machine."""
+        """Whether only this machine reaches it. Names don't count as this machine, because they may resolve to
+        anything.
+        """
         try:
             return ip_address(self.host).is_loopback
         except ValueError:
@@ -27,7 +29,7 @@ class ListenAddress:
 
     @property
     def url(self) -> str:
-        """What to open in a browser on this machine. All addresses of a machine are no address to go to."""
+        """The URL for a browser on this machine. The wildcard address is replaced by a real one."""
         host = {"0.0.0.0": _HERE, "::": "::1"}.get(self.host, self.host)
         return f"http://{_in_brackets(host)}:{self.port}"
 
@@ -38,7 +40,7 @@ class ListenAddress:
 def listen_address(text: str) -> ListenAddress:
     """`127.0.0.1:8080`, `[::1]:8080`, `localhost:8080`, `0.0.0.0:8080`, or `8080` alone for this machine only.
 
-    Raises `InvalidInput` for what is none.
+    Raises `InvalidInput` for an invalid address.
     """
     host, colon, port = text.strip().rpartition(":")
     if not colon:

@@ -1,6 +1,6 @@
-"""What a process of Headgate is told from outside, read once: options, then environment, then a TOML file.
+"""The settings of a process of Headgate, read once: options, then environment, then a TOML file.
 
-Stores and tables know nothing of the environment; they are handed what is found here.
+Stores and tables don't read the environment; they get the settings from here.
 """
 
 import difflib
@@ -42,7 +42,7 @@ class _Bus(BaseModel):
 
 
 class _File(BaseModel):
-    """What a TOML file may say."""
+    """The keys of a TOML file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     store: Mapping[str, str] = Field(default_factory=dict)
@@ -93,7 +93,7 @@ class _Environment(BaseSettings):
 
 
 class Settings(BaseModel):
-    """Everything a command needs to open a table and a bus, and committers and workers to work."""
+    """Everything that a command, a committer or a worker needs to open tables and a bus."""
 
     model_config = ConfigDict(frozen=True)
     store: StoreSettings
@@ -117,9 +117,9 @@ def load_settings(
     worker: Mapping[str, str] | None = None,
     page: Mapping[str, str] | None = None,
 ) -> Settings:
-    """The settings in force: those given here, over the environment's, over those of the TOML file.
+    """The effective settings: the given ones override the environment's, which override the TOML file's.
 
-    Raises `InvalidInput` for names that mean nothing, values that can't be, and a file that can't be read.
+    Raises `InvalidInput` for unknown names, invalid values, and an unreadable file.
     """
     try:
         environment = _Environment()
@@ -146,7 +146,7 @@ def load_settings(
     return Settings(
         store=StoreSettings.from_layers(from_file.store, environment.store, store),
         table=table_settings,
-        # Set to nothing means none, as in HEADGATE_BUS= of one command.
+        # An empty value means none, as in HEADGATE_BUS= of one command.
         bus=next((text for text in (bus, environment.bus, from_file.bus.address) if text is not None), None) or None,
         committer=committer_settings(from_file.committer, environment.committer, shared, committer or {}),
         worker=worker_settings(from_file.worker, environment.worker, shared, worker or {}),
@@ -156,7 +156,7 @@ def load_settings(
 
 
 def table_setting_key(given: str) -> str:
-    """The setting's name without prefix. Raises `InvalidInput` for a name that none has."""
+    """The setting's name without prefix. Raises `InvalidInput` for an unknown name."""
     bare = given
     for prefix in PREFIXES:
         bare = bare.removeprefix(prefix)
@@ -202,7 +202,7 @@ def _named_in(environment: Mapping[str, str | None]) -> dict[str, str]:
 
 
 def _misspelt_in(environment: Mapping[str, str | None]) -> dict[str, str]:
-    """Variables that nearly name a setting without a group; to pass over them could mean to serve every table."""
+    """Variables that nearly name a setting; ignoring them could mean to serve every table."""
     found: dict[str, str] = {}
     for name in environment:
         upper = name.upper()
@@ -218,7 +218,7 @@ def _misspelt_in(environment: Mapping[str, str | None]) -> dict[str, str]:
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    """`s3.endpoint = …` is a table in a table to TOML, and one name to us."""
+    """`s3.endpoint = …` is a nested table in TOML, and one name here."""
     pairs: list[tuple[str, str]] = []
     for key, value in values.items():
         if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""The settings of the live page, as values, from texts under their names. Where the texts come from is `loading`'s."""
+"""The settings of the live page as values, from texts by name. `loading` reads the texts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ DEFAULT_LISTEN = ListenAddress("127.0.0.1", 8080)
 
 @dataclass(frozen=True, slots=True)
 class PageSettings:
-    """What a page is told."""
+    """The settings of a page."""
 
     listen: ListenAddress = DEFAULT_LISTEN
     """Where it is served. Others than this machine reach it only where a token lets them in; port 0 takes a free one."""
@@ -36,7 +36,7 @@ _SETTINGS = ProcessKeys("page", KEYS)
 
 
 def page_settings(*layers: Mapping[str, str]) -> PageSettings:
-    """The settings from several sources, later ones over earlier ones. Raises `InvalidInput`, naming what is wrong."""
+    """The settings from several sources; later ones override earlier ones. Raises `InvalidInput`, naming the fault."""
     given = _SETTINGS.layered(layers)
     values: dict[str, Any] = {}
     if "listen" in given:
@@ -52,7 +52,7 @@ def page_settings(*layers: Mapping[str, str]) -> PageSettings:
 
 
 def _checked(token: str) -> str:
-    """Its text is never shown, whatever is wrong with it."""
+    """The token; no error shows its text."""
     if not (MIN_TOKEN_CHARS <= len(token) <= 200 and token.isascii() and token.isprintable() and " " not in token):
         raise InvalidInput(
             f"the setting token of the page must have {MIN_TOKEN_CHARS} to 200 visible ASCII characters; leave it out, and"

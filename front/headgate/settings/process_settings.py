@@ -1,4 +1,4 @@
-"""What the settings of all processes that go on have in common: names, hints for misspelt ones, and how texts are read."""
+"""The common parts of all long-running processes' settings: names, hints for misspelt ones, and parsing."""
 
 import difflib
 import re
@@ -22,7 +22,7 @@ HEALTH_LIMITS = {found.name.replace("_", "-"): found.name for found in fields(He
 
 
 class LogForm(StrEnum):
-    """How events of a process that goes on are written."""
+    """The form of a long-running process's events."""
 
     AUTO = "auto"
     """For people on a terminal, else as JSON."""
@@ -32,21 +32,21 @@ class LogForm(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProcessKeys:
-    """The settings of one kind of process. Every method raises `InvalidInput`, naming what is wrong."""
+    """The settings of one kind of process. Every method raises `InvalidInput`, naming the fault."""
 
     process: str
     """As its command is called."""
     keys: tuple[str, ...]
 
     def layered(self, layers: Iterable[Mapping[str, str]]) -> dict[str, str]:
-        """The texts from several sources by their keys, later ones over earlier ones."""
+        """The texts from several sources by key; later ones override earlier ones."""
         given: dict[str, str] = {}
         for layer in layers:
             given |= {self.key(name): text for name, text in layer.items()}
         return given
 
     def key(self, given: str) -> str:
-        """The setting's name, whatever stands between its words."""
+        """The setting's name, with any separator between its words."""
         key = given.strip().lower().replace("_", "-").replace(".", "-").removeprefix(f"{self.process}-")
         if key in self.keys:
             return key
@@ -54,7 +54,7 @@ class ProcessKeys:
         raise InvalidInput(f"there is no setting {given!r} of the {self.process}. {hint}")
 
     def bounds(self, given: Mapping[str, str], names: Mapping[str, str]) -> dict[str, Any]:
-        """Whole numbers by the fields that `names` gives for their keys."""
+        """Whole numbers; `names` maps keys to fields."""
         return {names[key]: self.number(key, text) for key, text in given.items() if key in names}
 
     def number(self, key: str, text: str, least: int = 1) -> int:
@@ -85,7 +85,7 @@ class ProcessKeys:
         """Addresses with commas between them."""
         found = tuple(parts(text))
         if text.strip() and not found:
-            # To take it for none could mean to serve every table.
+            # Taking it for none could mean to serve every table.
             raise self._wrong(key, text, "addresses with commas between them, or nothing at all")
         if len(found) > MAX_ROOTS:
             raise InvalidInput(
@@ -94,7 +94,7 @@ class ProcessKeys:
         return found
 
     def listen(self, text: str) -> ListenAddress | None:
-        """None for nothing or `none`."""
+        """None for an empty text or `none`."""
         return None if text.strip().lower() in ("", "none") else listen_address(text)
 
     def health(self, given: Mapping[str, str], defaults: HealthLimits) -> HealthLimits:
@@ -111,7 +111,7 @@ class ProcessKeys:
         return found
 
     def chosen(self, key: str, text: str, known: Collection[str], what: str) -> tuple[str, ...]:
-        """Names out of `known`, in that order, with commas between them; `none` for none."""
+        """Names from `known`, in that order, with commas between them; `none` for none."""
         if text.strip().lower() == "none":
             return ()
         given = parts(text)
@@ -130,11 +130,11 @@ class ProcessKeys:
 
 
 def parts(text: str) -> list[str]:
-    """What stands between commas."""
+    """The items between commas."""
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def near_or_all(given: str, known: Sequence[str], shown: Collection[str] = ()) -> str:
-    """What may have been meant: the nearest of these, else all of them."""
+    """The suggestion for an error: the nearest of these names, else all of them."""
     near = difflib.get_close_matches(given, known, n=1, cutoff=0.5)
     return f"Did you mean {near[0]!r}?" if near else f"Known are: {', '.join(shown or known)}"

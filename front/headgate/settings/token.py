@@ -1,4 +1,4 @@
-"""The word that lets somebody in over HTTP, and the cookie that stands for it in a browser."""
+"""The token that gives access over HTTP, and the cookie that replaces it in a browser."""
 
 import hashlib
 import hmac
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Token:
-    """Compared in a time that tells nothing of it, and never shown by accident."""
+    """A token. Its comparison takes constant time, and its text is never shown by accident."""
 
     text: str
 
@@ -16,7 +16,7 @@ class Token:
 
     @property
     def cookie(self) -> str:
-        """What a browser keeps in its place. It opens this page, and nobody learns the token from it."""
+        """The cookie in a browser. It opens this page, and the token can't be derived from it."""
         return hmac.new(self.text.encode(), b"headgate-page-cookie", hashlib.sha256).hexdigest()
 
     def is_cookie(self, given: str) -> bool:
@@ -24,7 +24,7 @@ class Token:
 
 
 def _same(expected: str, given: str) -> bool:
-    """By digests, so that not even the length shows."""
+    """Compared by digests, so that not even the length leaks."""
     return hmac.compare_digest(
         hashlib.sha256(expected.encode()).digest(), hashlib.sha256(given.encode("utf-8", "surrogatepass")).digest()
     )

@@ -1,4 +1,4 @@
-"""The settings of a worker's process, as values, from texts under their names. Where the texts come from is `loading`'s."""
+"""The settings of a worker's process as values, from texts by name. `loading` reads the texts."""
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
@@ -19,7 +19,7 @@ OPERATIONS = (*sorted(kind.__name__ for kind in get_args(Operation)), "Group")
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """What one worker process is told."""
+    """The settings of one worker process."""
 
     id: str = "worker"
     """What it is called in what it proposes and in its log; every run adds a number of its own."""
@@ -53,7 +53,7 @@ def _default_of(kind: type, name: str) -> Any:
 
 
 def _named(kind: type) -> dict[str, str]:
-    """From the setting (`parallel-tasks`) to the field, of those that are no settings in turn."""
+    """From the setting (`parallel-tasks`) to the field, for fields that are plain values."""
     return {
         found.name.replace("_", "-"): found.name
         for found in fields(kind)
@@ -84,7 +84,7 @@ _SETTINGS = ProcessKeys("worker", KEYS)
 
 
 def worker_settings(*layers: Mapping[str, str]) -> WorkerSettings:
-    """The settings from several sources, later ones over earlier ones. Raises `InvalidInput`, naming what is wrong."""
+    """The settings from several sources; later ones override earlier ones. Raises `InvalidInput`, naming the fault."""
     given = _SETTINGS.layered(layers)
     values: dict[str, Any] = {}
     if "roles" in given:
@@ -109,7 +109,7 @@ def worker_settings(*layers: Mapping[str, str]) -> WorkerSettings:
 
 
 def group_of(roles: tuple[str, ...]) -> str:
-    """The group of workers with these roles, where none is named."""
+    """The default group of workers with these roles."""
     return DEFAULT_GROUP if set(roles) in (set(), set(ROLES)) else "-".join((DEFAULT_GROUP, *roles))
 
 
@@ -121,7 +121,7 @@ def _limits(given: Mapping[str, str]) -> WorkerLimits:
     terms = dict(DEFAULT_TERMS)
     for key, (role, name) in TERMS.items():
         if key in given:
-            # No time at all is a cooldown and a delay like others.
+            # Zero is a valid cooldown and a valid delay.
             terms[role] = replace(terms[role], **{name: _bound(RoleTerms, name, key, given[key], least=0)})
     return WorkerLimits(**values, schedule=ScheduleLimits(**schedule), terms=terms)
 

@@ -1,8 +1,8 @@
-"""Headgate in a Spark program: reading, writing and statements with a `SparkSession` in hand. Each name is loaded when
-asked for.
+"""Headgate in a Spark program: reads, writes and statements with a `SparkSession`. Each name is loaded at its first
+use.
 
-Users call it as `headgate.spark`. The data source of `format("headgate")` is elsewhere, in `pyspark_headgate`; this
-package adds what needs the session.
+Users call it as `headgate.spark`. The data source of `format("headgate")` is in `pyspark_headgate`; this package adds
+the functions that need the session.
 
 Begin with `lake_table` for the object with all methods, then `reads`, `writes` and `statements`.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from headgate.spark.writes.sinking import sink as sink
     from headgate.spark.writes.writing import write as write
 
-# No module is called like one of these names: importing it from anywhere would put the module into the function's place.
+# No module may have one of these names: importing it anywhere would replace the function by the module.
 _HOMES = {
     "HeadgateTable": "headgate.spark.lake_table",
     "disable": "headgate.spark.statements.enabling",

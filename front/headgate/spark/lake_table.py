@@ -203,7 +203,7 @@ class HeadgateTable:
 
     @contextmanager
     def _changing(self) -> Iterator[Table]:
-        """The table, with its changes going where they should."""
+        """The table; its changes go to the bus if one is set."""
         settings = self._settings()
         with Commits(self._bus or settings.bus, settings.store, SystemAmbient()) as commits:
             yield Table.open(self._uri, settings.store, settings=settings.table, commit=commits.to(self._uri))
@@ -215,7 +215,7 @@ class HeadgateTable:
 
 
 class Optimize:
-    """A merge of small files that is being put together. Each step is a new one; nothing is done before the last."""
+    """A merge of small files that is being configured. Each step returns a new object; only the last one does anything."""
 
     def __init__(self, run: "Callable[[Statement], DataFrame]", statement: MergeSplits) -> None:
         self._run = run

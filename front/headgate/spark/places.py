@@ -1,4 +1,4 @@
-"""The address by which Spark's own file systems know a table."""
+"""The address of a table in Spark's own file systems."""
 
 import re
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ _ACCOUNT_IN_TEXT = re.compile(r"(?:^|;)AccountName=([^;]+)", re.IGNORECASE)
 
 
 def spark_root(spark: "SparkSession", uri: str, store: StoreSettings) -> str:
-    """`file:///…`, `s3a://…`, `abfss://…`. Nothing in it is escaped: Hadoop takes names as they are."""
+    """`file:///…`, `s3a://…`, `abfss://…`. Nothing in it is escaped: Hadoop takes names unchanged."""
     address = table_address(uri)
     scheme, separator, rest = address.partition("://")
     if not separator:

@@ -1,6 +1,7 @@
-"""What a `SparkSession` says about a table: its `spark.headgate.*` and `spark.indextables.*`, and its own S3 settings.
+"""The settings of a `SparkSession` for a table: its `spark.headgate.*` and `spark.indextables.*`, and its own S3
+settings.
 
-A Python data source doesn't see the session's settings, so whoever has the session hands them on as options.
+A Python data source doesn't see the session's settings, so callers with a session pass them on as options.
 """
 
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ _OF_S3 = "fs.s3a."
 
 
 def session_options(session: "SparkSession", uri: str, options: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Options of `format("headgate")` for the table at `uri`: those given, over the session's own."""
+    """Options of `format("headgate")` for the table at `uri`: the given ones override the session's own."""
     found: dict[str, str] = {}
     takes_s3 = uri.lower().startswith(("s3:", "s3a:", "s3n:"))
     for key, text in _settings(session).items():
@@ -33,14 +34,14 @@ def session_options(session: "SparkSession", uri: str, options: Mapping[str, str
 
 
 def session_settings(session: "SparkSession", uri: str, options: Mapping[str, str] | None = None) -> "Effective":
-    """What is in force for the table at `uri`, for what the driver itself does there."""
-    # Reads the environment when it is asked to, and imports the table room.
+    """The effective settings for the table at `uri`, for work on the driver itself."""
+    # Reads the environment when it is called, and imports the table room.
     from pyspark_headgate.effective_settings import effective
 
     return effective(SourceOptions.of(session_options(session, uri, options)))
 
 
 def _settings(session: "SparkSession") -> dict[str, str]:
-    """Everything the session is set to. On Spark Connect, what its server tells."""
+    """All settings of the session. On Spark Connect, those of its server."""
     found: Mapping[str, str] = session.conf.getAll
     return dict(found)

@@ -1,7 +1,7 @@
-"""The operator statements: their values, grammar and output columns, and running them without Spark.
+"""The operator statements: their values, grammar and output columns, and how they run without Spark.
 
-`headgate.sql`, the command line and Spark call it. A text is a statement or raises an error that says what was
-expected. The columns of a result are fixed (docs/format.md, section 9).
+`headgate.sql`, the command line and Spark call it. A text is a statement, or an error names what was expected. The
+columns of a result are fixed (docs/format.md, section 9).
 
 Begin with `statements`, then `parse` and `execute`.
 """
@@ -52,7 +52,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # The parser brings lark along, which a process that runs no statement can do without.
+    # The parser imports lark, which a process without statements doesn't need.
     if name == "parse_statement":
         from headgate.statements.parse import parse_statement
 

@@ -14,7 +14,7 @@ def result_schema(statement: type[Statement]) -> pa.Schema:
 
 
 def result_of(statement: type[Statement], rows: Iterable[Mapping[str, Any]]) -> pa.Table:
-    """Rows as the statement's result; a column that a row leaves out is null, one that it shouldn't have is an error."""
+    """Rows as the statement's result; a missing column is null, an unknown one is an error."""
     schema = result_schema(statement)
     listed = list(rows)
     for row in listed:

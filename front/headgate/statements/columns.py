@@ -1,6 +1,6 @@
-"""What each operator statement answers: the columns of its result, their order and types (docs/format.md, section 9).
+"""The result of each operator statement: its columns, their order and types (docs/format.md, section 9).
 
-Data only; whoever executes a statement fills the rows, whoever shows them turns the types into Arrow's or Spark's.
+Data only; executors of statements fill the rows, and their callers convert the types to Arrow's or Spark's.
 """
 
 from enum import Enum

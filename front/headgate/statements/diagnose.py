@@ -1,4 +1,4 @@
-"""Why a text is no operator statement, in words that help: what was expected, and what the writer probably meant."""
+"""Explains why a text is no operator statement: what was expected, and the probable intention."""
 
 import re
 from collections.abc import Iterable
@@ -36,7 +36,7 @@ _SHORT_SPAN = re.compile(r"([0-9]+)\s*([dh])\w*", re.IGNORECASE)
 
 
 def explain(text: str, position: int, acceptable: frozenset[str]) -> StatementError:
-    """The error of a text that the grammar refused at `position`, where one of `acceptable` could have stood."""
+    """The error of a text that the grammar refused at `position`, where one of `acceptable` was possible."""
     expected = _in_words(acceptable)
     found = _TOKEN.match(text, position)
     word = found.group() if found else ""
@@ -125,7 +125,7 @@ def _alternatives(expected: tuple[str, ...]) -> str:
 
 
 def _run_around(text: str, position: int) -> str:
-    """What stands at a position up to the spaces around it."""
+    """The text around a position, up to the spaces around it."""
     start = position
     while start > 0 and not text[start - 1].isspace():
         start -= 1

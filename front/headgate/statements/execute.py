@@ -1,7 +1,7 @@
-"""Running operator statements without Spark: from a statement to its result, with exactly the columns of `columns`.
+"""Runs operator statements without Spark: from a statement to its result, with exactly the columns of `columns`.
 
-What a statement does to a table is the table room's business; here its reports become rows. Which failures are rows and
-which are raised is as operators of the format know it (docs/format.md, section 9).
+The table room does the work; here its reports become rows. As in the format's own statements, some failures are rows
+and others are raised (docs/format.md, section 9).
 """
 
 from collections.abc import Callable, Mapping
@@ -84,7 +84,7 @@ def sql(
 
 
 def failure(row: Row) -> str | None:
-    """What went wrong, where a result says so in its status."""
+    """The error message for a result's status."""
     told = row.get("metrics") or row
     status = told.get("status")
     if not isinstance(status, str) or not status.upper().startswith("ERROR"):
@@ -110,7 +110,7 @@ class Executor:
         self._commits = commits
 
     def run(self, statement: Statement, text: str = "") -> pa.Table:
-        """The result of a statement; `text` is what it was spelled as, to point into."""
+        """The result of a statement; `text` is its original text, for error positions."""
         match statement:
             case Checkpoint(target):
                 return self._state_written(Checkpoint, target, lambda table: table.checkpoint())
@@ -146,7 +146,7 @@ class Executor:
         )
 
     def _protected(self, table: Table) -> "Protected | None":
-        """What proposals that are not decided yet need of a table that is to be cleaned."""
+        """The needs of undecided proposals for a table that is to be cleaned."""
         return None if self._commits is None else self._commits.protected(table.reader)
 
     def _store(self, path: str) -> "Store":
@@ -157,7 +157,7 @@ class Executor:
 
     def _state_written(self, statement: type[Statement], target: Target, write: Callable[[Table], Any]) -> pa.Table:
         path = _path(target)
-        self._store(path)  # an address that can't be understood is raised, not a row
+        self._store(path)  # an invalid address is raised, and isn't a row
         try:
             table = self._open(path)
             write(table)
@@ -201,7 +201,7 @@ class Executor:
         return {name: description[name] for name in names}
 
     def purge(self, statement: PurgeStatement) -> tuple[str, "PurgeReport"]:
-        """The table's address, and what was deleted, or in a dry run would be. Raises what goes wrong."""
+        """The table's address, and what was deleted, or in a dry run would be. Raises on failure."""
         table = self._open(_path(statement.target))
         protected = self._protected(table)
         if protected is None and statement.nothing_waits:
@@ -217,7 +217,7 @@ class Executor:
         return table.uri, report
 
     def truncate(self, statement: TruncateTimeTravel) -> "TruncateReport":
-        """The same of a table's history."""
+        """The table's address, and the result of deleting its history."""
         table = self._open(_path(statement.target))
         return table.truncate_history(dry_run=statement.dry_run, protected=self._protected(table))
 

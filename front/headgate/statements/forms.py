@@ -1,6 +1,6 @@
-"""How each operator statement is spelled, in words: to recognise one cheaply and to explain one that went wrong.
+"""The forms of each operator statement, in words: to recognise one cheaply and to explain a wrong one.
 
-Nothing here parses; `grammar.lark` decides what a statement is.
+Nothing here parses; `grammar.lark` decides whether a text is a statement.
 """
 
 import re
@@ -60,7 +60,7 @@ _LONGEST_WORD = 32
 
 
 def leading_words(text: str, count: int = _LONGEST_PREFIX) -> list[str]:
-    """The first words of a text in upper case, up to the first thing that is neither word, space nor comment."""
+    """The first words of a text in upper case, up to the first token that is neither word, space nor comment."""
     words: list[str] = []
     position = 0
     for _ in range(count):
@@ -74,13 +74,15 @@ def leading_words(text: str, count: int = _LONGEST_PREFIX) -> list[str]:
 
 
 def is_operator_statement(text: str) -> bool:
-    """True if the text starts like one of ours, right or wrong from there on; all else belongs to another parser."""
+    """True if the text starts like an operator statement, right or wrong after that; another parser handles all other
+    texts.
+    """
     words = leading_words(text)
     return any(_starts_with(words, form.prefix) for form in FORMS)
 
 
 def nearest_form(text: str) -> Form | None:
-    """The statement that the text probably means to be: the one that shares most leading words with it."""
+    """The probable statement of the text: the one that shares most leading words with it."""
     words = leading_words(text)
 
     def shared(form: Form) -> float:

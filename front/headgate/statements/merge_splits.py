@@ -1,4 +1,4 @@
-"""MERGE SPLITS: what its clauses mean to a merge of Parquet files, and the row that it answers."""
+"""MERGE SPLITS: applies its clauses to a merge of Parquet files, and makes its result row."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -18,7 +18,7 @@ WOULD_MERGE = "dry_run"
 
 
 def path_to_merge(statement: MergeSplits, path_of: Callable[[Target], str]) -> str:
-    """Which table is meant. Raises `InvalidInput` for a statement that names none, and for PRECOMMIT."""
+    """The table of the statement. Raises `InvalidInput` for a statement that names none, and for PRECOMMIT."""
     if statement.target is None:
         raise InvalidInput(
             "MERGE SPLITS without a table has no meaning here: there is no current table, and all tables are the workers' to "
@@ -36,7 +36,7 @@ def path_to_merge(statement: MergeSplits, path_of: Callable[[Target], str]) -> s
 def merge_splits(
     table: Table, statement: MergeSplits, ambient: Ambient, settings: Mapping[str, str]
 ) -> Mapping[str, Any]:
-    """Merge, and the row that tells of it. `settings` are this process's own."""
+    """Merge, and return the result row. `settings` are this process's own."""
     options = table.options
     limits = asked_limits(
         options,

@@ -1,6 +1,6 @@
-"""From the text of an operator statement to its value: the grammar applied, quotes undone, numbers checked.
+"""Parses the text of an operator statement: applies the grammar, undoes quotes, checks numbers.
 
-Why a text was refused is worked out in `diagnose`; predicates stay text, for the predicate parser.
+`diagnose` finds the reason for a refused text; predicates stay texts, for the predicate parser.
 """
 
 import re
@@ -54,7 +54,7 @@ _UNIT_HOURS = {"HOURS": 1, "DAYS": 24}
 
 
 def parse_statement(text: str) -> Statement:
-    """The statement that `text` spells. Raises `StatementError`, which shows where it went wrong and what helps."""
+    """The statement in `text`. Raises `StatementError`, which shows the place of the error and a remedy."""
     if len(text) > MAX_STATEMENT_CHARS:
         raise StatementError(
             f"The statement has {len(text)} characters; the most that is read is {MAX_STATEMENT_CHARS}.",
@@ -73,10 +73,10 @@ def parse_statement(text: str) -> Statement:
 
 
 def predicate_error_in_statement(error: PredicateError, text: str, where_position: int) -> StatementError:
-    """The same complaint about a statement's WHERE predicate, pointing into the whole statement."""
+    """The error of a statement's WHERE predicate, with its position in the whole statement."""
     message = str(error)
     if error.position is not None:
-        # What PredicateError appended: its own text and caret, which ours replace.
+        # PredicateError appended its own text and caret; ours replace them.
         message = message.removesuffix(f"\n  {error.text}\n  {' ' * error.position}^")
     return StatementError(message, text, min(where_position + (error.position or 0), len(text)))
 
@@ -88,9 +88,9 @@ def _parser() -> Lark:
 
 
 def _acceptable(text: str) -> frozenset[str]:
-    """The terminals that could have stood where the parser gave up."""
+    """The terminals that were possible where the parser stopped."""
     attempt = _parser().parse_interactive(text)
-    # It ends in the same error again; this time we want what the parser knew at that point.
+    # It ends in the same error again; this time we read the parser's state at that point.
     with suppress(UnexpectedInput):
         attempt.exhaust_lexer()
     acceptable: set[str] = attempt.accepts()  # type: ignore[no-untyped-call]  # lark leaves this method untyped
@@ -193,7 +193,7 @@ class _Builder:
         if clause is None:
             return None
         number, unit = (child for child in clause.children if isinstance(child, Token))
-        # The length first: int() refuses absurd texts with a message of its own.
+        # The length first: int() refuses very long texts with a message of its own.
         hours = int(number) * _UNIT_HOURS[unit.upper()] if len(number) <= 19 else _MAX_HOURS + 1
         if hours > _MAX_HOURS:
             raise self._refusal(

@@ -1,6 +1,6 @@
-"""The operator statements as values, and the error of a text that is none of them.
+"""The operator statements as values, and the error for all other texts.
 
-How they are spelled is in `grammar.lark`, how a text becomes one in `parse`, what they answer in `columns`.
+`grammar.lark` has their forms, `parse` parses them, and `columns` has the columns of their results.
 """
 
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ MIN_SOURCE_SPLITS = 2
 
 @dataclass(frozen=True, slots=True)
 class TablePath:
-    """A table named by where it lies, as written between quotes."""
+    """A table named by its path, as written between quotes."""
 
     path: str
 
@@ -162,7 +162,7 @@ def _excerpt(text: str, position: int) -> str:
     right = min(end, position + _EXCERPT_CHARS)
     line = ("..." if left > start else "") + text[left:right] + ("..." if right < end else "")
     caret = position - left + (3 if left > start else 0)
-    # One column each, so that the caret stays under its place, and nothing that moves a terminal's cursor.
+    # One column each, so that the caret stays in its place, and without control characters of a terminal.
     shown = "".join(character if character.isprintable() else " " for character in line)
     where = f"  (line {text.count(chr(10), 0, start) + 1})" if "\n" in text else ""
     return f"  {shown}\n  {' ' * caret}^{where}"

@@ -1,6 +1,6 @@
-"""Merging and cleaning by the process that has just written or was asked to, without a worker.
+"""Merges and cleans in the process that has just written or was asked to, without a worker.
 
-Statements and direct commits call it. A commit stands whatever comes of the upkeep after it.
+Statements and direct commits call it. A failure here never affects the commit before it.
 
 Begin with `on_write`.
 """

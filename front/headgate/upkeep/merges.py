@@ -1,4 +1,6 @@
-"""Merging a table's data files from this process: the worker's planner and engine, for commands, statements and merges on write."""
+"""Merges a table's data files in this process, by the worker's planner and engine: for commands, statements and merges
+on write.
+"""
 
 import tempfile
 import threading
@@ -15,7 +17,7 @@ from headgate_worker.roles.interface import Abandoned
 
 
 class TableMerge:
-    """Merges of one table, whose changes are committed as the table commits its own."""
+    """Merges of one table. Its changes are committed in the table's own way."""
 
     def __init__(self, table: Table, ambient: Ambient, scratch_folder: str = "") -> None:
         """`scratch_folder` is this process's own choice; without one it is the system's."""
@@ -30,17 +32,17 @@ class TableMerge:
 
     @property
     def scratch_folder(self) -> str | None:
-        """Where files lie before they are whole; None where that is their own place."""
+        """The folder for incomplete files; None if they are written directly into their place."""
         if self._table.store.local_path("_") is not None:
             return None
         return self._scratch_folder or tempfile.gettempdir()
 
     def plan(self, limits: MergeLimits, where: str | None = None) -> MergePlan:
-        """What a merge would do now. Raises `InvalidInput` for a `where` on other columns than the table's partitions."""
+        """The plan of a merge now. Raises `InvalidInput` for a `where` on other columns than the table's partitions."""
         return self._merging.plan(limits, where)
 
     def run(self, limits: MergeLimits, where: str | None = None) -> MergeReport:
-        """Merge. Interrupted, it gives up where it is: what is committed stays, and nothing else counts."""
+        """Merge. An interrupt stops it at once: committed merges stay, and unfinished ones have no effect."""
         bounds = RunLimits()
         with ThreadPoolExecutor(bounds.parallel_groups, thread_name_prefix="headgate-merge") as executor:
             try:

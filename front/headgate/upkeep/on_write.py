@@ -1,6 +1,6 @@
-"""Merging and cleaning right after a commit, for tables whose settings ask for it and for processes that commit directly.
+"""Merges and cleans right after a direct commit, if the table's settings ask for it.
 
-Where commits go through a bus, workers do this. The commit stands whatever becomes of it.
+For commits through a bus, workers do this. The commit stands, whatever happens here.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ _log = get_logger("headgate.on_write")
 
 
 def is_asked_for(options: TableOptions) -> bool:
-    """Whether whoever commits directly is to do anything after it."""
+    """Whether a direct commit must do anything afterwards."""
     return (options.merge_on_write and not options.merge_on_write_async) or (
         options.purge_on_write and not options.purge_on_write_async
     )
@@ -30,9 +30,9 @@ def after_commit(
     ambient: Ambient,
     scratch_folder: str = "",
 ) -> None:
-    """Do what the table's settings ask for once this operation was committed directly. Raises nothing.
+    """Do the work that the table's settings ask for after this direct commit. Raises nothing.
 
-    Whoever interrupts it interrupts that alone: the commit stands.
+    An interrupt stops only this work: the commit stands.
     """
     if not (isinstance(receipt, Committed) and isinstance(operation, Append | Overwrite | Delete | Restore)):
         return
@@ -55,7 +55,7 @@ def after_commit(
 
 def _merge(table: Table, options: TableOptions, ambient: Ambient, scratch_folder: str) -> bool:
     """Whether anything was merged."""
-    # They bring the worker along, which few tables need.
+    # These import the worker, which few tables need.
     from headgate.upkeep.merges import TableMerge
     from headgate_worker.merge.table_settings import on_write_limits
 
@@ -70,7 +70,7 @@ def _merge(table: Table, options: TableOptions, ambient: Ambient, scratch_folder
 
 
 def _is_due(table: Table, options: TableOptions, receipt: Committed, merged: bool) -> bool:
-    """Counted by the numbers of versions, which all processes that write to the table have in common."""
+    """Counted by version numbers, which all processes that write to the table share."""
     if merged and options.purge_on_write_after_merge:
         return True
     every = options.purge_on_write_after_writes

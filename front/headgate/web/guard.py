@@ -1,7 +1,7 @@
-"""Who may ask for what is served over HTTP, and the headers that keep a browser from doing more with it than is meant.
+"""The access rules for everything that is served over HTTP, and the headers that restrict browsers.
 
-On a loopback address everybody on this machine may, by a name of this machine. Beyond it, or where a token was chosen, a
-token is asked for: as `Authorization: Bearer`, or as the cookie that a login form gave in exchange.
+On a loopback address, every user of this machine has access, by a name of this machine. On other addresses, or if a
+token is set, a token is required: as `Authorization: Bearer`, or as the cookie from the login form.
 """
 
 from collections.abc import Collection, Mapping
@@ -32,7 +32,7 @@ NOT_KEPT = "no-store"
 
 
 class Guarded:
-    """An application behind the rules above. `open_paths`, and the login's, are everybody's who reaches this server."""
+    """An application behind these rules. Everybody who reaches this server may use `open_paths` and the login."""
 
     def __init__(
         self, app: ASGIApp, listen: ListenAddress, token: Token | None, open_paths: Collection[str] = ()
@@ -59,10 +59,10 @@ class Guarded:
         await (self._refusal(scope) or self._app)(scope, receive, send_guarded)
 
     def _refusal(self, scope: Scope) -> Response | None:
-        """The answer to who may not ask; None for who may."""
+        """The answer for a request without access; None for one with access."""
         headers = Headers(scope=scope)
         if self._listen.is_loopback and not _names_this_machine(headers.get("host", ""), self._listen):
-            # A site that makes its name mean 127.0.0.1 would read this page with its visitor's browser.
+            # A foreign site whose name resolves to 127.0.0.1 would read this page with its visitor's browser.
             return PlainTextResponse(
                 "This page is asked for by a name that is not this machine's. Open it as http://127.0.0.1 or"
                 " http://localhost with its port, or let the proxy in front of it send one of these as Host.\n",
@@ -88,7 +88,7 @@ class Guarded:
 
 
 def cookie_name(scope: Scope) -> str:
-    """Browsers share cookies between the ports of a machine, where another page of ours may have another token."""
+    """The cookie's name includes the port, because browsers share cookies between the ports of a machine."""
     return f"headgate_page_{(scope.get('server') or ('', 0))[1]}"
 
 

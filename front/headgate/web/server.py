@@ -1,6 +1,6 @@
-"""An HTTP server in a thread of a process that does other things: it starts, says where it listens, and stops quickly.
+"""An HTTP server in a thread of a process with other work: it starts, reports its address, and stops quickly.
 
-What it serves is an ASGI application. It touches neither signals nor the logging of the process; requests are not logged.
+It serves an ASGI application. It leaves the process's signals and logging alone, and doesn't log requests.
 """
 
 import asyncio
@@ -39,16 +39,16 @@ _log = get_logger("headgate.web")
 
 
 class CannotListen(HeadgateError):
-    """An address at which this process can't listen."""
+    """This process can't listen at the address."""
 
 
 @contextmanager
 def serving_web(
     app: ASGIApp, listen: ListenAddress, name: str = "headgate-web", vital: Collection[str] = ()
 ) -> Iterator[ListenAddress]:
-    """Serve `app` in a thread of that name; gives the address with the port that it got. Raises `CannotListen`.
+    """Serve `app` in a thread of that name; yields the address with its actual port. Raises `CannotListen`.
 
-    Paths in `vital` are answered however many other requests are under way. They must be answered without waiting.
+    Paths in `vital` are answered however many other requests are running. Their handlers must not wait.
     """
     listener = _listener(listen)
     address = replace(listen, port=listener.getsockname()[1])
@@ -78,7 +78,7 @@ def serving_web(
 
 
 def _listener(listen: ListenAddress) -> socket.socket:
-    """Bound here and now, so that whoever starts the server learns what is wrong with the address."""
+    """Binds here and now, so that the caller gets errors of the address."""
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(
             listen.host, listen.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -87,7 +87,8 @@ def _listener(listen: ListenAddress) -> socket.socket:
     except OSError as error:
         raise CannotListen(f"can't listen at {listen}: {error.strerror or error}. Is {listen.host} right?") from None
     try:
-        # A port whose last connections are still being forgotten may be taken again; one that is listened at may not.
+        # A port may be taken again while the system still keeps old connections, but not while another process
+        # listens.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(place)
     except OSError as error:
@@ -107,7 +108,7 @@ def _config(app: ASGIApp) -> uvicorn.Config:
         ws="none",
         lifespan="off",
         interface="asgi3",
-        # Whose headers to believe is for a proxy's user to say, and we ask nobody who he is by his address.
+        # Only a proxy's user knows whose headers to trust, and no rule here depends on the client's address.
         proxy_headers=False,
         server_header=False,
         log_config=None,
@@ -135,7 +136,7 @@ class _Server(uvicorn.Server):
 
 
 class _ImpatientConnection(H11Protocol):
-    """Lets go of connections on which no request comes to its end, which would keep others out for ever."""
+    """Closes connections on which no request is completed, because they would block others for ever."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -154,12 +155,12 @@ class _ImpatientConnection(H11Protocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether no request has come that isn't answered, or only a part of one."""
+        """Whether no request is unanswered except for an incomplete one."""
         cycle: RequestResponseCycle | None = getattr(self, "cycle", None)
         return cycle is None or cycle.response_complete or cycle.more_body
 
     def _make_room(self) -> None:
-        """Who just came is among the waiting, and has waited for the shortest time."""
+        """Close the connection that has waited longest; the newest one has waited for the shortest time."""
         waiting = [each for each in self.connections if isinstance(each, _ImpatientConnection) and each.is_waiting]
         for each in sorted(waiting, key=lambda each: each._waits_since_s)[: max(0, len(waiting) - MAX_WAITING)]:
             each.transport.abort()
@@ -177,7 +178,7 @@ class _ImpatientConnection(H11Protocol):
 
 
 class _Ending:
-    """Bounds the requests that are being answered, and ends them when the server stops."""
+    """Bounds the number of running requests, and ends them when the server stops."""
 
     def __init__(self, app: ASGIApp, vital: frozenset[str]) -> None:
         self._app = app
@@ -209,7 +210,7 @@ async def _run(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None
 
 
 class _Progress:
-    """How far an answer has come, so that one which is cut off still has its end."""
+    """The progress of an answer, so that an interrupted one is still ended properly."""
 
     def __init__(self, send: Send) -> None:
         self._send = send

@@ -1,7 +1,8 @@
-"""Where a batch ends that begins at some offset: agreed once, by whichever run comes first, and kept beside the table.
+"""The bounds of batches. The first run that reaches an offset fixes the end of the batch there, and keeps it beside the
+table.
 
-A run that was killed may have left a proposal on the bus. Were the next run to cut the same records at another offset, its
-seq would be another one, and both would be committed. So what begins at the same offset always ends at the same offset.
+A killed run may have left a proposal on the bus. If the next run ended the same batch at another offset, it would use
+another seq, and both proposals would be committed. So a batch with the same start always has the same end.
 """
 
 import json
@@ -18,7 +19,7 @@ _MAX_BYTES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class BatchBounds:
-    """Offsets from `start` up to, not including, `end`."""
+    """Offsets from `start` up to, but not including, `end`."""
 
     start: int
     end: int
@@ -28,7 +29,7 @@ class BatchBounds:
     """Of the last record before `start`."""
 
     def mark_before(self, position: int) -> RecordMark | None:
-        """Of the last record that was taken before a position, where that is known."""
+        """The mark of the last record that was taken before a position, if it is known."""
         if position == self.end:
             return self.last
         return self.before if position == self.start else None
@@ -39,9 +40,9 @@ def bounds_key(app: str) -> str:
 
 
 def agree(store: Store, app: str, wanted: BatchBounds) -> BatchBounds:
-    """The bounds of the batch at `wanted.start`, or of a later batch where another run is further by now.
+    """The bounds of the batch at `wanted.start`, or of a later batch if another run is further by now.
 
-    Starts only ever grow, so that a start that was passed can't be agreed on anew.
+    Starts only grow, so no run can choose other bounds for an earlier start.
     """
     key = bounds_key(app)
 
@@ -59,7 +60,7 @@ def agree(store: Store, app: str, wanted: BatchBounds) -> BatchBounds:
 
 
 def agreed_last(store: Store, app: str) -> BatchBounds | None:
-    """The bounds that were agreed on last."""
+    """The latest bounds that were fixed."""
     key = bounds_key(app)
     try:
         return _parsed(store.get(key, max_bytes=_MAX_BYTES), store, key)

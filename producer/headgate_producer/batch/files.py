@@ -1,4 +1,4 @@
-"""Writing a batch as Parquet files, one for each partition of the table that it has rows for."""
+"""Writes a batch as Parquet files, one for each partition of the table that has rows."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ _SPELLED = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity", "-0": "0"}
 
 
 def write_files(store: Store, rows: "pa.Table", partition_columns: Sequence[str], name: str) -> list[DataFile]:
-    """Put the rows on the store. `name` is to be new, so that no attempt meets the files of another."""
+    """Write the rows to the store. `name` must be new, so that no attempt meets files of another one."""
     missing = [column for column in partition_columns if column not in rows.column_names]
     if missing:
         raise JobStopped(

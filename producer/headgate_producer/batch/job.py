@@ -1,6 +1,6 @@
-"""`BatchJob`: takes the records of a topic into a table, every one exactly once, however often it is killed and run again.
+"""`BatchJob`: loads the records of a topic into a table, each exactly once, however often it is killed and run again.
 
-How far it is stands in the table itself: the last seq that was committed for the job is the offset to go on from.
+The table itself holds the progress: the last seq that was committed for the job is the offset at which to continue.
 """
 
 import re
@@ -41,7 +41,7 @@ _log = get_logger("headgate.batch_job")
 
 @dataclass(frozen=True, slots=True)
 class BatchReport:
-    """What a run did."""
+    """The result of a run."""
 
     records: int = 0
     files: int = 0
@@ -136,7 +136,7 @@ class BatchJob:
         return f"{self._name}/{self._source.topic}/{partition}"
 
     def _committed(self) -> dict[int, int]:
-        """By partition, the highest offset that the table knows to be committed."""
+        """For each partition, the highest offset that the table has committed."""
         reader = self._producer.reader
         log = reader.latest()
         metadata = reader.metadata(log)
@@ -146,7 +146,7 @@ class BatchJob:
         return {each: last[self._app(each)] for each in self._source.partitions() if self._app(each) in last}
 
     def _begin(self) -> Mapping[int, Extent]:
-        """Find out where to begin in each partition that is new to this run. Returns what those partitions hold."""
+        """Find the first offset in each partition that is new to this run. Returns the extents of those partitions."""
         seen = self._source.identity()
         new = [each for each in self._source.partitions() if each not in self._positions]
         extents = {partition: self._source.extent(partition) for partition in new}
@@ -164,7 +164,7 @@ class BatchJob:
         return extents
 
     def _check(self, partition: int, position: int, extent: Extent, mark: RecordMark | None) -> None:
-        """Raises `JobStopped` where the partition isn't the one that was read up to this position."""
+        """Raises `JobStopped` if the partition isn't the one that was read up to this position."""
         where = f"partition {partition} of topic {self._source.topic}"
         if position < extent.first:
             raise JobStopped(
@@ -202,9 +202,9 @@ class BatchJob:
         start = self._positions[partition]
         records, reached = self._reading.collect(partition, self._reached[partition], end)
         if not records:
-            self._reached[partition] = reached  # nothing but marks of transactions, or what compaction left
+            self._reached[partition] = reached  # only marks of transactions, or gaps that compaction left
             return None
-        # Read before this look, so they are of the topic that it finds.
+        # The records were read before this look, so they are from the topic that it finds.
         check_topic(self._name, self._source.topic, self._identity, self._source.identity())
         bounds = agree(self._producer.store, self._app(partition), BatchBounds(start, reached, last_mark(records)))
         if bounds.start != start:
@@ -220,7 +220,7 @@ class BatchJob:
         return _Proposed(partition, bounds, len(records), tuple(files), ticket)
 
     def _resume_behind(self, partition: int, start: int, bounds: BatchBounds) -> None:
-        """Another run of this job is further: go on where the table says."""
+        """Another run of this job is further: continue at the table's position."""
         position = self._committed().get(partition, -1)
         if position < bounds.start:
             key = bounds_key(self._app(partition))
@@ -233,7 +233,7 @@ class BatchJob:
 
     def _write(self, partition: int, bounds: BatchBounds, records: Sequence[SourceRecord]) -> Sequence[AddFile]:
         if not records:
-            return ()  # compacted away since the bounds were agreed on
+            return ()  # compacted away since the bounds were fixed
         unique = self._producer.ambient.new_id()
         name = f"{self._name}-{self._source.topic}-{partition}-{bounds.start}-{bounds.end}-{unique}"
         return write_files(self._producer.store, self._to_table(records), self._partition_columns, name)
@@ -254,7 +254,8 @@ class BatchJob:
                 position = max(batch.bounds.end, self._committed().get(batch.partition, 0))
                 report = replace(report, duplicates=report.duplicates + 1)
             case Rejected(RejectCode.SUPERSEDED):
-                # A run goes on behind a batch only once it is committed, so another run has committed this one and is further.
+                # A run continues after a batch only once it is committed, so another run has committed this one and
+                # is further.
                 version = None
                 position = max(batch.bounds.end, self._committed().get(batch.partition, 0))
                 report = replace(report, duplicates=report.duplicates + 1)
@@ -280,7 +281,7 @@ class BatchJob:
         return report
 
     def _receipt(self, batch: _Proposed) -> Receipt:
-        """Asked for again, of the same proposal, until somebody knows."""
+        """The receipt of one proposal, asked for repeatedly until its outcome is known."""
         ticket = batch.ticket
         for ask in range(1, self._limits.asks + 1):
             try:
@@ -288,7 +289,7 @@ class BatchJob:
             except OutcomeUnknown:
                 if ask == self._limits.asks:
                     raise
-                if ticket.done:  # given up: the same proposal again
+                if ticket.done:  # given up: send the same proposal again
                     writer = Writer(self._app(batch.partition), batch.bounds.end)
                     ticket = self._producer.append(batch.files, writer=writer, proposal_id=ticket.proposal_id)
         raise AssertionError("the loop ends by returning or raising")

@@ -1,4 +1,4 @@
-"""The records of a Kafka topic, for batch jobs: committed ones only, from explicit offsets, in no consumer group."""
+"""The records of a Kafka topic for batch jobs: committed records only, from explicit offsets, without a consumer group."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
@@ -70,7 +70,7 @@ class KafkaRecords:
             "connecting for the records",
             lambda: KafkaConsumer(
                 **{
-                    # Anything but "none" would silently jump where an offset is gone.
+                    # Any value but "none" would silently jump if an offset is gone.
                     "auto_offset_reset": "none",
                     **self._address.client_settings(),
                     "enable_auto_commit": False,
@@ -117,7 +117,7 @@ class KafkaRecords:
         self._consumer.close()
 
     def _read(self, partition: int, offset: int, timeout_s: float, max_records: int) -> Chunk:
-        """Passes what is left out on its way, since a job that waits for records at an offset counts on them coming from there."""
+        """Reads through skipped batches, because a job that waits at an offset expects the records from there."""
         place, start, polled = TopicPartition(self._topic, partition), offset, None
         while polled is None:
             start = self._behind_left_out(partition, start)
@@ -158,7 +158,9 @@ class KafkaRecords:
         return offset
 
     def _pass(self, unread: BatchUnread, start: int) -> None:
-        """Raise it anew, with what can be done, unless it is to be left out. Between `start` and it there was no record."""
+        """Raise the error again with its remedy, unless the batch is to be skipped. There was no record between `start`
+        and it.
+        """
         partition, first, last = unread.partition, unread.first, unread.last
         if not any(place == partition and first <= named <= last for place, named in self._leave_out):
             raise BatchUnread(

@@ -1,4 +1,6 @@
-"""What the runs of a batch job agree on, in small objects beside the table that change only from what a run has seen."""
+"""The small objects beside the table on which the runs of a batch job agree. A run changes one only after it has read
+it.
+"""
 
 from collections.abc import Callable
 from typing import assert_never
@@ -14,9 +16,9 @@ def job_key(name: str) -> str:
 
 
 def keep(store: Store, key: str, choose: Callable[[bytes | None], bytes | None], max_bytes: int) -> bytes | None:
-    """Write what `choose` makes of what is there, unless that is None. Returns what is there in the end.
+    """Write the result of `choose` for the present content, unless it is None. Returns the final content.
 
-    `choose` is called again where another run was faster, or where it is not known who was.
+    `choose` is called again if another run was faster, or if nobody knows which run was.
     """
     for _ in range(_ATTEMPTS):
         try:
@@ -35,7 +37,7 @@ def keep(store: Store, key: str, choose: Callable[[bytes | None], bytes | None],
             case Created():
                 return body
             case AlreadyExists() | Unknown():
-                continue  # what is there now is what was agreed
+                continue  # the present content is the agreed one
             case _:
                 assert_never(outcome)
     raise StoreError(

@@ -1,4 +1,4 @@
-"""Marks of records: how a batch job knows, run after run, that the records before its position are the ones it took."""
+"""Marks of records: they show a batch job that the records before its position are still the ones that it has taken."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ _DIGITS = 32
 
 @dataclass(frozen=True, slots=True)
 class RecordMark:
-    """One record: where it lay, and a digest of its key, value and time."""
+    """The place of one record, and a digest of its key, value and time."""
 
     offset: int
     digest: str
@@ -29,7 +29,7 @@ class RecordMark:
 
 
 class SeenRecord(Enum):
-    """What is there where the marked record was."""
+    """The record that is now at the place of the marked one."""
 
     SAME = "same"
     OTHER = "other"
@@ -50,7 +50,9 @@ def last_mark(records: Sequence[SourceRecord]) -> RecordMark | None:
 
 
 def compared(mark: RecordMark, records: Sequence[SourceRecord]) -> SeenRecord:
-    """`records` are all that are there now up to where the mark was made: behind the marked record there was none."""
+    """Compares. `records` are all records now up to the place where the mark was made; there was none after the marked
+    one.
+    """
     if any(record.offset > mark.offset for record in records):
         return SeenRecord.OTHER
     for record in records:

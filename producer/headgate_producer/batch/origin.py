@@ -1,6 +1,7 @@
-"""What a batch job remembers of its first run: which topic of which cluster it reads, and where it began in each partition.
+"""The origin of a batch job: the topic and cluster that it reads, and its first offset in each partition.
 
-It lies beside the table. `start` counts for the partitions that the first run sees; later ones begin with their first record.
+It lies beside the table. `start` applies to the partitions that exist at the first run; later ones begin with their
+first record.
 """
 
 import json
@@ -28,7 +29,7 @@ MarkBefore = Callable[[int, int], RecordMark | None]
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """Where the job began in a partition."""
+    """The job's first offset in a partition."""
 
     offset: int
     before: RecordMark | None = None
@@ -37,7 +38,7 @@ class Beginning:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where the records come from."""
+    """The topic that the records come from."""
 
     topic: TopicIdentity
     starts: Mapping[int, Beginning]
@@ -49,7 +50,7 @@ def origin_key(job: str, topic: str) -> str:
 
 
 def is_other(known: TopicIdentity, seen: TopicIdentity) -> bool:
-    """Whether it is another topic. Old brokers don't name all there is: what one of both doesn't know says nothing."""
+    """Whether it is another topic. Old brokers don't report all ids: an id that one of the two lacks is not compared."""
     pairs = ((known.cluster, seen.cluster), (known.topic_id, seen.topic_id))
     return any(old is not None and new is not None and old != new for old, new in pairs)
 
@@ -57,7 +58,7 @@ def is_other(known: TopicIdentity, seen: TopicIdentity) -> bool:
 def begun(
     known: Origin | None, seen: TopicIdentity, extents: Mapping[int, Extent], start: Start, before: MarkBefore
 ) -> Origin:
-    """With what is seen for the first time. `start` counts later only where it names an offset."""
+    """The origin with new partitions added. For partitions that come later, `start` applies only if it names an offset."""
     if known is None:
         return Origin(seen, {each: _beginning(each, extents[each], start, before) for each in extents})
     named: Start = "earliest" if isinstance(start, str) else start
@@ -77,7 +78,7 @@ def remember(
     start: Start,
     before: MarkBefore,
 ) -> Origin:
-    """The job's origin, for all partitions of `extents`. Raises `JobStopped` where this is another topic."""
+    """The job's origin, for all partitions of `extents`. Raises `JobStopped` if the topic is another one."""
     key = origin_key(job, topic)
 
     def choose(found: bytes | None) -> bytes | None:

@@ -1,4 +1,4 @@
-"""Reading the records of one batch: up to a bound, up to an offset, or for a while."""
+"""Reads the records of one batch: up to a size, up to an offset, or for a limited time."""
 
 from dataclasses import dataclass
 
@@ -30,7 +30,7 @@ class BatchLimits:
 
 
 class BatchReading:
-    """Reads for one job."""
+    """The reads of one job."""
 
     def __init__(self, job: str, source: RecordSource, ambient: Ambient, limits: BatchLimits) -> None:
         self._job = job
@@ -39,7 +39,7 @@ class BatchReading:
         self._limits = limits
 
     def collect(self, partition: int, start: int, end: int | None) -> tuple[list[SourceRecord], int]:
-        """Records up to a bound, or up to `end`, or of a while; and the offset behind them."""
+        """Records up to a size, up to `end`, or for a limited time; and the offset after them."""
         records: list[SourceRecord] = []
         reached, size = start, 0
         until_s = self._ambient.monotonic_s() + self._limits.linger_s
@@ -53,7 +53,7 @@ class BatchReading:
             except BatchUnread:
                 if not records:
                     raise
-                break  # what was read comes into the table first; to read on fails again
+                break  # the records so far are committed first; the next read fails again
             records += chunk.records
             size += sum(record.size for record in chunk.records)
             reached = chunk.next_offset
@@ -62,7 +62,7 @@ class BatchReading:
         return records, reached
 
     def read_on(self, partition: int, reached: int, end: int) -> list[SourceRecord]:
-        """The rest of a batch whose end was agreed on by an earlier run."""
+        """The rest of a batch whose end an earlier run fixed."""
         if self._source.extent(partition).next_offset < end:
             raise JobStopped(
                 f"job {self._job} agreed on a batch up to offset {end} of partition {partition} of topic {self._source.topic}, which "
@@ -76,7 +76,9 @@ class BatchReading:
         return records
 
     def mark_before(self, partition: int, offset: int) -> RecordMark | None:
-        """Of the last record before an offset; None where none of the few offsets before it holds a record to be read."""
+        """The mark of the last record before an offset; None if none of the few offsets before it holds a readable
+        record.
+        """
         first = max(offset - _LOOK_BACK, self._source.extent(partition).first)
         found: list[SourceRecord] = []
         try:
@@ -88,7 +90,7 @@ class BatchReading:
         return last_mark(found)
 
     def between(self, partition: int, first: int, end: int) -> list[SourceRecord] | None:
-        """What the topic holds from one offset up to another, or the beginning of it. None where that can't be read."""
+        """The records from one offset up to another, or the first of them. None if they can't be read."""
         try:
             records, _ = self.collect(partition, first, end)
         except BatchUnread:
@@ -96,7 +98,7 @@ class BatchReading:
         return [record for record in records if record.offset < end]
 
     def _read(self, partition: int, offset: int, max_records: int, *, must_move: bool) -> Chunk:
-        """What comes next. What the topic holds already must come in time."""
+        """The next records. Records that the topic already holds must come in time."""
         until_s = self._ambient.monotonic_s() + self._limits.stalled_after_s
         while True:
             chunk = self._source.read(partition, offset, _POLL_S, max_records)

@@ -1,4 +1,4 @@
-"""Where a batch job's records come from, as the job sees it. Kafka's implementation is `kafka_source`."""
+"""The interface of a source of records for batch jobs. `kafka_source` implements it for Kafka."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class SourceRecord:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Records that follow one another, and the offset behind them: not every offset holds a record."""
+    """Consecutive records, and the offset after them, because not every offset holds a record."""
 
     records: Sequence[SourceRecord]
     next_offset: int
@@ -39,32 +39,32 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class TopicIdentity:
-    """What a topic keeps as long as it lives. None is what an old broker doesn't tell."""
+    """The ids of a topic, which stay as long as it exists. None stands for an id that an old broker doesn't report."""
 
     cluster: str | None
     topic_id: str | None
 
 
 class RecordSource(Protocol):
-    """A topic. One thread uses it. Failures are `HeadgateError`s."""
+    """A topic, for one thread. Failures are `HeadgateError`s."""
 
     @property
     def topic(self) -> str: ...
 
     def identity(self) -> TopicIdentity:
-        """Of the topic that has this name now."""
+        """The ids of the topic that has this name now."""
         ...
 
     def partitions(self) -> Sequence[int]: ...
 
     def extent(self, partition: int) -> Extent:
-        """What it holds now, as far as it is committed."""
+        """The offsets that the partition holds now, up to the last committed record."""
         ...
 
     def read(self, partition: int, offset: int, timeout_s: float, max_records: int) -> Chunk:
-        """Records from `offset` on, waiting for the first up to `timeout_s`. Raises where `offset` is gone.
+        """Records from `offset` on, waiting for the first up to `timeout_s`. Raises if `offset` is gone.
 
-        Raises `BatchUnread` where the next record can't be read, nor ever will be: those before it were given.
+        Raises `BatchUnread` if the next record can never be read; the records before it were returned.
         """
         ...
 

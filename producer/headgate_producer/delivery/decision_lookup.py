@@ -1,4 +1,4 @@
-"""What a table's own log says about earlier proposals, for when the bus can't say."""
+"""Looks up earlier decisions in a table's own log, for cases in which the bus can't answer."""
 
 import threading
 from collections.abc import Callable
@@ -30,7 +30,7 @@ class DecisionLookup:
         self._look: Future[Receipt | None] | None = None
 
     def find_within(self, seconds: float, proposal_id: str, writer: Writer | None) -> Receipt | None:
-        """As `find`, on a thread of its own, which is left behind when the store hangs. Raises `NotToldInTime`."""
+        """`find` on a thread of its own, which is abandoned if the store hangs. Raises `NotToldInTime`."""
         if self._look is not None and not self._look.done():
             raise NotToldInTime("its store still hasn't answered an earlier question")
         look: Future[Receipt | None] = Future()
@@ -49,8 +49,11 @@ class DecisionLookup:
             raise NotToldInTime(f"its store didn't answer within {seconds:g} s") from None
 
     def find(self, proposal_id: str, writer: Writer | None) -> Receipt | None:
-        """None where the log tells nothing of it, or there is no table yet. Raises what reading the log raises."""
-        from headgate_table.indextables.recovery.decisions import find_decision  # reading a log is rarely needed
+        """The decision; None if the log doesn't have it, or if there is no table yet. Raises the errors of reading the
+        log.
+        """
+        # imported here, because reading a log is rarely needed
+        from headgate_table.indextables.recovery.decisions import find_decision
 
         with self._lock:
             if self._reader is None:
@@ -61,7 +64,7 @@ class DecisionLookup:
                 return self._find_recorded(self._reader, proposal_id, writer)
 
     def _find_recorded(self, reader: "LogReader", proposal_id: str, writer: Writer | None) -> Receipt | None:
-        """By the records of a Milvus table, if it is one."""
+        """The decision in the records of a Milvus table, if the table is one."""
         from headgate_table.milvus.committed.decisions import find_recorded
         from headgate_table.milvus.committed.log import RecordedLog
 

@@ -1,6 +1,6 @@
-"""Carrying proposals to the bus and receipts back: in two threads, or, without them, in the thread that waits.
+"""Carries proposals to the bus and receipts back: in two threads or, without them, in the thread that waits.
 
-A message that the bus didn't acknowledge is sent again, the same each time.
+A message without acknowledgement is sent again, with the same bytes.
 """
 
 import threading
@@ -27,7 +27,7 @@ _log = get_logger("headgate.producer")
 
 
 class DeliveryThreads:
-    """Without threads nothing moves but in `pump`, so that a simulation decides what happens when."""
+    """Without threads, only `pump` does anything, so that a simulation controls the order of events."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class DeliveryThreads:
 
     @property
     def broken(self) -> str:
-        """Why nothing is carried any more; "" while all is well."""
+        """The reason why delivery has stopped; "" while it works."""
         return self._broken
 
     @property
@@ -69,7 +69,7 @@ class DeliveryThreads:
         return self._stopping.is_set()
 
     def pump(self, timeout_s: float) -> None:
-        """One turn of everything, in the caller's thread; about `timeout_s` long when nothing happens."""
+        """One round of all work, in the caller's thread; it takes about `timeout_s` if there is nothing to do."""
         self.send_once()
         self._flight.expire()
         pause_s = self._flight.pause_s()
@@ -80,7 +80,7 @@ class DeliveryThreads:
             self._ambient.sleep(turn_s)
 
     def send_once(self) -> int:
-        """Send one batch, if something is queued and the bus needs no pause; returns how many were acknowledged."""
+        """Send one batch if messages are queued and the bus needs no pause; returns the number of acknowledged ones."""
         batch, messages = self._flight.take()
         if not batch:
             return 0
@@ -104,7 +104,7 @@ class DeliveryThreads:
         return len(batch)
 
     def stop(self) -> None:
-        """End the threads. What is in flight stays as it is."""
+        """End the threads. Proposals in flight keep their state."""
         self._stopping.set()
         self._flight.wake_sender()
         for thread in self._threads:
@@ -128,7 +128,7 @@ class DeliveryThreads:
         try:
             work()
         except BaseException as error:
-            # Nobody must wait for what nobody carries any more. The thread's own end is reported by Python.
+            # Nobody may wait for a delivery that has stopped. Python reports the thread's own error.
             self._broken = f"a thread of this producer ended by {error!r}"
             self._stopping.set()
             self._flight.give_up_all(self._broken)

@@ -1,4 +1,4 @@
-"""From an operation to the message that asks for it, checked before anything is sent. A large one goes by claim check."""
+"""Writes the message that proposes an operation, and checks it before anything is sent. A large one becomes a claim."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ PutClaim = Callable[[str, bytes, int], Claim]
 
 
 class Terms(TypedDict, total=False):
-    """What every proposal may say beside its operation."""
+    """The fields that any proposal may have beside its operation."""
 
     based_on: int | None
     """The version that was read."""
@@ -44,7 +44,9 @@ class Drafter:
     put_claim: PutClaim
 
     def draft(self, operation: Operation, new_id: str, now_ms: int, terms: Terms) -> Outgoing:
-        """Raises `InvalidInput` for what no committer would take, and the store's errors where a claim can't be put."""
+        """Raises `InvalidInput` for a proposal that no committer would accept, and the store's errors if a claim can't
+        be written.
+        """
         _check_names(terms)
         proposal_id, created_ms = _identity(terms, new_id, now_ms)
         writer, based_on = terms.get("writer"), terms.get("based_on")
@@ -84,7 +86,7 @@ class Drafter:
 
 
 def _identity(terms: Terms, new_id: str, now_ms: int) -> tuple[str, int]:
-    """The proposal's id, and when it was proposed first: 0 where nobody knows, which a table takes for long ago."""
+    """The proposal's id, and the time of its first proposal: 0 if unknown, which a table treats as long ago."""
     proposal_id, created_ms = terms.get("proposal_id"), terms.get("created")
     if proposal_id is not None and not arguments.text("proposal_id", proposal_id):
         raise InvalidInput(
@@ -102,7 +104,7 @@ def _identity(terms: Terms, new_id: str, now_ms: int) -> tuple[str, int]:
 
 
 def _check_names(terms: Terms) -> None:
-    """A mistyped `isolation` would silently ask for less than was meant."""
+    """A misspelled `isolation` would silently ask for a weaker one."""
     unknown = sorted(set(terms) - set(Terms.__annotations__))
     if unknown:
         raise InvalidInput(f"a proposal takes no {', '.join(unknown)}; it takes {', '.join(Terms.__annotations__)}")

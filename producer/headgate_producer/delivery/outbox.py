@@ -1,6 +1,6 @@
-"""What becomes of proposals on their way out: a state machine without I/O. Time is handed in.
+"""The states of outgoing proposals: a state machine without I/O, which gets the time as an argument.
 
-Sending, reading receipts and waiting for them are done elsewhere.
+Other modules send, read receipts and wait.
 """
 
 from collections import deque
@@ -37,15 +37,15 @@ class Step(Enum):
 
 TRANSITIONS: Mapping[tuple[Stage, Step], Stage] = {
     (Stage.QUEUED, Step.TAKE): Stage.SENDING,
-    (Stage.QUEUED, Step.SETTLE): Stage.SETTLED,  # an attempt that was never acknowledged had arrived
+    (Stage.QUEUED, Step.SETTLE): Stage.SETTLED,  # an attempt without acknowledgement had arrived
     (Stage.QUEUED, Step.GIVE_UP): Stage.GIVEN_UP,
     (Stage.SENDING, Step.ACKNOWLEDGE): Stage.SENT,
     (Stage.SENDING, Step.NO_ANSWER): Stage.QUEUED,
-    (Stage.SENDING, Step.SETTLE): Stage.SETTLED,  # the receipt overtook the acknowledgement
+    (Stage.SENDING, Step.SETTLE): Stage.SETTLED,  # the receipt came before the acknowledgement
     (Stage.SENDING, Step.GIVE_UP): Stage.GIVEN_UP,
     (Stage.SENT, Step.SETTLE): Stage.SETTLED,
     (Stage.SENT, Step.GIVE_UP): Stage.GIVEN_UP,
-    # What comes late changes nothing, except that a receipt is always welcome.
+    # Late events change nothing, except for a receipt, which always counts.
     (Stage.SETTLED, Step.ACKNOWLEDGE): Stage.SETTLED,
     (Stage.SETTLED, Step.NO_ANSWER): Stage.SETTLED,
     (Stage.SETTLED, Step.SETTLE): Stage.SETTLED,
@@ -120,15 +120,15 @@ class Outbox:
         return self._unsent_bytes == 0 or self._unsent_bytes + size <= self.limits.max_unsent_bytes
 
     def find(self, proposal_id: str) -> Outgoing | None:
-        """One in flight, or one that was given up and whose writer waits for its outcome."""
+        """A proposal in flight, or one that was given up and whose writer waits for its outcome."""
         return self._in_flight.get(proposal_id) or self._given_up.get(proposal_id)
 
     def attempted(self) -> list[Outgoing]:
-        """Those in flight that the bus may have."""
+        """The proposals in flight that the bus may have."""
         return [out for out in self._in_flight.values() if out.attempts > 0]
 
     def submit(self, out: Outgoing, now_s: float) -> None:
-        """Take one more; the caller has made sure of room. Raises `NotSent` where its writer has to wait."""
+        """Add a proposal; the caller has made sure of room. Raises `NotSent` if its writer has to wait."""
         if out.proposal_id in self._in_flight:
             raise InvalidInput(f"proposal {out.proposal_id} is in flight already: wait for its ticket")
         assert out.message is not None
@@ -144,11 +144,11 @@ class Outbox:
             self._ready.append(out)
 
     def next_send_s(self) -> float | None:
-        """When there may be something to take; None while nothing is queued."""
+        """The next time at which there may be something to take; None while nothing is queued."""
         return self._not_before_s if self._ready else None
 
     def take(self, now_s: float) -> list[Outgoing]:
-        """What is to be sent now, in order; nothing while the bus is given a pause."""
+        """The messages to send now, in order; none while the bus gets a pause."""
         batch: list[Outgoing] = []
         if now_s < self._not_before_s:
             return batch
@@ -174,7 +174,7 @@ class Outbox:
     def unanswered(
         self, batch: Sequence[Outgoing], now_s: float, jitter: float, *, may_have_arrived: bool = True
     ) -> None:
-        """The same messages again, in the same order, before all others, after a pause."""
+        """Queue the same messages again, in the same order, before all others, after a pause."""
         for out in batch:
             out.step(Step.NO_ANSWER)
             out.attempts -= not may_have_arrived
@@ -184,7 +184,7 @@ class Outbox:
         self._not_before_s = now_s + pause_s * (0.5 + jitter / 2)
 
     def refused(self, batch: Sequence[Outgoing], reason: str) -> list[Outgoing]:
-        """The bus took nothing of it. Returns all that were given up with them."""
+        """The bus refused all of them. Returns every proposal that was given up because of that."""
         ended: list[Outgoing] = []
         for out in batch:
             out.attempts -= 1
@@ -192,7 +192,7 @@ class Outbox:
         return ended
 
     def settle(self, receipt: Receipt) -> Outgoing | None:
-        """The proposal that this is the first receipt of."""
+        """The proposal that this receipt settles, if it is the first one for it."""
         out = self.find(receipt.proposal_id)
         if out is None or out.receipt is not None:
             return None
@@ -213,7 +213,7 @@ class Outbox:
         return out
 
     def expire(self, now_s: float) -> list[Outgoing]:
-        """Give up those whose time is over."""
+        """Give up the proposals whose time is over."""
         ended: list[Outgoing] = []
         while self._in_flight:
             oldest = next(iter(self._in_flight.values()))

@@ -1,4 +1,4 @@
-"""Following the events topic for receipts of our proposals; where events were missed, the table is asked."""
+"""Follows the events topic for receipts of our proposals. After missed events it looks the proposals up in the table."""
 
 import threading
 from collections import deque
@@ -30,7 +30,7 @@ _log = get_logger("headgate.producer")
 
 
 class ReceiptReader:
-    """`mark` may be called by any thread, `follow_once` by one only, and only after `mark`."""
+    """Any thread may call `mark`. Only one thread may call `follow_once`, and only after `mark`."""
 
     def __init__(self, bus: Bus, table: str, flight: SharedOutbox, past: DecisionLookup, ambient: Ambient) -> None:
         self._bus = bus
@@ -54,7 +54,7 @@ class ReceiptReader:
         return self._marked.wait(timeout_s)
 
     def mark(self) -> None:
-        """Note where events end now: a receipt of what is sent from here on can't come before. Raises bus errors."""
+        """Note the present end of the events: receipts of later messages can't come before it. Raises bus errors."""
         if self._offsets is None:
             partitions = range(self._bus.partitions(Topic.EVENTS))
             self._offsets = {each: self._bus.extent(Topic.EVENTS, each).next_offset for each in partitions}
@@ -67,7 +67,7 @@ class ReceiptReader:
         return None if body is None else _receipt(body)
 
     def follow_once(self, timeout_s: float) -> int:
-        """Read what comes next, waiting up to `timeout_s` for it; returns how many proposals were settled by that."""
+        """Read the next events, waiting up to `timeout_s` for them; returns the number of proposals that they settled."""
         try:
             records = self._read(timeout_s)
         except OffsetGone as gone:
@@ -90,7 +90,7 @@ class ReceiptReader:
         assert self._offsets is not None, "marked before it is followed"
         if self._reader is None:
             self._reader = self._bus.reader(Topic.EVENTS, self._offsets)
-        # While the table is asked, the bus needn't be waited for.
+        # A lookup in the table is under way, so don't wait for the bus.
         records = self._reader.read(0.0 if self._to_ask else timeout_s, MAX_EVENTS)
         self._offsets = dict(self._reader.offsets())
         return records
@@ -110,7 +110,7 @@ class ReceiptReader:
         return self._flight.settle(receipts) if receipts else 0
 
     def _leap(self, gone: OffsetGone) -> None:
-        """Events were trimmed before we came to them: what they told is in the table by now."""
+        """Continue after a gap: events were trimmed before they were read, so their decisions are in the table by now."""
         assert self._offsets is not None
         _log.warning("events_missed", table=self._table, partition=gone.partition, offset=gone.offset, first=gone.first)
         self._drop_reader()

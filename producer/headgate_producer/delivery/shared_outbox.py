@@ -1,4 +1,4 @@
-"""The outbox, shared by threads: whoever proposes, sends, follows or waits goes through here."""
+"""The outbox, shared by threads: all proposing, sending, following and waiting goes through here."""
 
 import threading
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from headgate_schemas.messages.operations import Receipt
 
 
 class SharedOutbox:
-    """Every method holds the lock for a moment and does no I/O. Waits end by their time."""
+    """Every method holds the lock for a moment and does no I/O. Waits end by their deadline."""
 
     def __init__(self, outbox: Outbox, ambient: Ambient) -> None:
         self._outbox = outbox
@@ -25,12 +25,12 @@ class SharedOutbox:
             return len(self._outbox)
 
     def try_submit(self, out: Outgoing) -> threading.Event | None:
-        """Take it if there is room; returns what is set when it has ended. Raises `NotSent`, `InvalidInput`."""
+        """Add it if there is room; returns the event that is set when it has ended. Raises `NotSent`, `InvalidInput`."""
         with self._lock:
             return self._submit(out) if self._outbox.has_room(out.size) else None
 
     def submit(self, out: Outgoing, timeout_s: float) -> threading.Event | None:
-        """The same, waiting for room."""
+        """Add it, waiting for room."""
         with self._lock:
             if not self._room.wait_for(lambda: self._outbox.has_room(out.size), timeout_s):
                 return None
@@ -51,12 +51,12 @@ class SharedOutbox:
             return self._outbox.attempted()
 
     def awaited(self, proposal_ids: Iterable[str]) -> list[str]:
-        """Those of them that somebody waits for."""
+        """Those of the ids that a proposal in flight waits for."""
         with self._lock:
             return [each for each in proposal_ids if self._outbox.find(each) is not None]
 
     def wait_to_send(self, timeout_s: float) -> None:
-        """Until there may be something to send, or the time is over."""
+        """Wait until there may be something to send, or until the time is over."""
         with self._lock:
             due_s = self._outbox.next_send_s()
             if due_s is None:
@@ -69,7 +69,7 @@ class SharedOutbox:
     def take(self) -> tuple[list[Outgoing], list[Message]]:
         with self._lock:
             batch = self._outbox.take(self._ambient.monotonic_s())
-            # The messages leave with the batch: those of proposals that end meanwhile are dropped.
+            # The messages belong to the batch; those of proposals that end meanwhile are dropped.
             return batch, [out.message for out in batch if out.message is not None]
 
     def acknowledged(self, batch: list[Outgoing]) -> None:
@@ -87,12 +87,12 @@ class SharedOutbox:
             self._end(self._outbox.refused(batch, reason))
 
     def settle(self, receipts: Iterable[Receipt]) -> int:
-        """Returns how many of them a proposal had waited for."""
+        """Returns the number of receipts that a proposal had waited for."""
         with self._lock:
             ended = [out for receipt in receipts if (out := self._outbox.settle(receipt)) is not None]
             self._end(ended)
             if ended and self._outbox.next_send_s() is not None:
-                self._to_send.notify()  # the next of a writer may go
+                self._to_send.notify()  # the writer's next proposal may be sent
             return len(ended)
 
     def expire(self) -> None:
@@ -104,12 +104,12 @@ class SharedOutbox:
             self._end(self._outbox.give_up_all(reason))
 
     def wait_until_empty(self, timeout_s: float) -> None:
-        """Until nothing is in flight, or the time is over."""
+        """Wait until nothing is in flight, or until the time is over."""
         with self._lock:
             self._room.wait_for(lambda: not len(self._outbox), timeout_s)
 
     def pause_s(self) -> float | None:
-        """How long nothing needs to be sent; None while nothing is queued."""
+        """The time until the next send; None while nothing is queued."""
         with self._lock:
             due_s = self._outbox.next_send_s()
             return None if due_s is None else max(0.0, due_s - self._ambient.monotonic_s())

@@ -1,4 +1,4 @@
-"""`Ticket`: the promise of a receipt. Waiting itself is the producer's."""
+"""`Ticket`: the promise of a receipt. The producer does the waiting."""
 
 from collections.abc import Callable
 

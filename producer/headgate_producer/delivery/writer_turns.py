@@ -1,6 +1,6 @@
-"""Whose turn it is among the proposals of one writer: one at a time, and none past one that may be lost. Pure.
+"""The turns of one writer's proposals: one at a time, and none after one that may be lost. Pure.
 
-Were seq 18 sent while the fate of 17 is open, 17 could get lost, and a repeat of it be taken for a duplicate.
+If seq 18 were sent while the outcome of 17 is open, 17 could get lost, and its repeat would be taken for a duplicate.
 """
 
 from collections import deque
@@ -33,7 +33,7 @@ class WriterTurns(Generic[W]):
         self._open_count = 0
 
     def check(self, writer: Writer) -> None:
-        """Raises `NotSent` for a seq behind one whose outcome isn't known."""
+        """Raises `NotSent` for a seq behind one whose outcome is unknown."""
         lost = self._open.get(writer.app)
         if lost:
             first = min(lost)
@@ -49,7 +49,7 @@ class WriterTurns(Generic[W]):
             )
 
     def enter(self, writer: Writer, proposal: W) -> bool:
-        """Take a place; True when it is this one's turn at once."""
+        """Join the queue; True if it is this proposal's turn at once."""
         self.settled(writer)
         if writer.app not in self._in_flight:
             self._in_flight[writer.app] = proposal
@@ -58,9 +58,9 @@ class WriterTurns(Generic[W]):
         return False
 
     def leave(self, writer: Writer, proposal: W) -> W | None:
-        """This one is settled, maybe before its turn: by the receipt of another process that had sent it.
+        """The proposal is settled, perhaps before its turn, by the receipt of another process that had sent it.
 
-        Returns the one whose turn it is now.
+        Returns the proposal whose turn it is now.
         """
         if self._in_flight.get(writer.app) is not proposal:
             self._step_out(writer, proposal)
@@ -75,7 +75,9 @@ class WriterTurns(Generic[W]):
         return successor
 
     def give_up(self, writer: Writer, proposal: W) -> list[W]:
-        """This one has no outcome; those behind it can't go either, and are returned in order."""
+        """The proposal's outcome stays unknown. The proposals behind it can't be sent either, and are returned in
+        order.
+        """
         lost = self._open.setdefault(writer.app, {})
         self._open_count += writer.seq not in lost
         lost.setdefault(writer.seq, proposal.proposal_id)
@@ -86,7 +88,7 @@ class WriterTurns(Generic[W]):
         return list(self._behind.pop(writer.app, ()))
 
     def open_id(self, writer: Writer) -> str | None:
-        """The proposal of this seq that was given up."""
+        """The proposal with this seq that was given up."""
         return self._open.get(writer.app, {}).get(writer.seq)
 
     def settled(self, writer: Writer) -> None:
@@ -98,7 +100,7 @@ class WriterTurns(Generic[W]):
                 del self._open[writer.app]
 
     def _step_out(self, writer: Writer, proposal: W) -> None:
-        """Were it still in the row when its turn comes, it would never be sent, and hold up all behind it for good."""
+        """Leave the queue. If it stayed until its turn, it would never be sent, and would block all behind it for ever."""
         behind = self._behind.get(writer.app)
         if behind is not None and proposal in behind:
             behind.remove(proposal)

@@ -1,4 +1,4 @@
-"""The files that one version removed and added, in the order that offsets count in. Pure; reading the log is `feed`'s."""
+"""The files that one version removed and added, in the order of offsets. Pure; `feed` reads the log."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ FILE_COLUMNS = ("path", "partition_values", "size")
 
 
 class ChangeType(Enum):
-    """What became of the rows of a file; the values are those of the column `_change_type`."""
+    """The kind of change of a file's rows; the values are those of the column `_change_type`."""
 
     INSERT = "insert"
     DELETE = "delete"
@@ -22,7 +22,7 @@ class ChangeType(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A file whose rows came or went."""
+    """A file that was added or removed with its rows."""
 
     type: ChangeType
     path: str
@@ -35,7 +35,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class ChangedFiles:
-    """Files that were removed, then files that were added, each by path; all are counted, some are passed over."""
+    """Removed files, then added files, each by path. All of them count for offsets; some are not read."""
 
     files: pa.Table
     removed: int
@@ -53,7 +53,7 @@ class ChangedFiles:
         return len(self.read)
 
     def cut(self, start: int, most: int | None) -> tuple[int, int]:
-        """Up to which index `most` files to read go, from `start`, and how many they are."""
+        """The index up to which `most` files to read lie, from `start`; and their number."""
         places = np.flatnonzero(self.read[start:])
         if most is None or len(places) <= most:
             return self.count, len(places)
@@ -77,7 +77,7 @@ class ChangedFiles:
 
 
 def changed_files(changes: Changes, time_ms: int, *, deletes_count: bool) -> ChangedFiles:
-    """The files of one version; removed ones are read only if `deletes_count`, rewritten ones never."""
+    """The files of one version. Removed files are read only if `deletes_count`, rewritten files never."""
     removed, added = changes.removed.sort_by("path"), changes.added.sort_by("path")
     adds = np.array([flag is not False for flag in added.column("data_change").to_pylist()], np.bool_)
     removes = _with_rows(removed.column("data_change").to_pylist(), bool(adds.all()) if len(adds) else True)
@@ -100,5 +100,5 @@ def snapshot_files(files: pa.Table, version: int, time_ms: int) -> ChangedFiles:
 
 
 def _with_rows(flags: Sequence[bool | None], unknown: bool) -> npt.NDArray[np.bool_]:
-    """Which removes take rows away. Where nobody recorded it, those of a version that adds rewritten files don't."""
+    """The removes that take rows away. If the log doesn't say, a version that adds rewritten files takes none away."""
     return np.array([unknown if flag is None else flag for flag in flags], np.bool_)

@@ -1,4 +1,4 @@
-"""The columns that a change feed has beside those of its table. As values that executors can do without."""
+"""The additional columns of a change feed, as values that executors can use without Headgate."""
 
 from collections.abc import Sequence
 
@@ -33,7 +33,7 @@ def with_change_columns(table: StructType, uri: str) -> StructType:
 
 
 def without_change_columns(schema: StructType) -> StructType:
-    """Those of the table alone."""
+    """The columns of the table alone."""
     return StructType([field for field in schema.fields if field.name not in CHANGE_COLUMNS.fieldNames()])
 
 

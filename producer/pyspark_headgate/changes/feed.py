@@ -1,7 +1,7 @@
-"""Which files a stream of changes reads next, from a table's log: driver side. Their rows are `read.table_reader`'s subject.
+"""The files that a stream of changes reads next, from a table's log. For drivers; `read.table_reader` reads the rows.
 
-The log tells of files. A file that came is its rows inserted, one that went is its rows deleted, and a rewrite of the same
-rows (merging, clustering) is nothing at all. What is known of one version's files is in `changed_files`.
+The log lists files. The rows of an added file are inserts, those of a removed file are deletes, and a rewrite of the
+same rows (merging, clustering) is no change. `changed_files` describes the files of one version.
 """
 
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ _KEPT = 1024
 
 
 class OnRemoval(Enum):
-    """What becomes of a stream of added rows when a version takes rows away; the values are the options."""
+    """How a stream of added rows treats a version that takes rows away; the values are the options."""
 
     REFUSE = ""
     IGNORE_DELETES = "ignoreDeletes"
@@ -39,7 +39,7 @@ class OnRemoval(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where a query begins that has no checkpoint yet. With neither, with the table as it stands."""
+    """The start of a query without a checkpoint. With neither value, it begins with the table as it is."""
 
     version: int | str | None = None
     """A number, `latest` or `earliest`; the changes of that version are the first."""
@@ -48,10 +48,10 @@ class Start:
 
 
 class ChangeFeed:
-    """The changes of one table from an offset on. Remembers what it read for the batch that is being planned."""
+    """The changes of one table from an offset on. It remembers the log for the batch that is being planned."""
 
     def __init__(self, table: Table, on_removal: OnRemoval, schema_string: str | None = None) -> None:
-        """`schema_string`: the columns that whoever reads is fixed to; without it, they may change."""
+        """`schema_string`: the fixed columns of the reader; without it, columns may change."""
         self._table = table
         self._on_removal = on_removal
         self._schema_string = schema_string
@@ -69,7 +69,7 @@ class ChangeFeed:
             raise InvalidInput("a stream starts with startingVersion or with startingTimestamp: leave one of them out")
         match start.version:
             case None if start.timestamp is not None:
-                # The versions before the time end with the last one before it.
+                # The versions before that time end with the last one before it.
                 before = version_before(self._table.reader, parse_time(start.timestamp) - 1)
                 return replace(newest, version=before + 1)
             case None:
@@ -87,7 +87,7 @@ class ChangeFeed:
                 )
 
     def newest(self) -> ChangeOffset:
-        """The offset of whoever has read everything; looks at the store again."""
+        """The offset after the newest version; reads the store again."""
         snapshot = self._table.snapshot()
         metadata = snapshot.metadata
         self._seen = ChangeOffset(metadata.id, snapshot.version + 1)
@@ -99,15 +99,15 @@ class ChangeFeed:
         return self._seen
 
     def seen(self) -> ChangeOffset:
-        """The same as of the last look."""
+        """The newest offset as of the last look."""
         return self._seen or self.newest()
 
     def end(
         self, start: ChangeOffset, upto: ChangeOffset | None, max_files: int | None, max_versions: int | None
     ) -> ChangeOffset:
-        """How far a batch that begins at `start` goes: to `upto` (the newest version, without it), within the limits.
+        """The end of a batch that begins at `start`: up to `upto` (or the newest version), within the limits.
 
-        A version that can't be read ends the batch before it; only a batch that would begin with it raises.
+        A version that can't be read ends the batch before it. Only a batch that would begin with it raises.
         """
         newest = self.newest()
         self._check(start, newest)
@@ -130,7 +130,7 @@ class ChangeFeed:
         return at
 
     def between(self, start: ChangeOffset, end: ChangeOffset) -> list[FileChange]:
-        """The files that a batch from `start` to `end` reads. The same for the same offsets, whenever it is asked."""
+        """The files that a batch from `start` to `end` reads. The same offsets always give the same files."""
         self._check(start, self.seen())
         self._forget(start)
         found: list[FileChange] = []
@@ -150,7 +150,7 @@ class ChangeFeed:
         return found
 
     def _files_from(self, at: ChangeOffset, last: int) -> ChangedFiles:
-        """The files of the version at `at`, in order. What follows up to `last` is going to be asked for."""
+        """The files of the version at `at`, in order. The caller will ask for the versions up to `last` next."""
         key = at.version, at.is_snapshot
         if key not in self._known:
             if len(self._known) > _KEPT:
@@ -162,7 +162,7 @@ class ChangeFeed:
         return self._known[key]
 
     def _forget(self, start: ChangeOffset) -> None:
-        """What lies before `start` isn't asked for any more."""
+        """Forget the versions before `start`, which are not needed any more."""
         self._known = {
             (version, is_snapshot): files
             for (version, is_snapshot), files in self._known.items()
@@ -178,7 +178,7 @@ class ChangeFeed:
         self._known[version, True] = snapshot_files(files, version, self._time_ms(version))
 
     def _read(self, first: int, last: int) -> None:
-        """Remember the files of the versions from `first` on: of it, and of those after it that can be read."""
+        """Remember the files of the versions from `first` on, up to the first one that can't be read."""
         self._fetch(range(first, last + 1))
         try:
             for changes in self._table.changes_by_version(first - 1, last):
@@ -197,7 +197,7 @@ class ChangeFeed:
             try:
                 reader.actions(version)
             except HeadgateError:
-                return  # whoever needs it raises the same again, or does without it
+                return  # a caller that needs it gets the same error; others don't need it
 
         reader.resources.each(fetch, versions)
 
@@ -234,11 +234,11 @@ class ChangeFeed:
             )
 
     def _earliest(self) -> int:
-        """The first version whose changes the log tells of, with all that follow."""
+        """The first version from which the log lists all changes."""
         reader = self._table.reader
         ranges = reader.retained(reader.full_listing())
         low = ranges[-1][0] if ranges else 0
-        # What the first version left has changed nobody knows where the one before it is gone.
+        # The first version's own changes are unknown if the version before it is gone.
         return 0 if low == 0 else low + 1
 
     def _gone(self, version: int, error: VersionNotRetained) -> VersionNotRetained:

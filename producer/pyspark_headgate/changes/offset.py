@@ -1,4 +1,6 @@
-"""How far a stream of changes has come, as Spark keeps it in the query's checkpoint. What lies between two is `feed`'s."""
+"""The progress of a stream of changes, as Spark keeps it in the query's checkpoint. `feed` reads the files between two
+offsets.
+"""
 
 import json
 from collections.abc import Mapping
@@ -11,11 +13,11 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class ChangeOffset:
-    """All versions before `version` are read, and the first `index` files of that one.
+    """All versions before `version` are read, and the first `index` files of `version`.
 
-    Files of a version are counted in one order that never depends on options: what it removed, then what it added, each by
-    path. With `is_snapshot` they are all files of that version, by path: a stream without a start begins with the table as it
-    stands.
+    The files of a version have one fixed order that doesn't depend on options: removed files, then added files, each by
+    path. With `is_snapshot`, they are all files of the version, by path: a stream without a start begins with the whole
+    table.
     """
 
     table: str
@@ -26,11 +28,11 @@ class ChangeOffset:
 
     @property
     def place(self) -> tuple[int, bool, int]:
-        """What orders the offsets of one table: the files of a version come before the changes of the next one."""
+        """Sorts the offsets of one table: the files of a version come before the changes of the next one."""
         return (self.version, not self.is_snapshot, self.index)
 
     def to_json(self) -> dict[str, Any]:
-        """As Spark takes it: integers, texts and booleans."""
+        """Spark's form: integers, texts and booleans."""
         return {
             "format": FORMAT,
             "table": self.table,
@@ -41,7 +43,7 @@ class ChangeOffset:
 
 
 def offset_of(body: Mapping[str, Any]) -> ChangeOffset:
-    """The offset in a checkpoint. Raises `ValueError` for one that is none of ours."""
+    """The offset in a checkpoint. Raises `ValueError` for an offset of another source."""
     table, version, index, is_snapshot = (body.get(name) for name in ("table", "version", "index", "snapshot"))
     if body.get("format") != FORMAT:
         raise ValueError(

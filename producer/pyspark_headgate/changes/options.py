@@ -1,4 +1,4 @@
-"""Which options go together: those of plain reads, of streams, and of the change feed. What each does is elsewhere."""
+"""Checks combinations of options of plain reads, of streams, and of the change feed. Other modules apply them."""
 
 from headgate_schemas.errors import InvalidInput
 from pyspark_headgate.changes.feed import OnRemoval
@@ -6,7 +6,7 @@ from pyspark_headgate.options import SourceOptions
 
 
 def check_plain_read(given: SourceOptions) -> None:
-    """Raise `InvalidInput` for options by which somebody means changes, where a version is read."""
+    """Raise `InvalidInput` for options of change feeds in a read of one version."""
     meant = {
         "startingVersion": given.starting_version,
         "startingTimestamp": given.starting_timestamp,
@@ -22,7 +22,7 @@ def check_plain_read(given: SourceOptions) -> None:
 
 
 def check_stream(given: SourceOptions) -> None:
-    """The same for options of plain reads, where what comes is read."""
+    """Raise `InvalidInput` for options of plain reads in a stream."""
     for name, value in {"versionAsOf": given.version_as_of, "timestampAsOf": given.timestamp_as_of}.items():
         if value is not None:
             raise InvalidInput(
@@ -33,7 +33,7 @@ def check_stream(given: SourceOptions) -> None:
 
 
 def check_feed(given: SourceOptions) -> None:
-    """The same for a change feed that is read at once, up to the version that is read."""
+    """Raise `InvalidInput` for other options in a change feed that is read at once."""
     if given.starting_version is None and given.starting_timestamp is None:
         raise InvalidInput(
             "readChangeFeed reads from startingVersion or startingTimestamp on: set one of them, such as "
@@ -48,7 +48,7 @@ def _check_rows(given: SourceOptions) -> None:
 
 
 def on_removal(given: SourceOptions) -> OnRemoval:
-    """What the options say of versions that remove rows. Raises `InvalidInput` where they contradict each other."""
+    """The option for versions that remove rows. Raises `InvalidInput` for contradictions."""
     if given.skip_change_commits:
         raise InvalidInput(
             "skipChangeCommits would leave out whole versions, and here one version may hold the appends of other writers "

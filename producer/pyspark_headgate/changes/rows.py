@@ -1,4 +1,6 @@
-"""The rows of changed files, on executors: those of `executor.file_rows`, with a word about files that were removed since."""
+"""The rows of changed files, on executors: those of `executor.file_rows`, with a hint about files that were cleaned
+since.
+"""
 
 from collections.abc import Iterator
 
@@ -9,13 +11,13 @@ from pyspark_headgate.executor.file_rows import FileRows, FileSlices, Unreadable
 
 
 class ChangeRows:
-    """What becomes of the readers of changes on executors."""
+    """The form in which readers of changes reach executors."""
 
     def __init__(self, rows: FileRows) -> None:
         self._rows = rows
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        # A batch without files is one partition of nothing.
+        # A batch without files has one empty partition.
         if not isinstance(partition, FileSlices):
             return
         try:

@@ -1,7 +1,7 @@
-"""The streaming reader of `format("headgate")`: the rows that versions added, or the feed of all changes. Driver side.
+"""The streaming reader of `format("headgate")`: the rows that versions added, or the feed of all changes. For drivers.
 
-Which files a batch reads is `feed`'s subject, and what executors do with them `rows`'. Every batch is fixed by
-two offsets alone, so that one that is run again has the same rows.
+`feed` chooses the files of a batch, and `rows` reads them on executors. Two offsets alone determine a batch, so a
+repeated batch has the same rows.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,13 +51,13 @@ def feed_schema(given: SourceOptions, pinned: Pinned | None) -> StructType:
 
 
 def stream_reader(given: SourceOptions, pinned: Pinned | None, schema: StructType) -> DataSourceStreamReader:
-    """A reader of what comes, in the columns of `schema`."""
+    """A reader of new rows, in the columns of `schema`."""
     check_stream(given)
     return ChangeStreamReader(ChangeReading(given, pinned or pin(given), schema, goes_on=True))
 
 
 def feed_reader(given: SourceOptions, pinned: Pinned | None, schema: StructType) -> DataSourceReader:
-    """A reader of the change feed from the start that the options name up to the version that is read."""
+    """A reader of the change feed, from the start in the options up to the chosen version."""
     check_feed(given)
     return ChangeBatchReader(ChangeReading(given, pinned or pin(given), schema))
 
@@ -66,7 +66,7 @@ class ChangeReading:
     """Changes of one table, as files and as tasks."""
 
     def __init__(self, given: SourceOptions, pinned: Pinned, schema: StructType, *, goes_on: bool = False) -> None:
-        """`goes_on`: a query that reads what comes must not leave out columns that come with it."""
+        """`goes_on`: a continuing query must not leave out columns that later versions add."""
         self.given = given
         self.pinned = pinned
         self._fixed_to = pinned.schema_string if goes_on else None
@@ -115,7 +115,7 @@ class ChangeReading:
 
 
 class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Lives on the driver as long as the query. On executors, it is a `ChangeRows`."""
+    """Exists on the driver as long as the query. On executors, it becomes a `ChangeRows`."""
 
     def __init__(self, reading: ChangeReading) -> None:
         self._reading = reading
@@ -152,7 +152,7 @@ class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 class ChangeBatchReader(DataSourceReader):
-    """The feed of a range of versions, read at once. On executors, it is a `ChangeRows`."""
+    """The feed of a range of versions, read at once. On executors, it becomes a `ChangeRows`."""
 
     def __init__(self, reading: ChangeReading) -> None:
         self._reading = reading
@@ -165,7 +165,7 @@ class ChangeBatchReader(DataSourceReader):
             return []
         end = feed.end(start, upto, None, None)
         if end.place < upto.place:
-            feed.end(end, upto, None, None)  # raises what is in the way
+            feed.end(end, upto, None, None)  # raises now if the range can't be read
         return self._reading.tasks(feed.between(start, end))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -1,6 +1,6 @@
-"""Where a table lies, as a value that travels to executors, which open it by PyArrow alone.
+"""The place of a table, as a value that is sent to executors, which open it with PyArrow alone.
 
-`store_place` makes one on the driver; the rest of this module needs nothing of Headgate.
+`store_place` makes one on the driver; the rest of this module needs no other part of Headgate.
 """
 
 import re
@@ -33,7 +33,7 @@ class StorePlace:
     """Whether what is written must survive a power cut before it counts as written. Of local places."""
 
     def open(self) -> fs.FileSystem:
-        """The file system; paths in it come from `path`."""
+        """The file system; `path` makes paths in it."""
         match self.kind:
             case "local":
                 return fs.LocalFileSystem()
@@ -53,7 +53,7 @@ class StorePlace:
 
 
 def store_place(uri: str, settings: "StoreSettings") -> StorePlace:
-    """Where the table at `uri` lies. Raises `InvalidInput` for an address that names no store."""
+    """The place of the table at `uri`. Raises `InvalidInput` for an address that names no store."""
     from headgate_schemas.errors import InvalidInput
     from headgate_table.store.addresses import table_address
 
@@ -91,7 +91,7 @@ def _s3_access(settings: "StoreSettings") -> dict[str, Any]:
 
 
 def _of_profile(profile: str, region: str | None) -> dict[str, Any]:
-    """Executors have no profiles of this machine, so that the driver looks its credentials up."""
+    """The credentials of a profile. Executors don't have this machine's profiles, so the driver looks them up."""
     import boto3
 
     session = boto3.session.Session(profile_name=profile)
@@ -111,7 +111,7 @@ def _azure_access(settings: "StoreSettings", account: str | None) -> dict[str, A
     if url:
         scheme, _, rest = url.rpartition("://")
         host, _, below = rest.partition("/")
-        if below.strip("/"):  # an emulator, whose addresses name the account behind the host
+        if below.strip("/"):  # an emulator, whose addresses name the account after the host
             named = named or below.strip("/")
             access |= {"blob_storage_authority": host, "dfs_storage_authority": host}
             access |= {"blob_storage_scheme": scheme or "https", "dfs_storage_scheme": scheme or "https"}

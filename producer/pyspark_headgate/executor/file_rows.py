@@ -1,7 +1,7 @@
-"""Rows of data files as Spark wants them: read on executors, by PyArrow alone. Which files, and from where to where, is planned
-on the driver (`read.file_plan`).
+"""Rows of data files for Spark, read on executors with PyArrow alone. The driver plans the files and their parts
+(`read.file_plan`).
 
-What a file's columns become is what `headgate_table.indextables.read.rows.row_shape` says, in the form that Spark's schema asks for.
+A file's columns are converted as in `headgate_table.indextables.read.rows.row_shape`, into the types of Spark's schema.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,11 +30,11 @@ _SLICE_COLUMNS = 3
 
 
 class UnreadableFile(Exception):
-    """A data file is missing or damaged, or holds what the table's schema doesn't allow. The message names it."""
+    """A data file is missing or damaged, or has values that the table's schema forbids. The message names the file."""
 
 
 class FileSlices(InputPartition):
-    """Files, or parts of them, for one task; a part is the row groups that begin between two bytes of the file.
+    """Files, or parts of them, for one task. A part is the row groups that begin between two bytes of the file.
 
     Packed as an Arrow table (path, start, end, then a column for each constant), since there may be many.
     """
@@ -60,7 +60,7 @@ class FileSlices(InputPartition):
 
 @dataclass(frozen=True, slots=True)
 class FileRows:
-    """How rows of one table are read: the same for every file. Travels to executors."""
+    """How the rows of one table are read, the same for every file. It is sent to executors."""
 
     table: str
     """For messages."""
@@ -115,7 +115,7 @@ class FileRows:
             ) from error
 
     def _stored(self, physical: pa.Schema, constants: Mapping[str, pa.Scalar], name: str) -> dict[str, str]:
-        """The columns to read: what the table calls each, and what the file does."""
+        """The columns to read: the name in the table, and the name in the file."""
         held = tuple(physical.names)
         stored: dict[str, str] = {}
         for column in self.schema.names:
@@ -176,20 +176,20 @@ class FileRows:
 
 
 class FilesReader(DataSourceReader):
-    """What becomes of a reader on executors."""
+    """The form in which a reader reaches executors."""
 
     def __init__(self, rows: FileRows) -> None:
         self._rows = rows
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        # A table without files is one partition of nothing.
+        # A table without files has one empty partition.
         if not isinstance(partition, FileSlices):
             return iter(())
         return self._rows.read(partition.table())
 
 
 def _groups_between(metadata: Any, start: int, end: int) -> list[int]:
-    """The row groups that begin in [start, end): whichever way a file is cut, each belongs to one part."""
+    """The row groups that begin in [start, end): each belongs to exactly one part, however a file is cut."""
     return [number for number in range(metadata.num_row_groups) if start <= _begin(metadata.row_group(number)) < end]
 
 
@@ -212,7 +212,7 @@ def _stored_batches(fragment: Any, stored: Mapping[str, str]) -> Iterator[pa.Rec
             fragment_readahead=1,
         )
         return
-    # Nothing is wanted of the file but its number of rows.
+    # Only the number of rows is wanted.
     left = sum(group.num_rows for group in fragment.row_groups)
     while left > 0:
         yield pa.record_batch({"": pa.nulls(min(BATCH_ROWS, left))})
@@ -254,7 +254,10 @@ _FAMILIES: Sequence[tuple[_IsType, _IsType]] = (
 
 
 def _misfit(source: Any, target: Any) -> str | None:
-    """Why no value of one type is read as the other. Casts find single values that don't fit, but round floating point numbers."""
+    """The reason why no value of one type can be read as the other.
+
+    Casts report single values that don't fit, but they round floating point numbers.
+    """
     if types.is_dictionary(source):
         return _misfit(source.value_type, target)
     if not any(is_from(source) and is_to(target) for is_from, is_to in _FAMILIES):
@@ -269,7 +272,7 @@ def _misfit(source: Any, target: Any) -> str | None:
 
 
 def _inner(source: Any, target: Any) -> Iterator[tuple[Any, Any]]:
-    """The types inside, side by side."""
+    """The inner types, side by side."""
     if types.is_struct(source) and types.is_struct(target):
         for field in target:
             if source.get_all_field_indices(field.name):

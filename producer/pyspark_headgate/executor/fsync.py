@@ -1,10 +1,10 @@
-"""Local files that survive a power cut. Needs the standard library alone."""
+"""Makes local files survive a power cut. Needs the standard library alone."""
 
 import os
 
 
 def make_durable(path: str) -> None:
-    """The file, and its name in its folder, from here on."""
+    """Sync the file, and its name in its folder."""
     for place in (path, os.path.dirname(path)):
         handle = os.open(place, os.O_RDONLY)
         try:

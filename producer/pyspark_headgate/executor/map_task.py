@@ -1,4 +1,6 @@
-"""What a task does that writes files, by itself or in `mapInArrow`: rows come in, files are told. Runs on executors."""
+"""A task that writes files, called by Spark or in `mapInArrow`: it takes rows and returns descriptions of files. For
+executors.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -24,7 +26,7 @@ _ARROW = pa.schema(
 def writing_task(
     plan: PartsPlan, names: Sequence[str]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """For `DataFrame.mapInArrow`. `names` are those of the columns, whatever the rows that come call them."""
+    """For `DataFrame.mapInArrow`. `names` are the names of the columns, whatever the incoming rows call them."""
 
     def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         files = written_by_task(plan, (batch.rename_columns(list(names)) for batch in batches))

@@ -1,6 +1,7 @@
-"""Rows of one Spark task, as Arrow batches, into Parquet files by partition and size. Runs on executors, by PyArrow alone.
+"""Writes the rows of one Spark task, as Arrow batches, into Parquet files by partition and size. For executors, with
+PyArrow alone.
 
-What the files become in the table is the driver's; it gets their footers, and so reads none of them.
+The driver commits the files; it gets their footers and so needs to read none of them.
 """
 
 import os
@@ -33,7 +34,7 @@ SPLIT_BYTES = 32 << 20
 
 
 class WrongRows(Exception):
-    """Rows that the table can't take. Executors have no errors of Headgate."""
+    """Rows that don't fit the table. Executors don't have Headgate's errors."""
 
 
 class TooManyParts(Exception):
@@ -42,7 +43,7 @@ class TooManyParts(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PartsPlan:
-    """What a task has to know to write its rows; made on the driver."""
+    """Everything that a task must know to write its rows; made on the driver."""
 
     place: StorePlace
     table: str
@@ -70,7 +71,7 @@ class PartsPlan:
 
 @dataclass(frozen=True, slots=True)
 class WrittenFile:
-    """A finished file, and what the driver needs to add it to the table."""
+    """A finished file, and the values that the driver needs to add it to the table."""
 
     path: str
     size: int
@@ -84,7 +85,7 @@ class WrittenFile:
 def write_parts(
     plan: PartsPlan, batches: Iterator[pa.RecordBatch], partition_id: int, attempt: int
 ) -> list[WrittenFile]:
-    """Raises `WrongRows` for values that the table's columns can't hold. What was written by then is an orphan."""
+    """Raises `WrongRows` for values that the table's columns can't hold. Files that were written by then are orphans."""
     parts = _Parts(plan, f"part-{partition_id:05d}-{attempt}-{plan.job}")
     schema = pa.schema([*plan.data, *plan.partition])
     try:
@@ -100,7 +101,7 @@ def write_parts(
 
 
 def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Spark's small batches, some at a time."""
+    """Combines Spark's small batches."""
     held: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
@@ -118,7 +119,7 @@ def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 @dataclass(slots=True)
 class _Part:
-    """One partition's rows that aren't written yet, and the file under way."""
+    """The unwritten rows of one partition, and its open file."""
 
     rows: list[pa.Table] = field(default_factory=list)
     count: int = 0
@@ -174,7 +175,7 @@ class _Parts:
         return self._written
 
     def give_up(self) -> None:
-        """Close what is open, which nobody will name."""
+        """Close the open files, which nobody will name."""
         for file in self._open.values():
             file.abandon()
         self._open.clear()
@@ -185,7 +186,7 @@ class _Parts:
         found = with_nan(rows)
         if not found <= part.with_nan:
             part.with_nan |= found
-            if part.file is not None:  # which has statistics that would be wrong from here on
+            if part.file is not None:  # a file whose statistics would be wrong from here on
                 self._close(key, part)
         file = part.file or self._begin(key, part)
         self._open[key] = self._open.pop(key)
@@ -218,7 +219,7 @@ class _Parts:
 
 
 class _OpenFile:
-    """A Parquet file under way; each write is one row group."""
+    """An open Parquet file; each write is one row group."""
 
     def __init__(self, plan: PartsPlan, system: fs.FileSystem, path: str, statistics: bool | list[str]) -> None:
         self._plan = plan
@@ -262,7 +263,7 @@ class _OpenFile:
         )
 
     def abandon(self) -> None:
-        """Let go of it after a failure, which is what is told; that closing fails as well changes nothing."""
+        """Close the file after a failure. The failure is reported, even if closing fails as well."""
         with suppress(pa.ArrowException, OSError):
             self._writer.close()
         with suppress(pa.ArrowException, OSError):

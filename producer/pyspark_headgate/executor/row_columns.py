@@ -1,4 +1,4 @@
-"""From the columns of rows to those of a table: which values are storable. By PyArrow alone.
+"""Converts the columns of rows to those of a table, and checks the values. With PyArrow alone.
 
 The same as `headgate_table.rows.row_columns`, which executors don't have.
 """

@@ -1,6 +1,6 @@
-"""Which column of a file is a table's column, and what Parquet knows of its type: on executors, so without Headgate.
+"""Finds the column of a file that is a table's column, and its type in Parquet. For executors, so without Headgate.
 
-The same as `headgate_schemas.columns.column_names` and `rows.row_shape` say it.
+The same as `headgate_schemas.columns.column_names` and `rows.row_shape`.
 """
 
 import unicodedata
@@ -12,7 +12,7 @@ from pyarrow import types
 
 
 def name_key(name: str) -> str:
-    """Equal for two names that differ in case, or in how Unicode composes a letter, and in nothing else."""
+    """Equal for two names that differ only in case, or in the way in which Unicode composes a letter."""
     if name.isascii():
         return name.lower()
     return unicodedata.normalize("NFD", unicodedata.normalize("NFD", name).casefold())
@@ -27,7 +27,9 @@ def stored_names(name: str, held: Collection[str], table: Collection[str]) -> li
 
 
 def respelled(source: pa.DataType, target: pa.DataType) -> str | None:
-    """A field inside that is spelled otherwise than the table's, and that a cast would take for another; None without."""
+    """An inner field with another spelling than the table's, which a cast would take for another field; None without
+    one.
+    """
     if types.is_struct(source) and types.is_struct(target):
         held, wanted = [item.name for item in source], [item.name for item in target]
         for name in wanted:
@@ -45,7 +47,7 @@ def respelled(source: pa.DataType, target: pa.DataType) -> str | None:
 
 
 def stored_type(type_: Any) -> pa.DataType:
-    """What Parquet knows of a type: a duration of Arrow's is a whole number to everybody else."""
+    """The type in Parquet: Arrow's duration is a whole number to all other readers."""
     if types.is_duration(type_):
         return pa.int64()
     if types.is_struct(type_):

@@ -1,4 +1,4 @@
-"""Which task reads which files, or parts of them: driver side. Pure; what a task then does is in `executor.file_rows`."""
+"""Divides files, or parts of them, among tasks. For drivers, pure; `executor.file_rows` runs the task."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,9 +20,9 @@ WHOLE = (1 << 63) - 1
 
 
 def planned(files: pa.Table, shape: RowShape, table: str, extra: Sequence[str] = ()) -> list[FileSlices]:
-    """Tasks for `files` (path, partition_values, size); `shape` says which partition columns are read, and their types.
+    """Tasks for `files` (path, partition_values, size). `shape` names the partition columns to read, and their types.
 
-    `extra` are further columns of `files`, each of which is one value for all rows of its file.
+    `extra` are further columns of `files`; each value is a constant for all rows of its file.
     """
     if files.num_rows == 0:
         return []
@@ -44,27 +44,27 @@ def planned(files: pa.Table, shape: RowShape, table: str, extra: Sequence[str] =
     taken = pa.array(rows, pa.int64())
     columns = [ordered.column("path").take(taken), pa.array(starts, pa.int64()), pa.array(ends, pa.int64())]
     columns += [array.take(taken) for array in constants.values()]
-    # Positions say what the first three are: a constant may have any name.
+    # The first three columns are found by position: a constant may have any name.
     slices = pa.Table.from_arrays(columns, names=["path", "start", "end", *constants])
     return [FileSlices.of(slices.slice(first, count)) for first, count in filled(costs, most)]
 
 
 def task_bytes(sizes: list[int]) -> int:
-    """How many bytes one task is given at most, unless a row group has more."""
+    """The most bytes for one task, unless a row group has more."""
     total = sum(sizes) + FILE_COST_BYTES * len(sizes)
     share = total // (TASKS_PER_CORE * max(1, os.cpu_count() or 1))
     return min(MAX_TASK_BYTES, max(FILE_COST_BYTES, share))
 
 
 def cut(size: int, most: int) -> list[tuple[int, int]]:
-    """Even parts of a file, none of which has more than `most` bytes."""
+    """Even parts of a file, each of at most `most` bytes."""
     parts = max(1, -(-size // most))
     bounds = [size * number // parts for number in range(parts)]
     return list(zip(bounds, [*bounds[1:], WHOLE], strict=True))
 
 
 def filled(costs: list[int], most: int) -> Iterator[tuple[int, int]]:
-    """Runs of neighbours, as (first, count), each as long as it fits."""
+    """Runs of neighbours, as (first, count), each as long as fits."""
     first = total = 0
     for place, cost in enumerate(costs):
         if place > first and total + cost > most + FILE_COST_BYTES:
@@ -76,7 +76,7 @@ def filled(costs: list[int], most: int) -> Iterator[tuple[int, int]]:
 
 
 def partition_columns(files: pa.Table, shape: RowShape, table: str) -> dict[str, pa.Array]:
-    """The typed partition values of `files` (path, partition_values), a column each; every different set is read once."""
+    """The typed partition values of `files` (path, partition_values), a column each; every distinct set is parsed once."""
     places: dict[tuple[tuple[str, str | None], ...], int] = {}
     found: list[Mapping[str, pa.Scalar]] = []
     which: list[int] = []
@@ -98,5 +98,5 @@ def partition_columns(files: pa.Table, shape: RowShape, table: str) -> dict[str,
 
 
 def shape_of(schema: pa.Schema, kinds: Mapping[str, ColumnKind], partition_by: tuple[str, ...]) -> RowShape:
-    """The shape of rows with these columns, of which those in `partition_by` come from the log."""
+    """The shape of rows with these columns; those in `partition_by` come from the log."""
     return RowShape(schema, {name: kinds[name] for name in partition_by if name in schema.names})

@@ -1,6 +1,7 @@
-"""Spark's pushed filters as predicates of Headgate, as far as they can be said: for leaving out files, row groups and rows.
+"""Converts Spark's pushed filters to predicates of Headgate as far as possible, to leave out files, row groups and
+rows.
 
-Every filter stays with Spark besides, so that one that isn't understood here only costs time.
+Spark also applies every filter itself, so a filter that isn't converted only costs time.
 """
 
 import math
@@ -48,7 +49,7 @@ _COMPARED = {
 def pushed_predicate(
     filters: Sequence[Filter], kinds: Mapping[str, ColumnKind], type_names: Mapping[str, str]
 ) -> Predicate | None:
-    """What all of the filters together say about a row at least; None when that is nothing."""
+    """A condition that holds for every row that passes all filters; None if there is none."""
     understood = [said for each in filters if (said := _understood(each, kinds, type_names)) is not None]
     try:
         return all_of(*understood) if understood else None
@@ -102,7 +103,7 @@ def _said(pushed: Any, column: str, negated: bool, literals: "_Literals") -> Pre
 
 
 def _membership(column: str, values: list[Any], negated: bool, literals: "_Literals") -> Predicate | None:
-    """`IN` with a null among its values is true or unknown, `NOT IN` with one false or unknown."""
+    """`IN` with a null among its values is true or unknown, `NOT IN` with one is false or unknown."""
     if negated and None in values:
         return AlwaysFalse()
     known = [literals.of(value) for value in values if value is not None]
@@ -115,24 +116,24 @@ def _membership(column: str, values: list[Any], negated: bool, literals: "_Liter
 
 
 class _Literals:
-    """Spark's literals have the type of their column. Ours are compared by their digits."""
+    """Spark's literals have the type of their column. Headgate's are compared by their digits."""
 
     def __init__(self, kind: ColumnKind, type_name: str) -> None:
         self.kind = kind
         self._is_narrow = type_name == "float"
 
     def of(self, value: Any) -> Literal | None:
-        """None for what can't be said, such as binary values."""
+        """The literal as text; None if it can't be written, such as binary values."""
         match value:
             case float():
                 if math.isnan(value):
                     return "NaN"
                 if math.isinf(value):
                     return "Infinity" if value > 0 else "-Infinity"
-                # What is written of a 32-bit float is 0.1, not the 0.10000000149 of the 64-bit float that is equal to it.
+                # A 32-bit float is written as 0.1, not as 0.10000000149, the equal 64-bit float.
                 return float(str(np.float32(value))) if self._is_narrow else value
             case datetime() | date() if value.year < _FIRST_YEAR:
-                # It has come through Java's older calendar, which has other days and zones.
+                # The value has passed through Java's older calendar, which has other days and zones.
                 return None
             case bool() | str() | int() | Decimal() | datetime() | date():
                 return value
@@ -141,7 +142,7 @@ class _Literals:
 
 
 def _check(predicate: Predicate, kinds: Mapping[str, ColumnKind]) -> None:
-    """Raises `PredicateError` where a literal doesn't go with its column."""
+    """Raises `PredicateError` if a literal doesn't fit its column."""
 
     def leaf_makes_sense(leaf: Leaf) -> bool:
         text_test(leaf, kinds[leaf.column])

@@ -1,6 +1,6 @@
-"""The batch reader of `format("headgate")`, as far as it runs on the driver: what is read, in which tasks.
+"""The batch reader of `format("headgate")` on the driver: it chooses the files and their tasks.
 
-How a task reads is in `executor.file_rows`, which version is read in `table_version`.
+`executor.file_rows` reads in the task; `table_version` chooses the version.
 """
 
 import sys
@@ -39,7 +39,7 @@ refuses readers that take filters, and nobody tells a source about the session's
 
 
 def table_schema(given: SourceOptions, pinned: Pinned | None) -> StructType:
-    """The columns of the version that is read."""
+    """The columns of the chosen version."""
     return spark_schema((pinned or pin(given)).schema_string, given.path)
 
 
@@ -50,13 +50,13 @@ def batch_reader(given: SourceOptions, pinned: Pinned | None, schema: StructType
 
 
 def is_pushing() -> bool:
-    """Whether this process was started in order to push filters."""
+    """Whether this process was started to push filters."""
     main = getattr(sys.modules["__main__"], "__spec__", None)
     return _PUSHING_WORKER in sys.modules or (main is not None and main.name == _PUSHING_WORKER)
 
 
 class TableReading:
-    """What is read of one version of a table. `where` may be narrowed until it is planned."""
+    """The read of one version of a table. `where` may be narrowed until it is planned."""
 
     def __init__(self, given: SourceOptions, pinned: Pinned, schema: StructType) -> None:
         settings = effective(given)
@@ -110,7 +110,7 @@ class TableReading:
 
 
 class TableReader(DataSourceReader):
-    """On executors, it is a `FilesReader`."""
+    """On executors, it becomes a `FilesReader`."""
 
     def __init__(self, reading: TableReading) -> None:
         self._reading = reading
@@ -126,16 +126,16 @@ class TableReader(DataSourceReader):
 
 
 class PushingTableReader(TableReader):
-    """The same, with the filters that Spark offers.
+    """A reader that accepts Spark's filters.
 
-    Spark (4.3, and since it pushes filters to Python) keeps what it learned from the last reader that took filters for every other
-    query of the same DataFrame: one without filters, or with others, would silently miss rows. Nothing of that can be seen from
-    here, so that only those who ask for it get this reader.
+    Spark (4.3, and since it pushes filters to Python) keeps the result of the last reader with filters for every other
+    query of the same DataFrame. A query without filters, or with others, would silently miss rows. This reader can't
+    detect that, so only users who ask for it get it.
     """
 
     def pushFilters(self, filters: "list[Filter]") -> "Iterator[Filter]":
-        """All of them stay with Spark, too: leaving out files, row groups and rows early is all that they are good for."""
-        from pyspark_headgate.read.pushed_filters import pushed_predicate  # which Spark 4.0 can't import
+        """All filters also stay with Spark: here they only serve to leave out files, row groups and rows early."""
+        from pyspark_headgate.read.pushed_filters import pushed_predicate  # Spark 4.0 can't import this
 
         pinned = self._reading.pinned
         predicate = pushed_predicate(filters, self._reading.kinds, column_kinds(pinned.schema_string))

@@ -1,4 +1,6 @@
-"""The version that one read of a table sees. It is found once, when Spark makes the source, and travels with it."""
+"""The version that one read of a table sees. It is looked up once, when Spark makes the source, and is part of the
+source.
+"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,7 +14,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
-    """One version of a table, as far as its rows' shape goes. Spark sends sources to executors: nothing of Headgate is in here."""
+    """The number and the columns of one version of a table. Spark sends sources to executors, so it uses no other part
+    of Headgate.
+    """
 
     version: int
     schema_string: str
@@ -20,7 +24,7 @@ class Pinned:
 
 
 def open_table(given: SourceOptions) -> "Table":
-    """The table of these options, with the settings in force. On the driver only."""
+    """The table of these options, with the effective settings. For drivers only."""
     from headgate_table.table import Table
     from pyspark_headgate.effective_settings import effective
 
@@ -29,15 +33,15 @@ def open_table(given: SourceOptions) -> "Table":
 
 
 def pin(given: SourceOptions) -> Pinned:
-    """The version that the options ask for, or the newest. Raises what opening and reading a table raises."""
+    """The version in the options, or the newest. Raises the errors of opening and reading a table."""
     snapshot = open_table(given).snapshot(given.version_as_of, given.timestamp_as_of)
     return pinned_at(snapshot)
 
 
 def pin_if_any(given: SourceOptions) -> Pinned | None:
-    """The same, but None where there is nothing to be read: sources are made for tables that are yet to be written, too.
+    """The version, or None if there is nothing to read: Spark also makes sources for tables that don't exist yet.
 
-    Whoever reads after all pins again, and is told why it can't be.
+    A reader looks the version up again, and then gets the error.
     """
     from headgate_schemas.errors import HeadgateError
 

@@ -1,7 +1,7 @@
-"""Writing to a table from Spark, on the driver: what tasks are to write, and the commit of what they wrote.
+"""Writes to a table from Spark, on the driver: the plan for the tasks, and the commit of their files.
 
-`source` calls it for batch and stream writes, and `headgate.spark.write` for Spark's own Parquet writer. The files of
-a write are in one version or in none. A micro-batch that is replayed is recognised by its query and number.
+`source` calls it for batch and stream writes, and `headgate.spark.write` for Spark's own Parquet writer. The files of a
+write are in one version or in none. A repeated micro-batch is recognised by its query and number.
 
-Begin with `stream_sink` or `batch_sink`, then `commit_files`, where both meet.
+Begin with `stream_sink` or `batch_sink`, then `commit_files`, which both use.
 """

@@ -1,6 +1,6 @@
 """`df.write.format("headgate")`: tasks write files, and the driver adds them to the table in one version.
 
-The writer travels to executors, which have nothing of Headgate: what the driver does is imported where it does it.
+The writer is sent to executors without Headgate, so the driver's methods import what they need themselves.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FilesWritten(WriterCommitMessage):
-    """What one task has written."""
+    """The files that one task has written."""
 
     files: tuple[WrittenFile, ...]
 
@@ -34,7 +34,7 @@ def batch_writer(given: SourceOptions, seen: Pinned | None, schema: "StructType"
     from pyspark_headgate.write.table_target import TableTarget
 
     target = TableTarget(given)
-    # Also the proposal's id: commit() may be repeated, and then asks for the same.
+    # Also the proposal's id: Spark may repeat commit(), which then proposes the same again.
     job = timed_id(target.ambient.new_id(), target.ambient.now_ms())
     plan = plan_write(
         target, given, schema.json(), seen or target.look(), overwrite=overwrite, streaming=False, job=job
@@ -62,4 +62,4 @@ class BatchWriter(DataSourceArrowWriter):
         put_into_table(TableTarget(self._given), self._change, files, self._plan.job)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Deletes nothing: Spark calls it after a commit that failed as well, and that may have proposed the files."""
+        """Deletes nothing: Spark also calls it after a failed commit, which may have proposed the files."""

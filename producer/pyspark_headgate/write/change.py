@@ -1,11 +1,11 @@
-"""What a write is to do to its table, as a value that travels with the writer. How it is done is `commit_files`'s."""
+"""The change that a write makes to its table, as a value that is part of the writer. `commit_files` applies it."""
 
 from dataclasses import dataclass
 from enum import Enum
 
 
 class Replaces(Enum):
-    """What goes when the files come."""
+    """Which files the new files replace."""
 
     NOTHING = "nothing"
     EVERYTHING = "everything"
@@ -15,7 +15,7 @@ class Replaces(Enum):
 
 @dataclass(frozen=True, slots=True)
 class WriteChange:
-    """Beside adding the files."""
+    """The changes beside adding the files."""
 
     replaces: Replaces = Replaces.NOTHING
     where: str | None = None

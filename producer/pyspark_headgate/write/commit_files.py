@@ -1,6 +1,6 @@
-"""What follows once files are written: the table is made or widened if need be, and the files are added to it, once.
+"""Commits written files: it creates the table or adds columns if necessary, and adds the files, once.
 
-Batch and streaming writers share it, and so does whoever has Spark write files natively. For drivers.
+Batch and streaming writers share it, and so do callers of Spark's native writer. For drivers.
 """
 
 import zlib
@@ -38,7 +38,9 @@ _log = get_logger("headgate.spark")
 
 @dataclass(frozen=True, slots=True)
 class _EvolvingTarget:
-    """The table as it is made and widened: dated by the files where the driver's clock is behind, as the rows are."""
+    """The table while it is created and gets columns. If the driver's clock is behind, the files' times are used, as
+    for the rows.
+    """
 
     target: TableTarget
     written_ms: int
@@ -57,7 +59,7 @@ class _EvolvingTarget:
 
 
 def data_files(written: Sequence[WrittenFile], partition_columns: Sequence[str]) -> list[DataFile]:
-    """The files as the log names them, with row counts and bounds out of their footers."""
+    """The files as entries of the log, with row counts and bounds from their footers."""
     return [_data_file(file, partition_columns) for file in written]
 
 
@@ -68,11 +70,11 @@ def put_into_table(
     proposal_id: str,
     writer: Writer | None = None,
 ) -> Receipt | None:
-    """One version with all of the files, or the receipt of an earlier one. None where there was nothing to do.
+    """One version with all of the files, or the receipt of an earlier one. None if there was nothing to do.
 
-    Raises `WriteRefused` when the table doesn't take them, and what `TableTarget.commit` raises.
+    Raises `WriteRefused` if the table refuses them, and the errors of `TableTarget.commit`.
     """
-    # A repeated commit() brings the same files: nothing of it was proposed before the last of them was written.
+    # A repeated commit() has the same files, and nothing was proposed before the last of them was written.
     made_ms = first_made(proposal_id, target.ambient.now_ms())
     created_ms = max([made_ms, *(file.modification_time for file in files)]) or None
     evolving = _EvolvingTarget(target, created_ms or 0)

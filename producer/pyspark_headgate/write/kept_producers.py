@@ -1,6 +1,6 @@
-"""Producers that outlive one write, so that a micro-batch doesn't pay for connecting. Nothing is opened on import.
+"""Producers that are kept after a write, so that micro-batches don't connect again. Importing opens nothing.
 
-Spark runs commits in a Python process of the driver that it uses again and again; each process keeps its own.
+Spark runs commits in a Python process of the driver that it reuses; each process keeps its own producers.
 """
 
 import threading
@@ -23,7 +23,7 @@ CLOSE_WITHIN_S = 0.0
 
 @dataclass(frozen=True, slots=True)
 class ProducerPlace:
-    """Where proposals go, and which table they are for."""
+    """The bus and the table of a producer."""
 
     bus: str
     table: str
@@ -31,7 +31,7 @@ class ProducerPlace:
 
 
 def open_producer(place: ProducerPlace, ambient: Ambient) -> Producer:
-    """Raises what opening a bus raises."""
+    """Raises the errors of opening a bus."""
     return Producer(
         place.bus,
         place.table,
@@ -46,20 +46,20 @@ OpenProducer = Callable[[ProducerPlace, Ambient], Producer]
 
 
 class Lent:
-    """A producer for as long as one write needs it."""
+    """A producer for the time of one write."""
 
     def __init__(self, opened: Callable[[], Producer], producer: Producer | None) -> None:
         self._opened = opened
         self._producer = producer
 
     def producer(self) -> Producer:
-        """Opened if there is none. Raises what opening a bus raises."""
+        """The producer, opened if necessary. Raises the errors of opening a bus."""
         if self._producer is None:
             self._producer = self._opened()
         return self._producer
 
     def drop(self) -> None:
-        """This one can't go on; the next call opens another."""
+        """Close this producer; the next call opens another."""
         if self._producer is not None:
             self._producer.close(CLOSE_WITHIN_S)
             self._producer = None
@@ -70,7 +70,7 @@ class Lent:
 
 
 class KeptProducers:
-    """Each producer is with one thread at a time, which carries its messages while it waits."""
+    """Each producer serves one thread at a time, which sends its messages while it waits."""
 
     def __init__(self, opens: OpenProducer = open_producer) -> None:
         self._opens = opens
@@ -80,7 +80,7 @@ class KeptProducers:
 
     @contextmanager
     def lent(self, bus: str, table: str, storage: StoreSettings, ambient: Ambient) -> Iterator[Lent]:
-        """One that is at hand, else a new one. It is kept afterwards, unless the block fails."""
+        """An idle producer, else a new one. It is kept afterwards, unless the block fails."""
         place = ProducerPlace(bus, table, storage)
         with self._lock:
             producer, used_s = self._kept.pop(place, (None, 0.0))

@@ -1,6 +1,6 @@
-"""From a write's options and the schema of its rows to what tasks do and what the commit is to change. For drivers.
+"""Plans the tasks and the commit of a write, from its options and the schema of its rows. For drivers.
 
-Nothing is changed here: a job that fails leaves the table as it was, and doesn't make one.
+It changes nothing: a failing job leaves the table as it was, and creates none.
 """
 
 from dataclasses import dataclass, replace
@@ -41,9 +41,9 @@ def plan_write(
     streaming: bool,
     job: str,
 ) -> WritePlan:
-    """`rows` is the schema of the rows, in Spark's JSON; `look` the table as it is, None where there is none.
+    """`rows` is the schema of the rows, in Spark's JSON; `look` is the present table, None if there is none.
 
-    Raises `InvalidInput` for what can't be written.
+    Raises `InvalidInput` for rows or options that can't be written.
     """
     change = replace(_replacing(given, overwrite=overwrite), rows=rows, merge_schema=given.merge_schema)
     if look is None:

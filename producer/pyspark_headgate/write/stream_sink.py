@@ -1,7 +1,8 @@
-"""`df.writeStream.format("headgate")`: each micro-batch is one version, exactly once, whatever is killed and replayed.
+"""`df.writeStream.format("headgate")`: each micro-batch is one version, exactly once, however often it is killed and
+repeated.
 
-A batch is known by its query and its number. Both stay when it is replayed, with files of other names; the committer takes
-the first that comes, and answers the others with the version of the first.
+Query and number identify a batch. Both stay the same in a repeat, whose files have other names. The committer accepts
+the first proposal, and answers the others with its version.
 """
 
 from collections.abc import Iterator
@@ -29,7 +30,9 @@ QUERY_ID = "sql.streaming.queryId"
 
 @dataclass(frozen=True, slots=True)
 class BatchWritten(WriterCommitMessage):
-    """What one task of a micro-batch has written, and what the driver has to know, whose writer is another one by then."""
+    """The files of one task of a micro-batch, and further values for the driver, whose writer is another object by
+    then.
+    """
 
     query: str
     job: str
@@ -38,15 +41,15 @@ class BatchWritten(WriterCommitMessage):
 
 
 class WrongQuery(Exception):
-    """Spark doesn't say which query a task belongs to. Executors have no errors of Headgate."""
+    """Spark doesn't name the query of a task. Executors don't have Headgate's errors."""
 
 
 def stream_writer(
     given: SourceOptions, seen: Pinned | None, schema: "StructType", *, overwrite: bool
 ) -> "StreamWriter":
-    """Spark calls it twice for each batch: to send the writer to the tasks, and to commit what they wrote.
+    """Spark calls it twice for each batch: to send the writer to the tasks, and to commit their files.
 
-    `seen` is the table a moment ago, if there was one; for committing it is out of date, and not needed.
+    `seen` is the table a moment ago, if there was one; it is out of date at the commit, which doesn't need it.
     """
     from pyspark_headgate.write.table_target import TableTarget
 
@@ -55,7 +58,7 @@ def stream_writer(
 
 
 def check_stream(given: SourceOptions, target: "TableTarget") -> None:
-    """Raises `InvalidInput` for what no stream can do."""
+    """Raises `InvalidInput` for options that a stream doesn't support."""
     from headgate_schemas.errors import InvalidInput
 
     if not target.has_bus:
@@ -71,7 +74,7 @@ def check_stream(given: SourceOptions, target: "TableTarget") -> None:
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
-    """Looks at the table when it is sent to tasks, and not when it only commits."""
+    """Reads the table when it is sent to tasks, but not when it only commits."""
 
     def __init__(self, given: SourceOptions, seen: Pinned | None, rows: str, overwrite: bool) -> None:
         self._given = given
@@ -123,9 +126,9 @@ class StreamWriter(DataSourceStreamArrowWriter):
         put_into_table(TableTarget(self._given), first.change, files, first.job, writer)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Deletes nothing: Spark calls it after a commit that failed as well, and that may have proposed the files."""
+        """Deletes nothing: Spark also calls it after a failed commit, which may have proposed the files."""
 
 
 def writer_name(query: str) -> str:
-    """Who writes, to the table: its counter is the batch's number."""
+    """The name of the writer in the table; its seq is the batch's number."""
     return f"spark/{query}"

@@ -1,4 +1,4 @@
-"""The table that is written to, as the driver sees it: what it is now, and committing to it by a bus or directly."""
+"""The target table on the driver: its present state, and commits to it by a bus or directly."""
 
 from functools import cached_property
 
@@ -30,7 +30,7 @@ _log = get_logger("headgate.spark")
 
 
 class TableTarget:
-    """Used by one thread at a time."""
+    """For one thread at a time."""
 
     def __init__(
         self, given: SourceOptions, ambient: Ambient | None = None, producers: KeptProducers | None = None
@@ -50,7 +50,7 @@ class TableTarget:
         return store_place(self._given.path, self.settings.store)
 
     def look(self) -> Pinned | None:
-        """None where there is no table."""
+        """The present table; None if there is none."""
         try:
             return pinned_at(self._table().snapshot())
         except TableNotFound:
@@ -59,10 +59,10 @@ class TableTarget:
     def commit(
         self, operation: Operation, proposal_id: str, writer: Writer | None = None, *, created_ms: int | None = None
     ) -> Receipt:
-        """The receipt. While nobody can tell, the same is asked again, until `receiptWithin` is over. `created_ms` is a time before
-        which the id can't have been proposed.
+        """The receipt. While the outcome is unknown, the same is proposed again, until `receiptWithin` is over.
 
-        Raises `OutcomeUnknown` then, or `NotSent` where nothing was ever handed over.
+        The id can't have been proposed before `created_ms`. Raises `OutcomeUnknown` when the time is over, or `NotSent`
+        if nothing was ever sent.
         """
         deadline_s = self.ambient.monotonic_s() + self._given.receipt_within_s
         if self.settings.bus is None:

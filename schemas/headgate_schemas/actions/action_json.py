@@ -1,6 +1,6 @@
 """Actions as lines of JSON: read tolerantly, written strictly (docs/format.md, sections 3, 13 and 14).
 
-Files, compression and what a line does to a table are not here.
+Other modules handle files, compression and the effect of a line on a table.
 """
 
 import json
@@ -27,7 +27,7 @@ from headgate_schemas.tolerant_json import INT32, INT64, MAX_JSON_DEPTH, MAX_LIN
 
 
 def parse_action(line: str | bytes) -> Action:
-    """The action of one line. Raises `MalformedAction` with the reason and, where there is one, the place in the line."""
+    """The action of one line. Raises `MalformedAction` with the reason and, if known, the place in the line."""
     envelope = read.decode_object(line)
     for key, action_of in _READERS.items():
         body = read.optional_object(envelope, key)
@@ -38,7 +38,7 @@ def parse_action(line: str | bytes) -> Action:
 
 
 def format_action(action: Action) -> str:
-    """One line without its newline, of a shape that every known reader accepts. Raises `InvalidInput`."""
+    """One line without its newline, in a form that every known reader accepts. Raises `InvalidInput`."""
     match action:
         case AddFile():
             key, body = "add", _written(action, action.path, _ADD_FIELDS)
@@ -63,7 +63,7 @@ def format_action(action: Action) -> str:
 
 
 def _refuse_damaged(body: JsonObject, known: frozenset[str]) -> None:
-    """Unknown names are ignored, but one that is a damaged known one would lose what it names."""
+    """Unknown names are ignored. A damaged known name is an error, because ignoring it would lose its value."""
     if body.keys() <= known:
         return
     found = damaged_name(body.keys(), known)
@@ -73,7 +73,7 @@ def _refuse_damaged(body: JsonObject, known: frozenset[str]) -> None:
 
 def _protocol(body: JsonObject) -> Protocol:
     _refuse_damaged(body, _PROTOCOL_NAMES)
-    # A version that isn't given is 1: so do known readers take a log without any protocol action.
+    # A missing version is 1: known readers treat a log without a protocol action in the same way.
     reader, writer = read.integer(body, "minReaderVersion"), read.integer(body, "minWriterVersion")
     return Protocol(
         min_reader_version=1 if reader is None else reader,
@@ -361,7 +361,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(","
 
 
 def _encode(key: str, body: JsonObject) -> str:
-    # The log's own actions have fixed shapes; only a commitInfo can be of any depth.
+    # The log's own actions have fixed shapes; only a commitInfo can have any depth.
     if key == "commitInfo" and read.is_too_deep({key: body}):
         raise InvalidInput(f"a commitInfo nested deeper than {MAX_JSON_DEPTH} levels can't be written; flatten it")
     try:
@@ -369,7 +369,7 @@ def _encode(key: str, body: JsonObject) -> str:
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"a {key} action can't be written as JSON: {error}") from error
     if not text.isascii():
-        # JSON allows these three, but tools that split a text into lines take them for line ends.
+        # JSON allows these three characters, but tools that split a text into lines take them for line ends.
         text = text.replace("\x85", "\\u0085").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
         try:
             size = len(text.encode("utf-8"))

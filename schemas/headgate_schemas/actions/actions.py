@@ -1,6 +1,6 @@
 """The actions of a table log as values: protocol, metadata, added, removed and skipped files, commit info.
 
-How they look in JSON is in `action_json`; how live files look in Avro in `entry_fields`. Times are epoch milliseconds.
+`action_json` is their JSON form; `entry_fields` the Avro form of live files. Times are epoch milliseconds.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,9 @@ NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
 class StoredTexts(dict[str, str]):
-    """Partition values as a log stores them, which are not stored another time by whoever takes them for plain values."""
+    """Partition values in the stored form of a log. Functions that expect plain values don't convert them a second
+    time.
+    """
 
     __slots__ = ()
 
@@ -50,7 +52,7 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class AddFile:
-    """A file that becomes live. The columns of `entry_fields` plus the few fields that only live in version files."""
+    """A file that becomes live: the columns of `entry_fields`, and the few fields that exist only in version files."""
 
     path: str
     partition_values: Mapping[str, str]
@@ -107,14 +109,14 @@ class SkipFile:
 
 @dataclass(frozen=True, slots=True)
 class CommitInfo:
-    """Who wrote a version and what it decided. Known foreign readers ignore the line (docs/format.md, section 3)."""
+    """The author and the decisions of a version. Known other readers ignore the line (docs/format.md, section 3)."""
 
     body: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownAction:
-    """A line whose action we don't know; kept so that `describe` can show it, otherwise without effect."""
+    """A line with an unknown action; kept so that `describe` can show it, otherwise without effect."""
 
     key: str
 

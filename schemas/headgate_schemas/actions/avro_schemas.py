@@ -1,4 +1,4 @@
-"""The Avro schemas that we write, from the `.avsc` files beside this module, as compact JSON text."""
+"""The Avro schemas that Headgate writes, from the `.avsc` files beside this module, as compact JSON text."""
 
 import json
 from functools import cache
@@ -7,6 +7,6 @@ from importlib.resources import files
 
 @cache
 def schema_text(name: str) -> bytes:
-    """`file_entry_a`, `file_entry_b` or `state_manifest`, as it goes into an Avro header."""
+    """The text of `file_entry_a`, `file_entry_b` or `state_manifest` for an Avro header."""
     source = files("headgate_schemas").joinpath(f"avsc/{name}.avsc").read_text(encoding="utf-8")
     return json.dumps(json.loads(source), separators=(",", ":")).encode("utf-8")

@@ -1,6 +1,6 @@
 """Document mappings: their canonical JSON, the hash that names one, and the keys under which tables keep them.
 
-docs/format.md, section 4. What is done with the mappings of many files is in the table room.
+See docs/format.md, section 4. The table room handles the mappings of many files.
 """
 
 import base64
@@ -29,7 +29,7 @@ _INT64_LOW = -(2**63)
 def mapping_hash(text: str) -> str:
     """The name of a mapping: equal for texts that differ only in whitespace, key order or the order of named items.
 
-    A text that is no JSON is hashed as it is. Raises `InvalidInput` for one that is too large or no valid Unicode.
+    A text that isn't JSON is hashed unchanged. Raises `InvalidInput` if it is too large or not valid Unicode.
     """
     if len(text) > MAX_MAPPING_CHARS:
         raise InvalidInput(f"a document mapping of {len(text)} characters is longer than {MAX_MAPPING_CHARS}")
@@ -42,7 +42,7 @@ def mapping_hash(text: str) -> str:
 
 
 def canonical_json(text: str) -> str | None:
-    """The text with sorted keys, sorted named items and no whitespace; None when it is no JSON."""
+    """The text with sorted keys, sorted named items and no whitespace; None if it isn't JSON."""
     try:
         return _printed(_sorted(_DECODER.decode(text), 0))
     except (ValueError, RecursionError):
@@ -84,7 +84,7 @@ def _canonical_or_raw(text: str) -> str:
 
 
 def _integer(text: str) -> int | float:
-    # As the writer that prints numbers most strictly: what fits no 64-bit integer, and -0, is a float.
+    # Follows the writer that prints numbers most strictly: a number outside of 64-bit integers, and -0, is a float.
     if text == "-0":
         return -0.0
     if len(text) > 20:
@@ -123,7 +123,9 @@ def _sorted(value: Any, depth: int) -> Any:
 
 
 def _valid(text: str) -> str:
-    """An escaped lone surrogate makes a text that is no JSON to the strictest known writer."""
+    """The text unchanged. Raises for an escaped lone surrogate, which the strictest known writer doesn't accept in
+    JSON.
+    """
     if not text.isascii():
         text.encode("utf-8")
     return text
@@ -149,7 +151,7 @@ def _quoted(value: Any) -> str:
 
 
 def _printed_float(value: float) -> str:
-    """The shortest digits that give the number back, laid out as serde does: 0.00001, 1e-6, 1e16, 1.5e300."""
+    """The shortest digits that give the same number, in serde's form: 0.00001, 1e-6, 1e16, 1.5e300."""
     text = repr(value)
     if "e" not in text:
         return text

@@ -1,7 +1,7 @@
 """The fields of a file entry: their names in the format, our column names, types and Avro field ids.
 
-The order is the order in which schema B writes them (docs/format.md, section 2). Schema A is the subset that every known
-reader keeps; a field outside of it is written only when a table already carries it.
+They are in the order of schema B (docs/format.md, section 2). Schema A is the subset that every known reader keeps;
+other fields are written only to tables that already have them.
 """
 
 from dataclasses import dataclass

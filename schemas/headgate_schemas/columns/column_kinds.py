@@ -1,8 +1,7 @@
-"""What a column's type means for comparing: its kind, the values that texts of that kind stand for, and literals.
+"""The kinds of columns for comparisons: the kind of a type, the values of texts of that kind, and literals.
 
-The grammars are what Java and Rust both accept, written out: Python's own `int()` and `float()` also take "1_000" and
-" 1" (docs/format.md, section 7). What a text stands for as a *partition* value, nulls and escapes included, is in
-`predicates.partition_text`.
+The grammars are the intersection of Java's and Rust's: Python's own `int()` and `float()` also accept "1_000" and " 1"
+(docs/format.md, section 7). `predicates.partition_text` interprets texts as *partition* values, with nulls and escapes.
 """
 
 import re
@@ -51,7 +50,7 @@ Value = str | bool | int | Decimal | FloatKey
 
 
 def is_nan(value: Value) -> bool:
-    """Whether a value is NaN, whose number means nothing."""
+    """Whether a value is NaN, whose order is undefined."""
     return isinstance(value, tuple) and value[0]
 
 
@@ -66,7 +65,7 @@ def kinds_of(type_names: Mapping[str, str]) -> dict[str, ColumnKind]:
 
 
 def sign(left: Value | float, right: Value | float) -> int:
-    """-1, 0 or 1 for left below, equal to or above right; both are values of one kind."""
+    """-1, 0 or 1 if left is below, equal to or above right; both are values of one kind."""
     return (left > right) - (left < right)  # type: ignore[operator]  # one kind on both sides, which types can't say
 
 
@@ -115,7 +114,7 @@ def parse_boolean(text: str) -> bool | None:
 
 
 def parse_date(text: str) -> date | None:
-    """yyyy-MM-dd, and nothing else."""
+    """yyyy-MM-dd, and no other form."""
     if not _DATE.fullmatch(text):
         return None
     try:
@@ -125,7 +124,7 @@ def parse_date(text: str) -> date | None:
 
 
 def parse_timestamp(text: str) -> datetime | None:
-    """ISO 8601 or Spark's form, to the microsecond; with a zone it becomes UTC, without one it stays naive."""
+    """ISO 8601 or Spark's form, to the microsecond; with a zone it is converted to UTC, without one it stays naive."""
     match = _TIMESTAMP.fullmatch(text)
     if match is None:
         return None
@@ -139,15 +138,15 @@ def parse_timestamp(text: str) -> datetime | None:
 
 
 def epoch_micros(moment: datetime) -> int:
-    """Microseconds since 1970. A time without a zone counts as UTC: both sides of a comparison lack it alike."""
+    """Microseconds since 1970. A time without a zone counts as UTC, on both sides of a comparison."""
     aware = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
     return (aware - _EPOCH) // _MICROSECOND
 
 
 def literal_value(column: str, kind: ColumnKind, literal: Literal) -> Value:
-    """What a literal compares by against a column of this kind.
+    """The value of a literal in comparisons with a column of this kind.
 
-    Raises `PredicateError` where the two don't go together; a guess would silently match nothing.
+    Raises `PredicateError` if the two don't fit together; a guess would silently match nothing.
     """
     value: Value | None
     match kind:
@@ -198,7 +197,7 @@ _HINT = {
 
 
 def _exact(literal: Literal) -> Decimal | None:
-    # A double in a text means what its digits say, not the binary value behind them: 0.1 is 1/10.
+    # A double in a text means its decimal digits, not the binary value behind them: 0.1 is 1/10.
     match literal:
         case bool():
             return None

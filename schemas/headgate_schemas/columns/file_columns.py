@@ -1,6 +1,6 @@
-"""The columns of a Parquet file as a proposal tells them, and whether a table's readers can read them without loss. Pure.
+"""The columns of Parquet files in a proposal, and whether a table's readers can read them without loss. Pure.
 
-What a footer says of its columns is read in the table room; here a column is a name and a type.
+The table room reads columns from a footer; here a column is a name and a type.
 """
 
 import json
@@ -41,7 +41,7 @@ _EXACT = {"float": ("byte", "short"), "double": ("byte", "short", "integer", "fl
 
 @dataclass(frozen=True, slots=True)
 class FileColumns:
-    """What some files of an operation have in common: the same columns."""
+    """The columns that some files of an operation have in common."""
 
     path: str
     """One of the files, for messages."""
@@ -57,13 +57,13 @@ Held = tuple[str, SparkType | None]
 
 
 def columns_text(columns: Sequence[Held]) -> str:
-    """What `FileColumns.types` holds of these columns."""
+    """The columns as text, for `FileColumns.types`."""
     body = [[name, None if type_ is None else type_body(type_)] for name, type_ in columns]
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
 def columns_of_text(text: str) -> tuple[Held, ...]:
-    """The columns again. Raises `InvalidInput` for a text that is none of columns."""
+    """The columns in the text. Raises `InvalidInput` for an invalid text."""
     try:
         body = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -83,9 +83,10 @@ def _held(item: Any) -> Held:
 def columns_misfit(
     types: str, nulls: tuple[str, ...], schema_string: str, partition_columns: tuple[str, ...]
 ) -> str | None:
-    """Why a file with these columns can't be the table's; None when it can, or when nobody knows the table's columns.
+    """The reason why a file with these columns doesn't fit the table; None if it fits or if the table's columns are
+    unknown.
 
-    Raises `InvalidInput` for a text that is none of columns.
+    Raises `InvalidInput` for an invalid text.
     """
     held = columns_of_text(types)
     try:
@@ -106,7 +107,7 @@ def _misfit(
         return f"it has two columns {next(name for name in names if names.count(name) > 1)!r}"
     for name, type_ in held:
         if name_key(name) in partitions:
-            continue  # the log says what its value is
+            continue  # its value comes from the log
         if name not in wanted:
             return _unknown(name, keys.get(name_key(name)), names)
         problem = type_misfit(type_, wanted[name].type)
@@ -132,7 +133,7 @@ def _unknown(name: str, spelling: str | None, names: Sequence[str]) -> str:
 
 
 def type_misfit(stored: SparkType | None, wanted: SparkType) -> str | None:
-    """Why not every value of a stored type can be read as a value of the wanted one, exactly; None when it can."""
+    """The reason why some value of a stored type can't be read exactly as the wanted type; None if all can."""
     if stored is None:
         return "is of a type that tables can't hold"
     match stored, wanted:
@@ -194,5 +195,5 @@ def _is_text(name: str) -> bool:
 
 
 def _is_known(name: str) -> bool:
-    """Of another type nobody here knows what it can be read from."""
+    """Whether the type is known; for other types, no conversion is known."""
     return name in PLAIN_ATOMICS or is_sized_text(name) or decimal_of(name) is not None

@@ -1,12 +1,12 @@
-"""Names that damage has made of known ones: readers ignore unknown names, so a damaged one would silently drop what it names."""
+"""Finds damaged names: readers ignore unknown names, so a damaged known name would silently drop its value."""
 
 from collections.abc import Collection
 
 
 def damaged_name(found: Collection[str], known: Collection[str]) -> tuple[str, str] | None:
-    """An unknown name, and the known one that it differs from in one letter and that isn't there; None where there is none.
+    """An unknown name, and the missing known name that differs from it in one letter; None if there is no such pair.
 
-    No writer uses two names that are so close to each other.
+    No writer uses two names that are so similar.
     """
     for name in found:
         if name in known:

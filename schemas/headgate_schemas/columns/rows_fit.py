@@ -1,6 +1,6 @@
-"""Whether rows of one schema can be written to a table of another, and what the table's schema becomes. Pure.
+"""Whether rows of one schema can be written to a table of another, and the table's schema afterwards. Pure.
 
-Every writer of rows asks it: Spark's sinks, and rows that come from Python.
+Every writer of rows uses it: Spark's sinks, and rows from Python.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ _TO_FLOAT = ("byte", "short")
 
 @dataclass(frozen=True, slots=True)
 class RowsFit:
-    """How rows go into a table."""
+    """How rows are written to a table."""
 
     schema_string: str
     """Of the table, once they are in it."""
@@ -44,9 +44,9 @@ class RowsFit:
 def fit_rows(
     rows: str, table: str, address: str, *, merge_schema: bool, adds_by: str = "the option mergeSchema"
 ) -> RowsFit:
-    """The first two are schemas in Spark's JSON. `adds_by` is what a user sets to true so that columns are added.
+    """The first two are schemas in Spark's JSON. `adds_by` names the setting by which a user allows new columns.
 
-    Raises `InvalidInput` that says which column doesn't fit, and why.
+    Raises `InvalidInput` with the column that doesn't fit, and the reason.
     """
     given, held = parse_schema(rows), parse_schema(table)
     _check_names(given)
@@ -81,7 +81,7 @@ def fit_rows(
 
 
 def fit_new_table(rows: str, partition_by: Sequence[str]) -> RowsFit:
-    """For a table that is made for these rows: all of its columns may be null."""
+    """For a table that is created for these rows: all of its columns are nullable."""
     given = parse_schema(rows)
     _check_names(given)
     _check_typed(given.fields)
@@ -128,7 +128,9 @@ def _places(rows: Struct) -> dict[str, int]:
 
 
 def _problem(given: SparkType, held: SparkType, where: str) -> str | None:
-    """Why not every value of one type is one of the other; nulls at the top are looked at when rows are written."""
+    """The reason why some value of one type isn't one of the other. Nulls at the top level are checked when rows are
+    written.
+    """
     match given, held:
         case Atomic("void"), _:
             return None

@@ -1,6 +1,6 @@
 """Column lists as Spark SQL text: `id BIGINT NOT NULL, tags ARRAY<STRING>`. Parsed by sqlglot.
 
-What the types are is in `spark_types`.
+`spark_types` has the types.
 """
 
 import re
@@ -50,7 +50,7 @@ def parse_ddl(text: str) -> Struct:
 
 
 def _check_brackets(text: str) -> None:
-    # sqlglot recurses once and more for each bracket, so depth is bounded before it sees the text.
+    # sqlglot recurses at least once for each bracket, so the depth is checked before it gets the text.
     depth = 0
     blanked = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), text)
     for position, character in enumerate(blanked):
@@ -82,7 +82,7 @@ def _column_definitions(text: str, prefix: str) -> list[exp.Expr]:
 
 
 def _position(error: dict[str, object], prefix: str, text: str) -> int | None:
-    """sqlglot counts lines from 1 and names the last character of the token at fault."""
+    """sqlglot counts lines from 1 and reports the last character of the faulty token."""
     line, column, token = error.get("line"), error.get("col"), error.get("highlight")
     if not isinstance(line, int) or not isinstance(column, int):
         return None
@@ -169,7 +169,7 @@ def _failure(message: str, text: str, position: int | None) -> InvalidInput:
     start = text.rfind("\n", 0, position) + 1
     end = text.find("\n", position)
     line = text[start : end if end >= 0 else len(text)]
-    # A long line is shown around the place only.
+    # Of a long line, only the part around the place is shown.
     left = max(0, position - start - 60)
     shown = line[left : left + 120]
     return InvalidInput(f"{message}, at character {position}\n  {shown}\n  {' ' * (position - start - left)}^")

@@ -1,6 +1,6 @@
 """The types of a table's columns as Spark names them, and their JSON form: a metadata's `schemaString`.
 
-Arrow and the rules for a table's columns are in `table_schema`, column lists as SQL text in `schema_ddl`.
+`table_schema` has Arrow types and the rules for a table's columns, `schema_ddl` column lists as SQL text.
 """
 
 import json
@@ -89,17 +89,17 @@ def print_schema(struct: Struct) -> str:
 
 
 def parse_type(body: Any, place: str) -> SparkType:
-    """One type in a `schemaString`, as JSON has been read. Raises `InvalidInput` that names the place."""
+    """One type in a parsed `schemaString`. Raises `InvalidInput` that names the place."""
     return _Parser().type_of(body, place, 0)
 
 
 def type_body(type_: SparkType) -> Any:
-    """The same, as it goes into JSON."""
+    """The type in its JSON form, before printing."""
     return _body(type_)
 
 
 def kind_name(type_: SparkType) -> str:
-    """The short name of a type: an atomic's own, else struct, array or map."""
+    """The short name of a type: an atomic type's own, else struct, array or map."""
     match type_:
         case Atomic(name):
             return name
@@ -124,7 +124,9 @@ def is_sized_text(name: str) -> bool:
 
 
 def check_known(struct: Struct) -> None:
-    """Refuse, for a schema that we are to write, what a reader couldn't use: odd names, unknown types, duplicates."""
+    """Refuse a schema that readers couldn't use: odd names, unknown types, duplicates. For schemas that Headgate
+    writes.
+    """
     if not struct.fields:
         raise InvalidInput("the schema has no columns; a table needs at least one")
     counted = _check_known(struct, "")
@@ -218,7 +220,7 @@ class _Parser:
                 value = self.type_of(_needed(body, "valueType", place), f"{place}.value", depth + 1)
                 return MapOf(key, value, _flag(body, "valueContainsNull"))
             case "udt":
-                # A user's class is unknown here; what is stored is its SQL type.
+                # A user's class is unknown here; its SQL type is stored.
                 return self.type_of(_needed(body, "sqlType", place), place, depth + 1)
             case other:
                 raise InvalidInput(f"{place} has the unknown type {str(other)[:80]!r}; it is struct, array, map or udt")
@@ -261,7 +263,7 @@ def _needed(body: dict[str, Any], key: str, place: str) -> Any:
 
 
 def _flag(body: dict[str, Any], key: str) -> bool:
-    """Spark takes a flag that isn't there for true."""
+    """A flag. Spark treats a missing one as true."""
     return body.get(key) is not False
 
 

@@ -1,6 +1,6 @@
-"""A table's columns: Spark's `schemaString` to Arrow and back, what a table asks of them, and how they may change.
+"""A table's columns: Spark's `schemaString` to Arrow and back, the rules for a table's columns, and their evolution.
 
-Reading a schema from a file is not here.
+Other modules read a schema from a file.
 """
 
 import json
@@ -36,7 +36,7 @@ _TYPE_KEY = b"spark.type"
 
 @runtime_checkable
 class HasJson(Protocol):
-    """A `pyspark.sql.types.StructType`, or anything else that gives Spark's JSON."""
+    """A `pyspark.sql.types.StructType`, or any other object with Spark's JSON."""
 
     def json(self) -> str: ...
 
@@ -44,7 +44,7 @@ class HasJson(Protocol):
 def schema_string_of(value: "pa.Schema | str | HasJson") -> str:
     """The `schemaString` for an Arrow schema, a column list in SQL, Spark's JSON, or a Spark StructType.
 
-    Raises `InvalidInput` for what a table can't have: no columns, duplicate names, unknown types, too many or too deep.
+    Raises `InvalidInput` for an invalid schema: no columns, duplicate names, unknown types, too many or too deep.
     """
     struct = _struct_of(value)
     check_known(struct)
@@ -52,7 +52,8 @@ def schema_string_of(value: "pa.Schema | str | HasJson") -> str:
 
 
 def row_schema_string(schema: "pa.Schema") -> str:
-    """The same for rows that are yet to fit into a table: a column of nulls alone is `void`, and nothing else is checked.
+    """The `schemaString` of rows that are to be fitted to a table: a column of nulls is `void`, and nothing else is
+    checked.
 
     Raises `InvalidInput` for types that no table holds.
     """
@@ -79,7 +80,7 @@ def _struct_of(value: "pa.Schema | str | HasJson") -> Struct:
 
 
 def column_kinds(schema_string: str) -> Mapping[str, str]:
-    """Spark's name of the type of every top-level column, in order. Empty for a table whose schema is not known."""
+    """Spark's name of the type of every top-level column, in order. Empty for a table with an unknown schema."""
     if not schema_string:
         return {}
     return {field.name: kind_name(field.type) for field in parse_schema(schema_string).fields}
@@ -104,7 +105,9 @@ def check_partition_columns(schema_string: str, partition_columns: Sequence[str]
 
 
 def additive_evolution(old: str, new: str) -> str | None:
-    """Why the schema can't become `new`; None when it only gains nullable columns at its end (or stays as it is)."""
+    """The reason why the schema can't become `new`; None if it only gains nullable columns at its end, or doesn't
+    change.
+    """
     before, after = parse_schema(old).fields, parse_schema(new).fields
     for position, field in enumerate(before):
         if position >= len(after):
@@ -146,7 +149,7 @@ def _change(old: Field, new: Field) -> str | None:
 
 
 def arrow_schema(schema_string: str) -> "pa.Schema":
-    """The schema of the table's rows. Raises `InvalidInput` for types that Arrow or we don't know."""
+    """The schema of the table's rows. Raises `InvalidInput` for types without an Arrow type."""
     import pyarrow as pa
 
     return pa.schema([_field_to_arrow(field, f"column {field.name!r}") for field in parse_schema(schema_string).fields])

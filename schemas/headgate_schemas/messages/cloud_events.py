@@ -1,4 +1,4 @@
-"""The attributes that every message carries in its headers, as CloudEvents 1.0 in Kafka's binary mode."""
+"""The attributes in the headers of every message, as CloudEvents 1.0 in Kafka's binary mode."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -14,9 +14,9 @@ _IN_REFERENCES = "/:?#[]@!$&'()*+,;=%"
 
 
 def attributes(*, kind: str, event_id: str, source: str, subject: str, time_ms: int) -> dict[str, str]:
-    """`subject` is what the message is about: a proposal's id where there is one, else the table.
+    """`subject` is the proposal's id if there is one, else the table.
 
-    `source` becomes a URI reference, as CloudEvents wants it: what can't stand in one is percent-encoded.
+    `source` becomes a URI reference, as CloudEvents requires: other characters are percent-encoded.
     """
     moment = datetime.fromtimestamp(time_ms // 1000, UTC).replace(microsecond=time_ms % 1000 * 1000)
     return {
@@ -31,7 +31,7 @@ def attributes(*, kind: str, event_id: str, source: str, subject: str, time_ms: 
 
 
 def kind_of(headers: Mapping[str, str]) -> str:
-    """The message's kind, or "" where it says none."""
+    """The message's kind, or "" without one."""
     return headers.get("ce_type", "")
 
 

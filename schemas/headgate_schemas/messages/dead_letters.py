@@ -1,4 +1,4 @@
-"""Dead letters: messages that can't be decided, kept with the reason and the bytes as they came."""
+"""Dead letters: messages that can't be decided, kept with the reason and their original bytes."""
 
 import binascii
 from base64 import b64decode, b64encode
@@ -39,7 +39,7 @@ OriginalBytes = Annotated[
 
 
 class DeadLetter(ToldMessage):
-    """One message that was set aside. It is no decision: sent again, it takes a new id."""
+    """One message that was set aside. It isn't a decision: a replay gets a new id."""
 
     format: KnownFormat = FORMAT
     id: str
@@ -70,7 +70,7 @@ class DeadLetter(ToldMessage):
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of the original is here."""
+        """Whether the letter holds the complete original."""
         return len(self.body) == self.body_bytes
 
 

@@ -1,6 +1,6 @@
-"""Events: what a committer announces. A receipt for every proposal, and one commit for every version.
+"""Events: the announcements of a committer. One receipt for every proposal, and one commit for every version.
 
-Events may come more than once; their ids are the same each time. Those of a version come before those of the next.
+Events may come more than once, with the same id each time. Those of a version come before those of the next.
 """
 
 from typing import Annotated, Literal, assert_never
@@ -29,7 +29,7 @@ MAX_REASON_CHARS = 2_000
 
 
 class ReceiptEvent(ToldMessage):
-    """What became of one proposal."""
+    """The decision on one proposal."""
 
     type: Literal["receipt"] = "receipt"
     format: KnownFormat = FORMAT
@@ -45,7 +45,7 @@ class ReceiptEvent(ToldMessage):
     """When it was announced, in epoch milliseconds."""
 
     def to_receipt(self) -> Receipt:
-        """The receipt as a value. A rejection with a code of a newer release is `invalid`; its reason still says why."""
+        """The receipt as a value. A rejection with a code of a newer release is `invalid`; its reason is unchanged."""
         match self.outcome:
             case "rejected":
                 known = {code.value: code for code in RejectCode}
@@ -59,7 +59,7 @@ class ReceiptEvent(ToldMessage):
 
     @property
     def known_version(self) -> int:
-        """Of what was accepted."""
+        """The version of an accepted proposal."""
         assert self.version is not None  # checked when the receipt was made
         return self.version
 
@@ -102,7 +102,7 @@ _EVENT: TypeAdapter[ReceiptEvent | CommitEvent] = TypeAdapter(Event)
 
 
 def receipt_event(receipt: Receipt, table: str | None, time_ms: int) -> ReceiptEvent:
-    """How a receipt is announced."""
+    """The event for a receipt."""
     match receipt:
         case Committed(version, proposal_id):
             return ReceiptEvent(table=table, proposal=proposal_id, outcome="committed", version=version, time=time_ms)

@@ -1,4 +1,4 @@
-"""What all messages have in common: frozen models, keys in camelCase, the number of their format, and their bounds."""
+"""The common rules of all messages: frozen models, keys in camelCase, the number of their format, and their bounds."""
 
 import json
 from typing import Annotated, Any, Final, Literal
@@ -64,23 +64,23 @@ KEYS: Final = Field(max_length=MAX_KEYS)
 
 
 class AskedMessage(BaseModel):
-    """A message that asks for something: a field that we don't know could change what is asked, so it is an error."""
+    """A message with a request. An unknown field could change the request, so it is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True)
 
 
 class ToldMessage(BaseModel):
-    """A message that tells what happened: fields that we don't know yet are left out."""
+    """A message with a fact. Unknown fields are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True, alias_generator=to_camel, populate_by_name=True)
 
 
 class UnreadableMessage(InvalidInput):
-    """The bytes are no message that this process understands; the message says why."""
+    """The bytes aren't a message that this process understands; the error's text gives the reason."""
 
 
 def encoded(message: BaseModel, *, exclude_defaults: bool = False, exclude_none: bool = False) -> bytes:
-    """The message as JSON. Raises `UnreadableMessage` for texts that are no Unicode, which no JSON can hold."""
+    """The message as JSON. Raises `UnreadableMessage` for texts that aren't Unicode, which JSON can't hold."""
     try:
         return message.__pydantic_serializer__.to_json(
             message, by_alias=True, exclude_defaults=exclude_defaults, exclude_none=exclude_none
@@ -90,7 +90,7 @@ def encoded(message: BaseModel, *, exclude_defaults: bool = False, exclude_none:
 
 
 def check_size(data: bytes) -> None:
-    """Raises `UnreadableMessage` for what is longer than any bus takes, before anything of it is read."""
+    """Raises `UnreadableMessage` for a message that is longer than any bus accepts, before it is parsed."""
     if len(data) > MAX_MESSAGE_BYTES:
         raise UnreadableMessage(
             f"the message has {len(data)} bytes, more than the {MAX_MESSAGE_BYTES} that are read (MAX_MESSAGE_BYTES): send "
@@ -99,7 +99,9 @@ def check_size(data: bytes) -> None:
 
 
 def check_values(data: bytes) -> None:
-    """Raises `UnreadableMessage` for JSON of more values than are read. Counted by its signs, before it is taken apart."""
+    """Raises `UnreadableMessage` for JSON with too many values. It counts commas and brackets, before the text is
+    parsed.
+    """
     values = data.count(b",") + data.count(b"{") + data.count(b"[")
     if values > MAX_VALUES:
         raise UnreadableMessage(
@@ -108,15 +110,15 @@ def check_values(data: bytes) -> None:
 
 
 def refuse_repeated_keys(data: bytes) -> None:
-    """For JSON that was read before. Raises `UnreadableMessage` where an object has a key twice.
+    """For parsed JSON. Raises `UnreadableMessage` if an object has a key twice.
 
-    Of two values some readers take the first and some the last: whoever asks must not be read in two ways.
+    Some readers take the first value of a repeated key and some the last, but a request must have one meaning.
     """
     _EACH_KEY_ONCE.decode(data.decode("utf-8"))
 
 
 def first_problem(error: ValidationError) -> str:
-    """The first thing that is wrong, by its place; never the value, which may be huge."""
+    """The first fault, by its place; never the value, which may be huge."""
     found: dict[str, Any] = dict(error.errors(include_url=False, include_input=False)[0])
     where = ".".join(_printable(str(part))[:_MAX_NAME_CHARS] for part in found["loc"])
     what = _printable(str(found["msg"]).removeprefix("Value error, "))
@@ -129,7 +131,7 @@ def _once_each(pairs: list[tuple[str, object]]) -> None:
     seen: set[str] = set()
     for key, _ in pairs:
         if key in seen:
-            # Cut before it is made printable: a key may be as long as the message.
+            # Shortened before it is made printable: a key may be as long as the message.
             raise UnreadableMessage(f"the key {_printable(key[:_MAX_NAME_CHARS])!r} comes twice in one object")
         seen.add(key)
 

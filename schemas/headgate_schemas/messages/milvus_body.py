@@ -1,4 +1,6 @@
-"""How a Milvus transaction travels: its updates, its resolver, and the version that it read. What it does is the table room's."""
+"""A Milvus transaction in a message: its updates, its resolver, and the version that it read. The table room applies
+it.
+"""
 
 import base64
 import binascii
@@ -20,7 +22,7 @@ Base64 = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z+/]*={0,2}$")]
 
 
 class ColumnGroupFileBody(AskedMessage):
-    """A data file, and the rows that it holds."""
+    """A data file, and the range of its rows."""
 
     path: Path
     start_index: Long
@@ -46,7 +48,7 @@ class ColumnGroupFileBody(AskedMessage):
 
 
 class ColumnGroupBody(AskedMessage):
-    """Columns that are stored together, and files that hold them."""
+    """Columns that are stored together, and their files."""
 
     columns: Annotated[tuple[Text, ...], Field(min_length=1, max_length=MAX_ITEMS, fail_fast=True)]
     files: Annotated[tuple[ColumnGroupFileBody, ...], EACH_UP_TO_THE_FIRST_PROBLEM] = ()
@@ -107,7 +109,7 @@ class MilvusBody(AskedMessage):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Every path that it names."""
+        """All paths that it names."""
         groups = [*self.added_column_groups, *(group for append in self.appended_files for group in append)]
         return (
             *(file.path for group in groups for file in group.files),
@@ -117,7 +119,7 @@ class MilvusBody(AskedMessage):
 
 
 def milvus_body(operation: Milvus) -> MilvusBody:
-    """How it travels. Raises pydantic's `ValidationError` for what no message may hold."""
+    """The transaction as a message body. Raises pydantic's `ValidationError` for values that no message may hold."""
     updates = operation.updates
     return MilvusBody(
         type="milvus",

@@ -1,4 +1,4 @@
-"""Operations as they travel: one model each, told apart by `type`. What they do is the table room's."""
+"""Operations in messages: one model each, distinguished by `type`. The table room applies them."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, assert_never
@@ -213,7 +213,7 @@ OperationBody = Annotated[
 
 
 def operation_of(body: OperationBody) -> Operation:
-    """The operation that a body asks for."""
+    """The operation in a body."""
     match body:
         case AppendBody():
             return Append(_files(body.files), _columns(body.columns))
@@ -250,7 +250,7 @@ def operation_of(body: OperationBody) -> Operation:
 
 
 def body_of(operation: Operation) -> OperationBody:
-    """How an operation travels. Raises pydantic's `ValidationError` for what no message may hold."""
+    """The body for an operation. Raises pydantic's `ValidationError` for values that no message may hold."""
     match operation:
         case Append(files, columns):
             return AppendBody(type="append", files=_bodies(files), columns=_column_bodies(columns))
@@ -328,7 +328,7 @@ def _column_bodies(columns: tuple[FileColumns, ...]) -> tuple[FileColumnsBody, .
 
 
 def _attributes(value: object, model: type[AskedMessage]) -> dict[str, Any]:
-    """The fields that say something; mappings as plain dicts."""
+    """The fields that are set; mappings as plain dicts."""
     found = {name: getattr(value, name) for name in model.model_fields}
     return {name: dict(item) if isinstance(item, Mapping) else item for name, item in found.items() if item is not None}
 

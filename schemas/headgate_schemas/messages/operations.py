@@ -1,7 +1,6 @@
-"""What can be asked of a table, and what the answer is. One operation changes one table, atomically or not at all.
+"""The operations on a table, and their outcomes. One operation changes one table, atomically or not at all.
 
-Predicates travel as text. How operations travel between processes is not known here; what they do is decided in the
-table room.
+Predicates are texts. Other modules encode operations as messages, and the table room decides their effect.
 """
 
 from collections.abc import Mapping
@@ -45,7 +44,7 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class Overwrite:
-    """Remove what matches `where` (everything, without it) at commit time, and add files."""
+    """Remove all files that match `where` (all, without it) at commit time, and add files."""
 
     files: tuple[AddFile, ...]
     where: str | None = None
@@ -54,7 +53,7 @@ class Overwrite:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Remove named files, or what matches `where` at commit time."""
+    """Remove named files, or all files that match `where` at commit time."""
 
     paths: tuple[str, ...] = ()
     where: str | None = None
@@ -62,7 +61,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """Make the live set that of an earlier version again."""
+    """Make the live files those of an earlier version again."""
 
     version: int
 
@@ -85,7 +84,7 @@ class Skip:
 
 @dataclass(frozen=True, slots=True)
 class Alter:
-    """Change metadata. A configuration value of None takes the key away."""
+    """Change metadata. A configuration value of None removes the key."""
 
     based_on: int
     configuration: Mapping[str, str | None] = field(default_factory=dict)
@@ -103,9 +102,9 @@ class Purge:
 
 @dataclass(frozen=True, slots=True)
 class CompactState:
-    """Swap manifests of the state `base` for others that hold the same live entries.
+    """Swap manifests of the state `base` for others with the same live entries.
 
-    `tombstones` are those that the swap makes needless: their entries are in none of the new manifests.
+    `tombstones` are those that the swap makes unnecessary: the new manifests don't have their entries.
     """
 
     base: int
@@ -130,7 +129,7 @@ class NewManifest:
 
 @dataclass(frozen=True, slots=True)
 class Milvus:
-    """One transaction on a Milvus table. `read_version` is needed unless it merges; 0 is a table without manifests."""
+    """One transaction on a Milvus table. `read_version` is required unless it merges; 0 is a table without manifests."""
 
     updates: Updates
     resolver: Resolver = Resolver.MERGE
@@ -138,7 +137,7 @@ class Milvus:
 
 
 class Isolation(Enum):
-    """What a proposal that read the table needs to be true still when it commits."""
+    """The condition under which a proposal that read the table may still commit."""
 
     SNAPSHOT = "snapshot"
     """Nothing: what it adds and removes is judged by itself."""

@@ -1,6 +1,7 @@
-"""Ids of proposals that carry the time at which they were made: UUIDs of version 7, in 32 hex digits.
+"""Ids of proposals that contain the time of their creation: UUIDs of version 7, in 32 hex digits.
 
-A proposal that is sent again has to say when it was made first. Who has kept nothing but the id still knows it then. Pure.
+A repeated proposal must state the time of its first attempt. A program that kept nothing but the id still knows it.
+Pure.
 """
 
 import re
@@ -18,12 +19,12 @@ def timed_id(random_id: str, now_ms: int) -> str:
 
 
 def made_at(proposal_id: str) -> int | None:
-    """When the id was made, in epoch milliseconds; None where it doesn't say."""
+    """The time of the id's creation in epoch milliseconds; None if the id doesn't contain it."""
     found = _TIMED.fullmatch(proposal_id.replace("-", "").lower())
     return None if found is None else int(found[1], 16)
 
 
 def first_made(proposal_id: str, now_ms: int) -> int:
-    """When a proposal with this id was made first, as far as the id tells; 0 where nobody knows."""
+    """The time of the first proposal with this id, according to the id; 0 if unknown."""
     made_ms = made_at(proposal_id)
     return 0 if made_ms is None or made_ms > now_ms + MADE_AHEAD_MS else made_ms

@@ -1,6 +1,7 @@
 """Proposals: a request to change one table atomically, as bytes on the bus and as a value.
 
-A large operation travels as a claim check: its bytes lie on the table's store, and the message says where and what they are.
+A large operation is sent as a claim: its bytes lie on the table's store, and the message names the object and its
+digest.
 """
 
 from typing import Annotated, Literal
@@ -30,14 +31,14 @@ AppName = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
 class WriterBody(AskedMessage):
-    """Who proposes, and that one's own counter."""
+    """The name and the seq of the writer."""
 
     app: AppName
     seq: Count
 
 
 class Claim(AskedMessage):
-    """Where the operation of a large proposal lies, and how to know that it is the right one."""
+    """The place of a large proposal's operation, and the digest and sizes that identify it."""
 
     key: Annotated[str, StringConstraints(pattern=r"^_headgate/claims/[0-9A-Za-z][0-9A-Za-z._-]*$", max_length=400)]
     """Relative to the table's root."""
@@ -51,7 +52,7 @@ class Claim(AskedMessage):
 
 
 class Proposal(AskedMessage):
-    """What a writer asks for. Exactly one of `operation` and `claim` is given."""
+    """A request of a writer. Exactly one of `operation` and `claim` is given."""
 
     format: KnownFormat
     id: Identity
@@ -78,7 +79,7 @@ class Proposal(AskedMessage):
 
     @property
     def read_set(self) -> ReadSet | None:
-        """What was read, where that matters."""
+        """The read set, for a serializable proposal."""
         if self.isolation != Isolation.SERIALIZABLE.value or self.based_on is None:
             return None
         return ReadSet(self.based_on, self.reads)
@@ -100,7 +101,7 @@ def new_proposal(
     reads: str | None = None,
     isolation: Isolation = Isolation.SNAPSHOT,
 ) -> Proposal:
-    """A proposal, checked. Raises `UnreadableMessage` for what no committer would read."""
+    """A proposal, checked. Raises `UnreadableMessage` for one that no committer would accept."""
     try:
         return Proposal(
             format=FORMAT,
@@ -119,12 +120,12 @@ def new_proposal(
 
 
 def encode_proposal(proposal: Proposal) -> bytes:
-    """The body of the message; what has its default value is left out."""
+    """The body of the message; fields with their default values are left out."""
     return encoded(proposal, exclude_defaults=True)
 
 
 def decode_proposal(data: bytes) -> Proposal:
-    """The proposal in the body of a message. Raises `UnreadableMessage` with the first thing that is wrong."""
+    """The proposal in the body of a message. Raises `UnreadableMessage` with the first fault."""
     check_size(data)
     try:
         proposal = Proposal.model_validate_json(data)
@@ -135,7 +136,7 @@ def decode_proposal(data: bytes) -> Proposal:
 
 
 class ClaimedOperation(AskedMessage):
-    """What lies behind a claim."""
+    """The content of a claim's object."""
 
     format: KnownFormat
     operation: OperationBody
@@ -146,7 +147,7 @@ def encode_claimed(operation: OperationBody) -> bytes:
 
 
 def decode_claimed(data: bytes) -> Operation:
-    """The operation behind a claim. Raises `UnreadableMessage`."""
+    """The operation of a claim. Raises `UnreadableMessage`."""
     check_values(data)
     try:
         claimed = ClaimedOperation.model_validate_json(data)

@@ -1,11 +1,11 @@
-"""Where proposals come from: which log an offset belongs to."""
+"""The source of proposals: the log that an offset belongs to."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Source:
-    """One partition of one topic of one cluster. Offsets of different sources never compare."""
+    """One partition of one topic of one cluster. Offsets of different sources are never compared."""
 
     cluster: str
     topic: str

@@ -1,4 +1,4 @@
-"""The SQL text of a predicate: what `text.parse_predicate` turns back into an equal one."""
+"""The SQL text of a predicate, which `text.parse_predicate` turns back into an equal one."""
 
 import re
 from collections.abc import Iterable

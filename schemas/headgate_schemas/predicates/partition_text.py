@@ -1,7 +1,8 @@
-"""What a stored partition text means: nulls, escaped spellings, and whether one condition is true for it.
+"""The meaning of a stored partition text: nulls, escaped spellings, and whether one condition is true for it.
 
-Writers that go by directory names store the escaped text of the directory, others the plain one (docs/format.md,
-section 7). Each stored text has one meaning, and `stored_text` is the way from there. Which files or manifests that selects is decided elsewhere, by these rules.
+Some writers store the escaped text of a directory's name, others the plain text (docs/format.md, section 7). Each
+stored text has one meaning, and `stored_text` converts a plain text. Other modules use these rules to select files and
+manifests.
 """
 
 import re
@@ -55,12 +56,12 @@ def unescape_partition_text(text: str) -> str:
 
 
 def spellings(text: str) -> tuple[str, ...]:
-    """Every stored text that means `text`: plain, as a directory's name, as one with escaped spaces."""
+    """Every stored text that means `text`: plain, as a directory's name, and with escaped spaces."""
     return tuple(dict.fromkeys((text, text.translate(_TO_ESCAPED), text.translate(_TO_ESCAPED_WITH_SPACE))))
 
 
 def meaning(stored: str) -> str:
-    """The text that a stored one stands for in an order: unescaped if some writer would have spelled it like that."""
+    """The text for comparisons by order: unescaped if some writer would have spelled it like that."""
     if "%" not in stored:
         return stored
     plain = unescape_partition_text(stored)
@@ -68,14 +69,14 @@ def meaning(stored: str) -> str:
 
 
 def stored_text(text: str) -> str:
-    """A plain text as it has to be stored to be read again: as it is, unless readers would take it for an escaped one."""
+    """The stored form of a plain text: unchanged, unless readers would take it for an escaped one."""
     return text if meaning(text) == text else escape_partition_text(text)
 
 
 def stored_value(stored: str | None, kind: ColumnKind) -> Value | None:
-    """The value that a stored text compares by, or None for null.
+    """The value of a stored text in comparisons, or None for null.
 
-    Null is a missing key, the marker, the empty text (docs/format.md, section 7), and what doesn't fit the kind.
+    Null is a missing key, the marker, the empty text (docs/format.md, section 7), and a text that doesn't fit the kind.
     """
     if stored is None or stored in ("", NULL_PARTITION):
         return None
@@ -93,7 +94,7 @@ def stored_value(stored: str | None, kind: ColumnKind) -> Value | None:
         case ColumnKind.DATE:
             return stored
         case ColumnKind.TIMESTAMP:
-            # No time has a percent sign of its own, so it doesn't matter how often a name was escaped.
+            # No time contains a percent sign, so repeated escapes don't matter.
             moment = parse_timestamp(unescape_partition_text(unescape_partition_text(stored)))
             return None if moment is None else epoch_micros(moment)
         case ColumnKind.OTHER:
@@ -105,7 +106,7 @@ def stored_value(stored: str | None, kind: ColumnKind) -> Value | None:
 def text_test(leaf: Leaf, kind: ColumnKind) -> TextTest:
     """Whether one condition is true (neither false nor unknown) for a stored text; None is a missing key.
 
-    Raises `PredicateError` if the condition makes no sense for this kind of column.
+    Raises `PredicateError` if the condition isn't defined for this kind of column.
     """
     if kind is ColumnKind.OTHER:
         raise PredicateError(f"column {leaf.column!r} is {kind.value}; a predicate can't use it", leaf.column)
@@ -156,7 +157,7 @@ def _prefix_test(column: str, prefix: str, kind: ColumnKind, wanted: bool) -> Te
 
 
 def check_prefix_kind(column: str, kind: ColumnKind) -> None:
-    """Raises `PredicateError` where LIKE has no meaning."""
+    """Raises `PredicateError` if LIKE isn't defined for this kind."""
     if kind not in (ColumnKind.STRING, ColumnKind.DATE, ColumnKind.TIMESTAMP):
         raise PredicateError(f"column {column!r} is {kind.value}; LIKE is for strings, use a comparison or IN", column)
 
@@ -164,13 +165,13 @@ def check_prefix_kind(column: str, kind: ColumnKind) -> None:
 def covering(predicate: Predicate, column_kinds: Mapping[str, ColumnKind]) -> ValuesTest:
     """Whether the predicate is true for a file with given partition values. Every column must be a partition column.
 
-    Raises `PredicateError` for an unknown column and for a condition that makes no sense for its column.
+    Raises `PredicateError` for an unknown column and for a condition that isn't defined for its column.
     """
     return values_test(predicate, lambda leaf: text_test(leaf, kind_of(leaf.column, column_kinds)))
 
 
 def values_test(predicate: Predicate, test_of: Callable[[Leaf], TextTest]) -> ValuesTest:
-    """A predicate on partition values, from a test for each of its conditions: all are made before any is asked."""
+    """A predicate on partition values, from a test for each condition; all tests are made before any is run."""
 
     def leaf_test(leaf: Leaf) -> ValuesTest:
         column, test = leaf.column, test_of(leaf)

@@ -1,6 +1,6 @@
-"""Whether the text of a partition value is a value of its column's type, to the width, so that readers can show it.
+"""Whether the text of a partition value is exactly a value of its column's type, so that readers can show it.
 
-What a text means in comparisons is in `partition_text`. The grammars are `columns.column_kinds`'.
+`partition_text` has the meaning of texts in comparisons, `columns.column_kinds` the grammars.
 """
 
 import math
@@ -36,7 +36,7 @@ _DIGITS = Context(prec=1_000)
 
 @dataclass(frozen=True, slots=True)
 class PartitionType:
-    """What a partition column takes."""
+    """The values that a partition column accepts."""
 
     column: str
     type_name: str
@@ -45,7 +45,7 @@ class PartitionType:
 
 @lru_cache(maxsize=64)
 def partition_types(schema_string: str, partition_columns: tuple[str, ...]) -> tuple[PartitionType, ...]:
-    """Of the partition columns that the schema names. None of a schema that can't be read: then nobody can tell."""
+    """The types of the schema's partition columns. None for a schema that can't be read: then nobody knows."""
     if not schema_string or not partition_columns:
         return ()
     try:
@@ -61,9 +61,9 @@ def partition_types(schema_string: str, partition_columns: tuple[str, ...]) -> t
 
 
 def misfit(stored: str | None, wanted: PartitionType) -> str | None:
-    """Why readers can't show this text as a value of the column; None when they can.
+    """The reason why readers can't show this text as a value of the column; None if they can.
 
-    A type that nobody here reads takes every text.
+    An unknown type accepts every text.
     """
     if stored is None or stored in ("", NULL_PARTITION):
         if wanted.nullable:
@@ -101,15 +101,15 @@ def _fits(stored: str, type_name: str) -> bool:
 
 
 def _is_float(stored: str, limit: float) -> bool:
-    """Whether it is a number, NaN or an infinity; a number that would become an infinity isn't one."""
+    """Whether it is a number, NaN or an infinity. A number that would overflow to an infinity doesn't count."""
     key = parse_floating(stored)
     return key is not None and (abs(key[1]) < limit or stored.lstrip("+-") == "Infinity")
 
 
 def _is_single(stored: str) -> bool:
-    """Whether the number is one of 32 bits, written with as many digits as one likes.
+    """Whether the number is exactly a 32-bit one, with any number of digits.
 
-    A number between two of them would be read as another one than the one that predicates compare.
+    Readers would round a number between two of them, but predicates compare the exact one.
     """
     key = parse_floating(stored)
     if key is None or key[0] or math.isinf(key[1]):
@@ -123,7 +123,7 @@ def _is_single(stored: str) -> bool:
 
 
 def exact_decimal(stored: str, precision: int, scale: int) -> Decimal | None:
-    """The number with exactly `scale` digits after the point; None where it has more, or too many before it."""
+    """The number with exactly `scale` digits after the point; None if it has more, or too many before it."""
     value = parse_decimal(stored)
     if value is None:
         return None
@@ -132,7 +132,7 @@ def exact_decimal(stored: str, precision: int, scale: int) -> Decimal | None:
     if not value:
         return Decimal((0, (0,), -scale))
     zeros = next(count for count, digit in enumerate(reversed(digits)) if digit)
-    # Looked at before anything is computed: an exponent may have nine digits.
+    # Checked before the computation: an exponent may have nine digits.
     if exponent + zeros < -scale or value.adjusted() >= precision - scale:
         return None
     return value.quantize(Decimal((0, (1,), -scale)), context=_DIGITS)

@@ -1,7 +1,8 @@
-"""A predicate as SQL text and back: Spark's dialect, parsed by sqlglot, cut down to what a predicate can say.
+"""Parses a predicate from SQL text: Spark's dialect, parsed by sqlglot, reduced to the predicates that Headgate
+supports.
 
-The text comes from people and from messages, so every bound holds before the parser runs, and every error points at the
-place. Whether a column exists is checked here too; whether its type fits is found out where the predicate is used.
+The text comes from people and from messages, so all bounds are checked before the parser runs, and every error points
+at the place. Whether a column exists is checked here; whether its type fits is checked where the predicate is used.
 """
 
 import difflib
@@ -54,7 +55,7 @@ _FLOAT_TYPES = {exp.DType.DOUBLE, exp.DType.FLOAT}
 
 
 def parse_predicate(text: str) -> Predicate:
-    """The predicate that a SQL text says. Raises `PredicateError`, which shows the place, for everything else."""
+    """The predicate of a SQL text. Raises `PredicateError`, which shows the place, for every other text."""
     if len(text) > MAX_PREDICATE_LENGTH:
         raise PredicateError(
             f"the predicate is {len(text)} characters long; {MAX_PREDICATE_LENGTH} are allowed", text[:40]
@@ -161,7 +162,7 @@ class _Reading:
         column = self._column(left)
         if isinstance(right, exp.Null):
             return IsNull(column)
-        # False, not unknown, for a null: the difference shows under NOT.
+        # False, not unknown, for a null: the difference matters under NOT.
         return And((IsNotNull(column), Comparison(column, Op.EQ, self._literal(right))))
 
     def _membership(self, node: exp.In, negated: bool) -> Predicate:

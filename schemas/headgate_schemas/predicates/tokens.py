@@ -1,7 +1,7 @@
-"""The tokens of a predicate's text, checked before any parser sees them, and errors that point into the text.
+"""The tokens of a predicate's text, checked before the parser sees them, and errors that point into the text.
 
-Nesting is bounded, no two operands stand in a row, and no word but the few that predicates know keeps a meaning. What the
-tokens say together is `text`'s business.
+Nesting is bounded, no two operands stand side by side, and only the few words of predicates keep a meaning. `text`
+interprets the tokens.
 """
 
 import re
@@ -75,9 +75,9 @@ class PredicateSource:
         return opened if quote else max(self.text.find("/*"), 0)
 
     def checked_tokens(self) -> list[Token]:
-        """The tokens, all of them ones that a predicate may have, with bounded nesting and no two operands in a row.
+        """The tokens, all of them allowed in predicates, with bounded nesting and no two operands side by side.
 
-        Words that mean something elsewhere in SQL are plain names here, so they never reach the parser's other rules.
+        Words with another meaning in SQL are plain names here, so they never reach the parser's other rules.
         """
         tokens = self._tokens()
         if not tokens:
@@ -127,7 +127,9 @@ class PredicateSource:
 
     @staticmethod
     def _pending(pending: int, kind: TokenType) -> int:
-        """How many prefix operators wait for their operand; AND, OR and a closing parenthesis end them all."""
+        """The number of prefix operators that wait for their operand; AND, OR and a closing parenthesis end all of
+        them.
+        """
         if kind in (TokenType.AND, TokenType.OR, TokenType.R_PAREN):
             return 0
         return pending + (kind in (TokenType.NOT, TokenType.DASH, TokenType.PLUS))

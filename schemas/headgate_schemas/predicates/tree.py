@@ -1,6 +1,6 @@
-"""What a `where` says, as a frozen tree with SQL's three-valued meaning: build it, normalise it, walk it.
+"""A `where` as a frozen tree with SQL's three-valued meaning: build, normalise and walk it.
 
-Its SQL text is in `text`; what it means for a stored partition text is in `partition_text`.
+`text` has its SQL text; `partition_text` its meaning for a stored partition text.
 """
 
 import math
@@ -43,11 +43,11 @@ class Op(Enum):
 
     @property
     def flipped(self) -> "Op":
-        """The operator that says the same with its two sides swapped."""
+        """The operator with the same meaning when its two sides are swapped."""
         return _FLIPPED[self]
 
     def holds(self, sign: int) -> bool:
-        """Whether `left op right`, where `sign` is -1, 0 or 1 for left below, equal to or above right."""
+        """Whether `left op right` is true, where `sign` is -1, 0 or 1 for left below, equal to or above right."""
         match self:
             case Op.EQ:
                 return sign == 0
@@ -212,7 +212,7 @@ class AlwaysFalse:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """All of two or more. An AND inside of an AND is taken apart, so that equal meaning looks equal."""
+    """All of two or more. A nested AND is flattened, so that equal meaning gives equal trees."""
 
     operands: "tuple[Predicate, ...]"
     nesting: int = field(init=False, repr=False, compare=False)
@@ -241,7 +241,7 @@ class Not:
     size: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # NOT and its parenthesis are two steps for a parser.
+        # A parser takes two steps for NOT and its parenthesis.
         object.__setattr__(self, "nesting", _nesting(self.operand) + 2)
         object.__setattr__(self, "size", _size(self.operand))
         _check_bounds(self)
@@ -361,9 +361,9 @@ def fold(
     disjunction: Callable[[list[T]], T],
     constant: Callable[[bool], T],
 ) -> T:
-    """One value from all leaves, over the negation normal form: no consumer ever has to think about NOT.
+    """One value from all leaves, over the negation normal form, so that no caller has to handle NOT.
 
-    As no NOT is left, "is true" of the whole is AND and OR of "is true" of the leaves, and the same goes for "may match".
+    Without NOT, "is true" of the whole is AND and OR of "is true" of the leaves, and the same goes for "may match".
     """
 
     def walk(node: Predicate) -> T:

@@ -1,7 +1,7 @@
-"""From the events of a bus to the commits that a worker reacts to, and back: which events needn't come again.
+"""Reads the commits that a worker reacts to from the events of a bus, and settles events that need no second reading.
 
-An event is settled only when whole sweeps have passed since it came. So whoever takes over a partition reads the latest
-events again, and knows by them the tables that its predecessor may have left half done.
+An event is settled only after whole sweeps have passed since it came. So a worker that takes over a partition reads the
+latest events again, and learns which tables its predecessor may have left half done.
 """
 
 from collections import deque
@@ -25,7 +25,7 @@ _log = get_logger("headgate.worker")
 
 @dataclass(frozen=True, slots=True)
 class SeenCommits:
-    """What a look at the events brought."""
+    """The result of one poll of the events."""
 
     commits: Sequence[CommitEvent] = ()
     missed: bool = False
@@ -36,7 +36,7 @@ class SeenCommits:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """How far a worker is behind on the events of the partitions that it holds."""
+    """The worker's lag on the events of the partitions that it holds."""
 
     events: int = 0
     """That it has not read."""
@@ -48,7 +48,7 @@ class Backlog:
 
 
 class CommitFeed:
-    """One thread uses it."""
+    """The commits of the tables whose events this worker holds. For one thread."""
 
     def __init__(self, bus: Bus, group: str, ambient: Ambient, limits: WorkerLimits) -> None:
         self._bus = bus
@@ -68,12 +68,15 @@ class CommitFeed:
 
     @property
     def held(self) -> frozenset[int]:
-        """The partitions whose tables are this worker's, as of the last look."""
+        """The partitions whose tables belong to this worker, as of the last poll."""
         return self._held
 
     def poll(self, timeout_s: float) -> SeenCommits:
-        """What comes next, waiting up to `timeout_s` for it. A bus that doesn't answer brings nothing, after a pause; nor does
-        a group that has let this member go, which the next poll joins anew."""
+        """The next commits, waiting up to `timeout_s` for them.
+
+        If the bus doesn't answer, or the group has dropped this member, it returns nothing after a pause; the next poll
+        joins the group again.
+        """
         try:
             records = self._follower.poll(timeout_s, self._limits.poll_records)
         except (BusUnavailable, Fenced) as error:
@@ -96,17 +99,17 @@ class CommitFeed:
         return SeenCommits([event for record in records if (event := _commit(record)) is not None], missed, changed)
 
     def owns(self, table: str) -> bool:
-        """Whether the table's events come here, and so its maintenance is this worker's."""
+        """Whether this worker gets the table's events, and so maintains the table."""
         return self._bus.partition_of(table, Topic.EVENTS) in self._held
 
     def backlog(self) -> Backlog:
-        """What waits to be read now. Raises `BusUnavailable`."""
+        """The number of unread events now. Raises `BusUnavailable`."""
         now_ms = self._ambient.now_ms()
         events, oldest_ms = 0, now_ms
         for partition in sorted(self._held):
             position = self._follower.position(partition)
             if position is None:
-                continue  # it was taken away; the next poll says so
+                continue  # the partition was taken away; the next poll reports it
             unread = self._bus.extent(Topic.EVENTS, partition).next_offset - position
             if unread > 0:
                 events += unread
@@ -127,7 +130,7 @@ class CommitFeed:
             try:
                 self._follower.settle(partition, offset)
             except Fenced:
-                # Its next holder reads these events again, also where that is this worker and the next poll brings it back.
+                # The next holder reads these events again, even if this worker gets the partition back.
                 del self._marks[partition]
                 self._held -= {partition}
             except BusUnavailable as error:
@@ -136,7 +139,7 @@ class CommitFeed:
                 return
 
     def close(self) -> None:
-        """Give the partitions to other workers at once."""
+        """Give up all partitions at once, so that other workers can take them."""
         self._follower.close()
 
     def _mark(self, records: Sequence[Record]) -> None:
@@ -162,7 +165,7 @@ def _commit(record: Record) -> CommitEvent | None:
     try:
         event = decode_event(record.body)
     except UnreadableMessage as error:
-        # Perhaps of a newer release. Its table is swept, if it is known.
+        # Perhaps from a newer release. Sweeps still reach its table if the worker knows it.
         _log.warning("event_not_understood", partition=record.partition, offset=record.offset, reason=str(error))
         return None
     return event if isinstance(event, CommitEvent) and event.table == record.key else None

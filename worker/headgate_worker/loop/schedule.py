@@ -1,7 +1,8 @@
-"""Which table is due for which role: facts in, decisions out. Knows no clock, no bus and no threads.
+"""Decides which table is due for which role: facts in, decisions out. Uses no clock, bus or threads.
 
-A desk is one role at one table. It has at most one look or task under way; desks that are due wait in one queue, ordered by
-when they could begin, so none is served twice while another waits. Whatever is forgotten here, a later event or sweep brings.
+A desk is one role at one table. It has at most one look or task under way. Due desks wait in one queue, ordered by the
+time at which they could begin, so no desk is served twice while another waits. If the schedule forgets a table, a later
+event or sweep brings it back.
 """
 
 import heapq
@@ -23,7 +24,7 @@ _REMOVING = frozenset({"Overwrite", "Delete", MERGE_OPERATION})
 
 
 def may_be_among(operation: str, wanted: frozenset[str], removed_files: int) -> bool:
-    """Whether a version may hold one of the wanted operations. Of a group an event tells only what became of files."""
+    """Whether a version may hold one of the wanted operations. The event of a group names only its effect on files."""
     if operation in wanted or not wanted:
         return operation in wanted
     return operation == GROUP_OPERATION and (removed_files > 0 or not wanted <= _REMOVING)
@@ -31,7 +32,7 @@ def may_be_among(operation: str, wanted: frozenset[str], removed_files: int) -> 
 
 @dataclass(slots=True)
 class CommitCounts:
-    """What commits did since the last look began."""
+    """The effects of the commits since the last look began."""
 
     commits: int = 0
     writes: int = 0
@@ -43,7 +44,7 @@ class CommitCounts:
         if operation in WRITE_OPERATIONS:
             self.writes += 1
             self.added_files += added_files
-        # Whether a group holds a merge the event doesn't tell: a look too many does no harm.
+        # The event doesn't say whether a group holds a merge. An unnecessary look does no harm.
         if operation == MERGE_OPERATION or (operation == GROUP_OPERATION and removed_files):
             self.merges += 1
 
@@ -59,7 +60,7 @@ class CommitCounts:
 
 @dataclass(frozen=True, slots=True)
 class PlanTable:
-    """Have the role plan for the table."""
+    """Decision: let the role plan for the table."""
 
     table: str
     role: str
@@ -67,7 +68,7 @@ class PlanTable:
 
 @dataclass(frozen=True, slots=True)
 class RunTask:
-    """Have the role do what it has planned."""
+    """Decision: let the role run a planned task."""
 
     table: str
     role: str
@@ -109,7 +110,7 @@ class _Desk:
 
 
 class Schedule:
-    """`decide` begins things; every decision must be answered by `planned`, `finished`, `lost` or `failed`."""
+    """`decide` begins work. The caller must answer each decision by `planned`, `finished`, `lost` or `failed`."""
 
     def __init__(self, roles: Collection[str], limits: ScheduleLimits, terms: Mapping[str, RoleTerms]) -> None:
         self._roles = {role: terms.get(role, RoleTerms()) for role in roles}
@@ -131,7 +132,7 @@ class Schedule:
 
     @property
     def running(self) -> Collection[_Key]:
-        """Table and role of everything under way."""
+        """Table and role of all work under way."""
         return self._running.keys()
 
     @property
@@ -140,11 +141,11 @@ class Schedule:
 
     @property
     def is_yielding(self) -> bool:
-        """Whether ingest goes first for now."""
+        """Whether work waits because ingest goes first for now."""
         return self._lag > self._limits.lag_proposals
 
     def ready_at_ms(self) -> int | None:
-        """When the next desk could begin, if there were room; None while none is due."""
+        """The time at which the next desk could begin if there were room; None if none is due."""
         self._drop_void()
         return self._queue[0][0] if self._queue else None
 
@@ -153,10 +154,10 @@ class Schedule:
     def saw_commit(
         self, table: str, operation: str, now_ms: int, *, added_files: int = 0, removed_files: int = 0
     ) -> None:
-        """A new version of the table, and what it did."""
+        """The table has a new version with this operation, which added and removed so many files."""
         for role, desk in self._desks(table).items():
             desk.tally.count(operation, added_files, removed_files)
-            # New settings may say of the table what no look has seen yet.
+            # No look has seen the effect of new settings on the table yet.
             if operation == SETTINGS_OPERATION or desk.tally.crosses(desk.trigger):
                 self._hurry(table, role, now_ms)
             named = may_be_among(operation, desk.terms.at_once_after, removed_files)
@@ -170,7 +171,7 @@ class Schedule:
             self._tables.move_to_end(table)
 
     def sweep(self, tables: Iterable[str], now_ms: int) -> None:
-        """These, and all that are known, are worth a look without an event."""
+        """These tables, and all known ones, get a look without an event."""
         for table in tables:
             self._desks(table)
         for table, desks in self._tables.items():
@@ -179,18 +180,18 @@ class Schedule:
                 self._line_up(table, role, now_ms)
 
     def forget(self, tables: Iterable[str]) -> None:
-        """Begin nothing more at them. What is under way goes on, and is still answered."""
+        """Begin nothing more at these tables. Work under way continues, and must still be answered."""
         for table in tables:
             self._tables.pop(table, None)
 
     def saw_lag(self, proposals: int) -> None:
-        """How many proposals the committer has before it, in the partition where it is furthest behind."""
+        """The committer's lag, in the partition where it is furthest behind."""
         self._lag = proposals
 
     def planned(
         self, table: str, role: str, tasks: Sequence[Task], now_ms: int, trigger: Trigger | None = None
     ) -> None:
-        """A look has ended. `trigger` says which commits since it began make the next one urgent."""
+        """A look has ended. `trigger` says which commits since its begin make the next look urgent."""
         desk = self._ended(table, role)
         if desk is None:
             return
@@ -206,7 +207,7 @@ class Schedule:
         self._line_up(table, role, now_ms)
 
     def finished(self, table: str, role: str, now_ms: int, *, more: bool = False) -> None:
-        """A task was done. `more`: its role knows of more to do already."""
+        """A task is done. With `more`, its role already knows of further work."""
         desk = self._ended(table, role)
         if desk is None:
             return
@@ -219,8 +220,11 @@ class Schedule:
         self._line_up(table, role, now_ms)
 
     def lost(self, table: str, role: str, now_ms: int) -> None:
-        """Others were faster than a task, and what they left is planned anew: at once, but where that happens again and again,
-        after a pause that grows. The other tasks of its look go on."""
+        """A task lost against another writer, so its table is planned again.
+
+        The first time this happens at once; after repeated losses it waits for a growing pause. Other tasks of the same
+        look continue.
+        """
         desk = self._ended(table, role)
         if desk is None:
             return
@@ -232,7 +236,7 @@ class Schedule:
         self._line_up(table, role, now_ms)
 
     def failed(self, table: str, role: str, now_ms: int) -> None:
-        """A look or a task went wrong: what was planned is planned anew, after a pause that grows."""
+        """A look or a task failed. Its table is planned again after a pause that grows with each failure."""
         desk = self._ended(table, role)
         if desk is None:
             return
@@ -246,7 +250,7 @@ class Schedule:
     # ---- decisions
 
     def decide(self, now_ms: int) -> list[Decision]:
-        """What to begin now, within the limits."""
+        """The work to begin now, within the limits."""
         decisions: list[Decision] = []
         while not self.is_yielding and len(self._running) < self._limits.parallel_tasks:
             self._drop_void()
@@ -256,7 +260,7 @@ class Schedule:
             desk = self._tables[table][role]
             weight = desk.tasks[0].weight_bytes if desk.tasks else 0
             if weight and self.running_bytes and self.running_bytes + weight > self._limits.task_bytes:
-                break  # those behind it wait, too: else small ones could keep a large one from ever beginning
+                break  # Desks behind it wait, too; otherwise small tasks could keep a large one from ever beginning.
             heapq.heappop(self._queue)
             desk.turn = 0
             self._running[table, role] = weight
@@ -268,10 +272,10 @@ class Schedule:
                 decisions.append(PlanTable(table, role))
         return decisions
 
-    # ---- within
+    # ---- helpers
 
     def _desks(self, table: str) -> dict[str, _Desk]:
-        """The table's desks; there is room for it at the cost of the one that was quiet longest."""
+        """The table's desks. If there is no room for them, the table that was quiet longest is forgotten."""
         known = self._tables.get(table)
         if known is None:
             while len(self._tables) >= self._limits.tables:
@@ -280,12 +284,12 @@ class Schedule:
         return known
 
     def _ended(self, table: str, role: str) -> _Desk | None:
-        """The desk of what is no longer under way; None where the table was forgotten meanwhile."""
+        """The desk of work that has ended; None if its table was forgotten meanwhile."""
         del self._running[table, role]
         return self._tables.get(table, {}).get(role)
 
     def _backoff_ms(self, before: int) -> int:
-        """After so many of the kind before it."""
+        """The pause after this many losses or failures in a row."""
         return min(self._limits.longest_backoff_ms, self._limits.first_backoff_ms << min(before, 40))
 
     def _rest(self, desk: _Desk, now_ms: int) -> None:
@@ -295,13 +299,13 @@ class Schedule:
         desk.not_before_ms = max(ready_ms, desk.not_before_ms) if desk.has_lost else ready_ms
 
     def _hurry(self, table: str, role: str, now_ms: int) -> None:
-        """Look again before the cooldown has passed. A pause after failures or losses is waited for all the same."""
+        """Look again before the cooldown has passed. A pause after failures or losses still counts."""
         desk = self._tables[table][role]
         desk.is_due = desk.is_urgent = True
         if not desk.failures and desk.losses < 2:
             desk.not_before_ms = min(desk.not_before_ms, desk.rested_from_ms + desk.terms.eager_cooldown_ms)
         if desk.turn and desk.ready_ms > max(now_ms, desk.not_before_ms):
-            desk.turn = 0  # it waits in the queue for a later time; else it keeps its place there
+            desk.turn = 0  # a desk that waits for a later time moves forward; another keeps its place in the queue
         self._line_up(table, role, now_ms)
 
     def _line_up(self, table: str, role: str, now_ms: int) -> None:
@@ -310,7 +314,7 @@ class Schedule:
             return
         self._turns += 1
         desk.turn = self._turns
-        # The cooldown is between looks: what was planned goes on, but behind the others that wait by now.
+        # The cooldown is between looks: planned tasks continue, but after the desks that wait by now.
         ready_ms = now_ms if desk.tasks else max(now_ms, desk.not_before_ms)
         desk.ready_ms = ready_ms
         heapq.heappush(self._queue, (ready_ms, desk.turn, (table, role)))

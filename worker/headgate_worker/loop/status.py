@@ -1,4 +1,4 @@
-"""Where a worker stands, as a value that any thread may look at: the loop's thread makes a new one with every round."""
+"""The worker's status, as a value that any thread may read; the loop's thread makes a new one in every round."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ NOTHING_UNREAD = Backlog()
 
 @dataclass(frozen=True, slots=True)
 class WorkerStanding:
-    """Seconds are of the monotonic clock."""
+    """Seconds are from the monotonic clock."""
 
     identity: str
     held: int = 0

@@ -1,7 +1,8 @@
-"""The worker: follows events, lets the schedule decide, and has looks and tasks run elsewhere. Has no threads of its own.
+"""The worker: it follows events, lets the schedule decide, and runs looks and tasks on executors. It starts no threads.
 
-`step` is one round; `run` repeats it until it is told to stop, then waits a little for what is under way and leaves. Giving a
-task up anywhere is safe: what it wrote counts only once the committer has accepted it, and is cleaned up if it never does.
+`step` is one round. `run` repeats it until it is asked to stop, then waits a little for work under way and leaves. A
+task may be given up at any point: its writes count only after the committer has accepted them, and cleaning removes the
+rest.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,7 +32,7 @@ _log = get_logger("headgate.worker")
 
 
 class Worker:
-    """One process' worth of maintenance. Any number of them share the tables of a bus."""
+    """The maintenance of one process. Any number of workers share the tables of a bus."""
 
     def __init__(
         self,
@@ -44,7 +45,9 @@ class Worker:
         committer_group: str = COMMITTER_GROUP,
         watched: Sequence[str] = (),
     ) -> None:
-        """`watched` are tables that are swept although no event has named them; those of other workers are left to them."""
+        """`watched` tables are swept even before an event has named them; this worker ignores those that belong to
+        others.
+        """
         self._bus = bus
         self._tables = tables
         self._identity, self._executor = context.identity, context.executor
@@ -70,31 +73,33 @@ class Worker:
 
     @property
     def is_stopping(self) -> bool:
-        """Long tasks ask for it, and give up by raising `Abandoned`. Threads may."""
+        """Whether the worker is stopping. Long tasks ask this, and give up by raising `Abandoned`. Any thread may call
+        it.
+        """
         return self._is_stopping
 
     @property
     def backlog(self) -> Backlog:
-        """How far it is behind on events, as of a little while ago. Threads may ask."""
+        """The worker's lag on events, as of a little while ago. Any thread may call it."""
         return self._backlog
 
     @property
     def round_s(self) -> float:
-        """When the last round came to its end, by the monotonic clock. Threads may ask."""
+        """The end of the last round, by the monotonic clock. Any thread may call it."""
         return self._round_s
 
     @property
     def standing(self) -> WorkerStanding:
-        """Where it stood at the end of that round. Threads may ask."""
+        """The status at the end of the last round. Any thread may call it."""
         return self._standing
 
     @property
     def tasks(self) -> list[RunTask]:
-        """What it is doing to tables; looks, which only read, are left out. Threads may ask."""
+        """The tasks under way, without looks, which only read. Any thread may call it."""
         return [decision for decision, _ in tuple(self._under_way) if isinstance(decision, RunTask)]
 
     def step(self, timeout_s: float = _IDLE_S) -> bool:
-        """Take what came, collect what has ended, begin what is due; whether anything was done."""
+        """One round: read events, collect ended work, begin due work. Returns whether anything was done."""
         seen = self._following.poll(self._patience_s(timeout_s))
         now_ms = self._ambient.now_ms()
         if seen.changed:
@@ -105,7 +110,7 @@ class Worker:
                     event.table, event.operation, now_ms, added_files=event.added, removed_files=event.removed
                 )
         busy = bool(seen.commits) or seen.changed
-        # Before partitions are held there is nothing to sweep; what was missed may have been any table's.
+        # Without held partitions there is nothing to sweep. Missed events may concern any table, so all are swept.
         if seen.changed or seen.missed or self._ambient.monotonic_s() >= self._sweep_at_s:
             self._sweep(now_ms)
         self._look_at_backlog()
@@ -141,7 +146,7 @@ class Worker:
         )
 
     def run(self, stopping: Callable[[], bool]) -> None:
-        """Go on until `stopping`; then end what can be ended in time, and leave."""
+        """Run rounds until `stopping`; then finish what can be finished in time, and leave."""
         _log.info("worker_started", worker=self._identity, bus=self._bus.address, roles=sorted(self._roles))
         while not stopping():
             self.step()
@@ -150,17 +155,18 @@ class Worker:
         _log.info("worker_stopped", worker=self._identity, abandoned=len(self._under_way))
 
     def close(self) -> None:
-        """Give the tables to other workers at once. Work under way ends by itself."""
+        """Give up the tables at once, so that other workers can take them. Work under way ends by itself."""
         self._is_stopping = True
         self._following.close()
 
     def _drain(self) -> None:
         self._is_stopping = True
-        # Others take over at once. Should one begin what is still under way here, the committer accepts one of the two.
+        # Others take over at once. If one of them begins work that is still under way here, the committer accepts one
+        # result.
         self._following.close()
         until_s = self._ambient.monotonic_s() + self._limits.drain_ms / 1000
         for _, future in self._under_way:
-            future.cancel()  # what waits for a thread needn't begin any more
+            future.cancel()  # work that still waits for a thread needn't begin
         while self._under_way and self._ambient.monotonic_s() < until_s:
             self._note_standing()
             if not self._collect():
@@ -204,10 +210,12 @@ class Worker:
         except BusUnavailable as error:
             _log.warning("bus_unavailable", doing="asking how many events are unread", reason=str(error))
 
-    # ---- the committer's progress
+    # ---- the committer's lag
 
     def _look_at_lag(self) -> None:
-        """Ask how far the committer is, where something could begin; a bus that can't tell counts as behind."""
+        """Look up the committer's lag if any work could begin. If the bus can't tell it, the committer counts as
+        behind.
+        """
         ready_at_ms = self._schedule.ready_at_ms()
         now_s = self._ambient.monotonic_s()
         if ready_at_ms is None or ready_at_ms > self._ambient.now_ms() or now_s < self._lag_at_s:
@@ -243,7 +251,9 @@ class Worker:
         self._under_way.append((decision, work))
 
     def _measured(self, decision: Decision, work: Callable[[], Outlook | Report]) -> Outlook | Report:
-        """Runs where the work does, which may wait for a thread and be collected late."""
+        """Measured on the thread that does the work: the work may wait for a thread, and its result may be collected
+        late.
+        """
         role = ROLE.nearest(decision.role)
         began_s = self._ambient.monotonic_s()
         outcome = "failed"
@@ -268,7 +278,7 @@ class Worker:
         return role.look(self._tables.open(uri), self._ambient.now_ms())
 
     def _collect(self) -> bool:
-        """Tell the schedule of what has ended; whether anything has."""
+        """Report ended work to the schedule. Returns whether any has ended."""
         ended = [item for item in self._under_way if item[1].done()]
         self._under_way = [item for item in self._under_way if not item[1].done()]
         for decision, future in ended:
@@ -297,13 +307,14 @@ class Worker:
         self._schedule.failed(table, role, now_ms)
         match error:
             case TableNotFound():
-                # It was dropped, or is not made yet: an event or the next sweep of watched tables brings it back.
+                # The table was dropped or doesn't exist yet: an event or the next sweep of watched tables brings it
+                # back.
                 self._schedule.forget([table])
                 _log.info("table_not_there", role=role, table=table)
             case Abandoned():
                 _log.info("task_abandoned", role=role, table=table, reason=str(error))
             case _:
-                # Whatever it is, it stops this role at this table for a while, and nothing else.
+                # Any other error pauses this role at this table for a while, and nothing else.
                 reason = describe_error(error)
                 _log.warning("task_failed", role=role, table=table, kind=type(error).__name__, reason=reason)
 

@@ -1,5 +1,7 @@
-"""Running merges of one table: an engine writes, the result is proposed, and what was refused is cleaned up and planned
-again. Only files that this run wrote itself are ever deleted, and only once it is certain that no version names them.
+"""Runs merges of one table: an engine writes, the result is proposed, and refused groups are cleaned up and planned
+again.
+
+It deletes only files that this run wrote itself, and only once it is certain that no version names them.
 """
 
 from collections import deque
@@ -56,7 +58,7 @@ _log = get_logger("headgate.merge")
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
-    """What one run has under way at the same time."""
+    """Bounds on the concurrent work of one run."""
 
     parallel_groups: int = 2
     parallel_bytes: int = 8 << 30
@@ -64,7 +66,7 @@ class RunLimits:
 
 
 class Merging:
-    """Merges one table by one engine. Every group is proposed by itself, so that a lost race costs one group."""
+    """Merges one table by one engine. Each group is a proposal of its own, so that a conflict costs one group."""
 
     def __init__(self, table: Table, engine: MergeEngine, ambient: Ambient, *, codec: str | None = None) -> None:
         self._table = table
@@ -76,9 +78,10 @@ class Merging:
     def plan(
         self, limits: MergeLimits, where: str | None = None, *, without: frozenset[str] = frozenset()
     ) -> MergePlan:
-        """What there is to merge now, among the files whose partition matches `where`.
+        """The groups to merge now, among the files whose partition matches `where`.
 
-        Raises `InvalidInput` for a `where` on other columns: it would choose files by what their rows happen to be.
+        Raises `InvalidInput` for a `where` on other columns, which would select files by the rows that they happen to
+        hold.
         """
         if where is not None:
             _check_where(self._table, where)
@@ -98,7 +101,7 @@ class Merging:
         where: str | None = None,
         run_limits: RunLimits | None = None,
     ) -> MergeReport:
-        """Plan and merge, again where others were faster. `executor` must not be the one whose thread calls this."""
+        """Plan and merge, and plan again after conflicts. `executor` must not be the one whose thread calls this."""
         bounds = run_limits or RunLimits()
         reports: list[GroupReport] = []
         failed: set[str] = set()
@@ -109,7 +112,7 @@ class Merging:
             last = self._merge_all(plan.groups, executor, bounds)
             lost = [report for _, report in last if isinstance(report.result, GroupLost)]
             again = bool(lost) and turn < MAX_ROUNDS - 1
-            # What is planned again is told by what becomes of it then; its skips are told now.
+            # The second plan reports the final result of these groups; their skips are reported now.
             reports += [
                 GroupReport(GroupNothing(), report.skips) if again and isinstance(report.result, GroupLost) else report
                 for _, report in last
@@ -143,9 +146,9 @@ class Merging:
         return ended
 
     def merge_group(self, group: MergeGroup) -> GroupReport:
-        """Merge one group, without those of its sources that turn out to be unreadable; these are left alone for a while.
+        """Merge one group without its unreadable sources, which are left alone for a while.
 
-        Raises `Abandoned` where the engine does; nothing is left behind then.
+        Raises `Abandoned` if the engine does; no file is left behind then.
         """
         skips: list[SkipFile] = []
         try:
@@ -175,7 +178,7 @@ class Merging:
             match outcome:
                 case Merged(add):
                     if add.path != order.output:
-                        self._discard(order.output)  # what an attempt has left that the engine gave up
+                        self._discard(order.output)  # the leftovers of an attempt that the engine gave up
                     return self._propose(order, add)
                 case NotMerged(problems):
                     self._discard(order.output)
@@ -203,7 +206,7 @@ class Merging:
         )
 
     def _fresh_output(self, sources: Sequence[AddFile], partition: dict[str, str]) -> str:
-        """A name that nobody has: what lies there later is this run's own, and so may be deleted by it."""
+        """A name that is not in use: a file under it is this run's own, so the run may delete it."""
         output = ""
         for _ in range(MAX_NAMES):
             output = output_path(sources, partition, self._ambient.new_id())
@@ -222,7 +225,8 @@ class Merging:
             self._discard(add.path)
             return GroupLost(str(error))
         except HeadgateError as error:
-            # It may be committed, or be committed yet: the output must stay. If it isn't, cleaning finds it.
+            # The proposal may be committed or may still be, so the output must stay. If it isn't committed, cleaning
+            # finds the file.
             _log.warning("merge_outcome_unknown", table=self._table.uri, output=add.path, reason=str(error))
             return GroupPending(add.path, str(error))
         match receipt:
@@ -246,7 +250,9 @@ class Merging:
                 assert_never(receipt)
 
     def _discard(self, output: str) -> None:
-        """Delete what this run wrote and no version can name. Where that fails, it is an orphan that cleaning finds."""
+        """Delete a file that this run wrote and no version can name. If that fails, the file is an orphan, and cleaning
+        finds it.
+        """
         try:
             self._table.store.delete([output])
         except HeadgateError as error:
@@ -254,7 +260,7 @@ class Merging:
 
 
 def output_path(sources: Sequence[AddFile], partition_values: dict[str, str], unique: str) -> str:
-    """A new name in the folder that the sources share; else in that of their partition, as Spark spells it."""
+    """A new name in the folder that the sources share; otherwise in their partition's folder, as Spark spells it."""
     name = f"merged-{unique}.parquet"
     folders = {source.path.rpartition("/")[0] for source in sources}
     if len(folders) == 1:
@@ -265,7 +271,7 @@ def output_path(sources: Sequence[AddFile], partition_values: dict[str, str], un
             for column, text in partition_values.items()
         )
     path = f"{folder}/{name}" if folder else name
-    # A folder's name may be too long for a path; then the root is as good, since the log says which partition it is.
+    # A folder's name may be too long for a path. The root is as good, because the log names the partition.
     return path if is_key(path) else name
 
 

@@ -1,4 +1,4 @@
-"""Orders to merge, their outcomes, and the interface of an engine that carries them out. Values that may travel."""
+"""Merge orders, their outcomes, and the interface of an engine. All are values that can be sent to another process."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from headgate_table.parquet.statistics import INDEXED_COLUMNS, MAX_TEXT_LENGTH
 
 @dataclass(frozen=True, slots=True)
 class MergeOrder:
-    """One group to merge, with all that an engine in another process needs to know of the table."""
+    """One group to merge, with everything that an engine in another process needs to know of the table."""
 
     table: str
     sources: tuple[AddFile, ...]
@@ -32,7 +32,7 @@ class MergeOrder:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A source that isn't what the table takes it for; merging again won't help until somebody mends it."""
+    """A source that can't be read as the table describes it. Merging again won't help until somebody repairs the file."""
 
     path: str
     reason: str
@@ -40,22 +40,24 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """A source that isn't there: removed and cleaned meanwhile, or lost."""
+    """A missing source: removed and cleaned meanwhile, or lost."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The output is written, durable and complete, and nobody touches it any more. `add` says so to the log, and where it
-    lies; nothing has been proposed."""
+    """The output is written, durable and complete, and no process touches it any more.
+
+    `add` is the output as an entry of the log, with its path. Nothing has been proposed yet.
+    """
 
     add: AddFile
 
 
 @dataclass(frozen=True, slots=True)
 class NotMerged:
-    """These sources were in the way: at least one, all that were found. The others may still be merged."""
+    """All sources that prevented the merge that were found; at least one. The others may still be merged."""
 
     problems: tuple[Unreadable | Gone, ...]
 
@@ -64,20 +66,20 @@ MergeOutcome = Merged | NotMerged
 
 
 class MergeEngine(Protocol):
-    """Threads may call it side by side, each with an output of its own."""
+    """The interface of a merge engine. Threads may call it at the same time, each with another output."""
 
     def merge(self, order: MergeOrder) -> MergeOutcome:
         """Write all rows of the sources, each exactly once, in order, in the table's types, to the output.
 
-        What is in the way of that in a source is an outcome. What isn't the fault of a source, such as a store that
-        doesn't answer or a full disk, is a `HeadgateError`; then something may lie at the output, and nothing needs it.
+        A fault of a source is an outcome. Other failures, such as a store that doesn't answer or a full disk, are a
+        `HeadgateError`; a file may then be left at the output, and nothing needs it.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ArrowLimits:
-    """What one merge holds in memory: two row groups, decoded, beside the buffers of its sources."""
+    """The memory of one merge: two decoded row groups, and the buffers of its sources."""
 
     row_group_bytes: int = 32 << 20
     """Decoded. Large enough for pruning and compression to pay; a reader and a merge hold little."""

@@ -1,6 +1,6 @@
-"""A merge order on its way to another process, and the outcome on its way back: as text, so that no class travels.
+"""Sends a merge order to another process and its outcome back, as text, so that no Python classes are pickled.
 
-Two processes may have different versions of Headgate installed. That is found out here, and nothing is taken for another.
+The two processes may have different versions of Headgate. This module detects that and never misreads a value.
 """
 
 import json
@@ -21,14 +21,14 @@ _ERRORS: dict[str, type[HeadgateError]] = {
 
 
 def pack_order(order: MergeOrder, settings: StoreSettings, limits: ArrowLimits) -> str:
-    """With the settings come the credentials: the text is as secret as they are."""
+    """The settings include credentials, so the text is as secret as they are."""
     return json.dumps(
         {"version": __version__, "order": asdict(order), "settings": asdict(settings), "limits": asdict(limits)}
     )
 
 
 def unpack_order(text: str) -> tuple[MergeOrder, StoreSettings, ArrowLimits]:
-    """Raises `InvalidInput` for what another version of Headgate has packed."""
+    """Raises `InvalidInput` for the text of another version of Headgate."""
     packed = json.loads(text)
     if packed["version"] != __version__:
         raise InvalidInput(
@@ -56,7 +56,7 @@ def pack_outcome(outcome: MergeOutcome | HeadgateError) -> str:
 
 
 def unpack_outcome(text: str) -> MergeOutcome:
-    """Raises the error, where the outcome was one."""
+    """Raises the error if the outcome was one."""
     packed = json.loads(text)
     if "add" in packed:
         return Merged(_file(packed["add"]))
@@ -80,7 +80,7 @@ def _problem(path: str, reason: str | None = None) -> Unreadable | Gone:
 
 
 def _file(packed: dict[str, Any]) -> AddFile:
-    # JSON has one kind of sequence, and the fields of a file are hashable.
+    # JSON has one kind of sequence, but a file's fields must be hashable.
     fields: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in packed.items()
     }

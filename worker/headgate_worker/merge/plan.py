@@ -1,7 +1,7 @@
-"""Which small files become one: a pure plan over the live files of a snapshot. Running it is `merging`'s.
+"""Plans which small files become one, over the live files of a snapshot. Pure; `merging` runs the plan.
 
-Files are packed in the order in which they are given, so rows stay near those they lay beside; with a `SortOrder`, and
-where its ranges allow it, in the order of their lowest values.
+Files are packed in their given order, so that rows stay near their neighbours. With a `SortOrder`, and if the files'
+ranges allow it, they are packed in the order of their lowest values.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ _PARQUET = r"(?i)(\.(parquet|parq|pq)|(^|/)[^/.]+)$"
 
 @dataclass(frozen=True, slots=True)
 class SortOrder:
-    """The columns by which each file's rows are sorted, ascending. `is_text`: the first compares as text."""
+    """The columns by which each file's rows are sorted, ascending. `is_text`: the first column compares as text."""
 
     columns: tuple[str, ...]
     is_text: bool
@@ -39,7 +39,7 @@ class SortOrder:
 
 @dataclass(frozen=True, slots=True)
 class MergeLimits:
-    """What a merge aims at, and how much it takes on. Raises `InvalidInput` for what makes no sense."""
+    """The aims and bounds of a merge. Raises `InvalidInput` for values that contradict each other."""
 
     target_bytes: int = 5 << 30
     """TARGET SIZE: no output is planned larger."""
@@ -64,10 +64,11 @@ class MergeLimits:
 
     @property
     def stays_from_bytes(self) -> int:
-        """Files of three quarters of the target stay as they are.
+        """Files of at least three quarters of the target stay as they are.
 
-        They could only take in files of less than the last quarter: at least three bytes written for each that moves.
-        And what a merge made by packing counts as done, so that no file is written twice for the same target.
+        Such a file could only take in files of less than the last quarter, so each moved byte would cost at least three
+        written ones. The output of a packing merge also counts as done, so that no file is written twice for the same
+        target.
         """
         return -(-self.target_bytes * 3 // 4)
 
@@ -89,7 +90,7 @@ class MergeGroup:
 
 @dataclass(frozen=True, slots=True)
 class MergePlan:
-    """What to merge, the best first, and what is left as it is."""
+    """The groups to merge, best first, and the files that stay."""
 
     groups: tuple[MergeGroup, ...] = ()
     cooling: int = 0
@@ -108,7 +109,7 @@ class MergePlan:
         return sum(group.size_bytes for group in self.groups)
 
     def notes(self) -> tuple[str, ...]:
-        """What is worth saying of the files that were left alone, a sentence for each kind."""
+        """One sentence for each kind of files that were left alone."""
         told = []
         if self.splits:
             told.append(
@@ -135,10 +136,10 @@ class _Row:
 
 
 def plan_merges(files: pa.Table, limits: MergeLimits, skips: Mapping[str, SkipFile], now_ms: int) -> MergePlan:
-    """What to merge of the live `files` (`PLAN_COLUMNS`; with a sort order also `SORT_COLUMNS`).
+    """The groups to merge among the live `files` (`PLAN_COLUMNS`; with a sort order also `SORT_COLUMNS`).
 
-    Every file is in one group at most, no group mixes partitions or is larger than the target, and none has only one
-    file. The same files in the same order give the same plan. `skips` are those that the log remembers.
+    Each file is in at most one group. A group has at least two files, of one partition, and is no larger than the
+    target. The same files in the same order give the same plan. `skips` are the skips that the log remembers.
     """
     path = files.column("path")
     splits = pc.ends_with(path, ".split")
@@ -150,7 +151,7 @@ def plan_merges(files: pa.Table, limits: MergeLimits, skips: Mapping[str, SkipFi
     )
     chosen = files.append_column("is_candidate", is_candidate)
     if limits.sort_order is None:
-        # Those that stay don't matter then, and on most tables they are the many.
+        # Then large files don't matter, and on most tables they are the majority.
         chosen = chosen.filter(is_candidate)
     foreign = 0
     partitions: dict[tuple[tuple[str, str], ...], list[_Row]] = {}
@@ -168,7 +169,7 @@ def plan_merges(files: pa.Table, limits: MergeLimits, skips: Mapping[str, SkipFi
         left += sum(group.size_bytes < limits.stays_from_bytes for group in found)
         if left:
             waiting.append(left)
-    # Sorting is stable: among equals, the order of the partitions and of the files in them.
+    # The sort is stable: equal ones keep the order of the partitions and of their files.
     groups.sort(key=lambda group: (-group.files_saved, group.size_bytes))
     kept = groups if limits.max_outputs is None else groups[: limits.max_outputs]
     return MergePlan(
@@ -182,7 +183,7 @@ def plan_merges(files: pa.Table, limits: MergeLimits, skips: Mapping[str, SkipFi
 
 
 def partition_key(values: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Equal for files of one partition: a missing value is null, as the marker is."""
+    """Equal for files of one partition: a missing value and the null marker are both null."""
     return tuple(sorted((column, text) for column, text in values.items() if text != NULL_PARTITION))
 
 
@@ -215,7 +216,7 @@ def _groups(rows: Sequence[_Row], limits: MergeLimits) -> Iterator[MergeGroup]:
     if ordered is None:
         runs: Iterable[Sequence[AddFile]] = [[row.file for row in rows if row.part is _Part.CANDIDATE]]
     else:
-        # What stays divides: an output may not reach over the range of a file that lies between its sources.
+        # A file that stays is a border: an output must not span the range of a file between its sources.
         runs = _runs(ordered)
     for run in runs:
         yield from _packed(run, limits)
@@ -233,7 +234,7 @@ def _runs(rows: Sequence[_Row]) -> Iterator[Sequence[AddFile]]:
 
 
 def _packed(files: Sequence[AddFile], limits: MergeLimits) -> Iterator[MergeGroup]:
-    """Neighbours together, as many as fit."""
+    """Packs neighbouring files together, as many as fit."""
     bin_: list[AddFile] = []
     size = 0
     for file in files:
@@ -249,7 +250,7 @@ def _packed(files: Sequence[AddFile], limits: MergeLimits) -> Iterator[MergeGrou
 
 
 def _by_range(rows: Sequence[_Row], order: SortOrder | None) -> Sequence[_Row] | None:
-    """The rows by their lowest values, where no two files overlap in the first sort column; None where that isn't so."""
+    """The rows by their lowest values if no two files overlap in the first sort column; otherwise None."""
     if order is None or not order.columns:
         return None
     ranges = []
@@ -260,7 +261,7 @@ def _by_range(rows: Sequence[_Row], order: SortOrder | None) -> Sequence[_Row] |
         ranges.append((bounds, place))
     ranges.sort(key=lambda item: item[0])
     for ((_, high), _), ((low, _), _) in pairwise(ranges):
-        # With further sort columns, equal values of the first one may be out of order in them.
+        # With further sort columns, equal values of the first column may be out of order in the others.
         if high > low or (high == low and len(order.columns) > 1):
             return None
     return [rows[place] for _, place in ranges]

@@ -1,4 +1,4 @@
-"""What became of a merge: the columns of the operator statement, and what a person wants to know beside them."""
+"""The result of a merge: the columns of the operator statement, and further details for people."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -7,7 +7,7 @@ from headgate_schemas.actions.actions import SkipFile
 
 
 class MergeStatus(Enum):
-    """Values are those of the statement MERGE SPLITS (docs/format.md, section 9)."""
+    """The values are those of the statement MERGE SPLITS (docs/format.md, section 9)."""
 
     SUCCESS = "success"
     PARTIAL_SUCCESS = "partial_success"
@@ -34,21 +34,21 @@ class GroupNothing:
 
 @dataclass(frozen=True, slots=True)
 class GroupLost:
-    """Others were faster, nothing changed, and what was written is deleted. Planning again finds what is there now."""
+    """Another writer was faster. Nothing changed, and the output is deleted. Plan again to see the present files."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class GroupFailed:
-    """Nothing changed, and planning again wouldn't help by itself."""
+    """Nothing changed, and planning again alone wouldn't help."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class GroupPending:
-    """Nobody can say yet whether it is committed, so the output stays where it is."""
+    """Nobody knows yet whether the merge is committed, so the output stays."""
 
     output: str
     reason: str
@@ -59,7 +59,7 @@ GroupResult = GroupDone | GroupNothing | GroupLost | GroupFailed | GroupPending
 
 @dataclass(frozen=True, slots=True)
 class GroupReport:
-    """How one group ended, and the skips that were recorded on the way."""
+    """The result of one group, and the skips that were recorded during its merge."""
 
     result: GroupResult
     skips: tuple[SkipFile, ...] = ()
@@ -85,7 +85,9 @@ class MergeReport:
 
 
 def merge_report(table: str, groups: list[GroupReport], notes: tuple[str, ...]) -> MergeReport:
-    """All groups of one merge together. Groups that were lost must have been planned again; what is left of them failed."""
+    """The report of a whole merge. Lost groups must have been planned again; groups that are still lost count as
+    failed.
+    """
     done = [group.result for group in groups if isinstance(group.result, GroupDone)]
     pending = [group.result for group in groups if isinstance(group.result, GroupPending)]
     failed = [group.result.reason for group in groups if isinstance(group.result, GroupFailed | GroupLost)]

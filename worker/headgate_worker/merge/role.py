@@ -18,11 +18,11 @@ _log = get_logger("headgate.merge")
 
 
 class MergeFailed(HeadgateError):
-    """A group of files could not be merged, and nothing was changed. The message says why."""
+    """A group of files could not be merged, and nothing was changed. The message gives the reason."""
 
 
 class MergeRole:
-    """Merges small files as they come, by the table's own settings unless `limits` says otherwise.
+    """Merges small files by the table's own settings unless `limits` is given.
 
     `engine_for` makes the engine that writes into a table's store.
     """
@@ -44,7 +44,7 @@ class MergeRole:
         return "merge"
 
     def look(self, table: Table, now_ms: int) -> Outlook:
-        """What `plan` says; and what merge-on-write waits for, as many new files as could make its groups."""
+        """The tasks of `plan`; and for merge-on-write, the number of new files that could make its groups."""
         limits = self._limits(table)
         plan = self._merging(table).plan(limits)
         for note in plan.notes():
@@ -57,11 +57,11 @@ class MergeRole:
         return Outlook(tasks, Trigger(added_files=missing))
 
     def plan(self, table: Table, now_ms: int) -> Sequence[Task]:
-        """The groups of small files that are worth a merge, those first that save most."""
+        """The groups of small files that are worth a merge, the largest savings first."""
         return self.look(table, now_ms).tasks
 
     def run(self, task: Task) -> Report:
-        """Raises `MergeFailed` where trying again at once would be of no use."""
+        """Raises `MergeFailed` if an immediate retry would be useless."""
         assert isinstance(task, MergeTask), f"{task} is no task of this role"
         report = self._merging(self._open_table(task.table)).merge_group(MergeGroup(task.sources))
         problems = tuple(f"{skip.path} is left alone for a while: {skip.reason}" for skip in report.skips)
@@ -86,6 +86,6 @@ class MergeRole:
 
 
 def limits_for(table: Table) -> MergeLimits:
-    """What the table's settings say."""
+    """The limits in the table's settings."""
     options, metadata = table.options, table.metadata
     return on_write_limits(options, metadata) if options.merge_on_write else unasked_limits(options, metadata)

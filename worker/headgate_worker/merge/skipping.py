@@ -1,4 +1,4 @@
-"""Which sources that were in the way of a merge a table is told of, and telling it. What it is told is in `skips`."""
+"""Decides which sources get a skip in the table's log, and proposes it. `skips` makes the skips."""
 
 from collections.abc import Sequence
 from typing import assert_never
@@ -20,14 +20,14 @@ _log = get_logger("headgate.merge")
 
 
 class Skipping:
-    """Of one table. Threads may share it."""
+    """The skips of one table. Threads may share it."""
 
     def __init__(self, table: Table, ambient: Ambient) -> None:
         self._table = table
         self._ambient = ambient
 
     def found(self, sources: Sequence[AddFile], problems: Sequence[Unreadable | Gone]) -> list[SkipFile]:
-        """For those in the way that are the table's own trouble: a file that others removed meanwhile is nobody's."""
+        """Skips for sources that are faulty themselves. A file that another writer removed meanwhile gets none."""
         by_path = {source.path: source for source in sources}
         gone = [problem.path for problem in problems if isinstance(problem, Gone)]
         live = self._live_among(gone) if gone else frozenset[str]()
@@ -48,7 +48,7 @@ class Skipping:
         return [skip_of(by_path[path], reason, earlier, now_ms) for path, reason in reasons.items()]
 
     def record(self, skips: Sequence[SkipFile]) -> None:
-        """Propose the skips. Without them the files are simply tried again, so a failure is only told."""
+        """Propose the skips. Without a skip the file is simply tried again, so a failure is only logged."""
         if not skips:
             return
         for skip in skips:
@@ -64,6 +64,8 @@ class Skipping:
             _log.warning("skips_not_recorded", table=self._table.uri, reason=receipt.reason)
 
     def _live_among(self, paths: Sequence[str]) -> frozenset[str]:
-        """Looked up after the files were found missing: a file is deleted only after a version has removed it."""
+        """The live ones of the missing files. Look them up after the files were found missing: a file is deleted only
+        after a version has removed it.
+        """
         listed = self._table.snapshot().files(("path",)).column("path")
         return frozenset(listed.filter(pc.is_in(listed, value_set=pa.array(paths, pa.string()))).to_pylist())

@@ -1,4 +1,4 @@
-"""What the log is told of files that couldn't be merged. Pure; how long one is left alone is `headgate_table…skips`'."""
+"""The skips of files that couldn't be merged. Pure; `headgate_table…skips` decides how long a file is left alone."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ MAX_REASON_CHARS = 500
 
 
 def skip_of(source: AddFile, reason: str, earlier: Mapping[str, SkipFile], now_ms: int) -> SkipFile:
-    """What the log is told of a file that can't be merged; `earlier` are the skips that it remembers."""
+    """The skip of a file that can't be merged; `earlier` are the skips that the log remembers."""
     before = earlier.get(source.path)
     count = 1 + (max(before.skip_count, 0) if before is not None else 0)
     return SkipFile(

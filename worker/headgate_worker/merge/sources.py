@@ -1,4 +1,4 @@
-"""Reading a merge's sources: what is wrong with one is found out from its footer first, then its rows come in batches.
+"""Reads a merge's sources: first the footers, which show most faults, then the rows in batches.
 
 Memory is bounded by `BATCH_BYTES` and the buffers below, however large a file or its row groups are.
 """
@@ -40,7 +40,7 @@ _CODECS = {0: "none", 1: "snappy", 2: "gzip", 4: "brotli", 5: "lz4", 6: "zstd", 
 
 
 class BadSource(Exception):
-    """Ends the reading of a group: this source is in the way."""
+    """Ends the reading of a group because of this source."""
 
     def __init__(self, problem: Unreadable | Gone) -> None:
         self.problem = problem
@@ -49,7 +49,7 @@ class BadSource(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CheckedSource:
-    """A source whose footer holds together."""
+    """A source with a consistent footer."""
 
     file: AddFile
     size: int
@@ -61,14 +61,14 @@ class CheckedSource:
 
 
 class SourceReader:
-    """Reads the files of one table. Raises `BadSource` for what is a source's own fault, `StoreError` for the store's."""
+    """Reads the files of one table. Raises `BadSource` for a fault of the source, `StoreError` for one of the store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._files = arrow_file_system(store)
 
     def check(self, source: AddFile) -> CheckedSource:
-        """What the footer says. It is read by our own bounded reader first: PyArrow's can be made to end the process."""
+        """The source's footer. Our own bounded reader reads it first, because some footers crash PyArrow's."""
         key = source.path
         info = self._store.head(key)
         if info is None:
@@ -159,20 +159,20 @@ class SourceReader:
                 page_checksum_verification=True,
                 arrow_extensions_enabled=False,
             )
-            # One thread reads while another writes; more would keep what they have freed for themselves.
+            # One thread reads while another one writes; more threads would each keep the memory that they freed.
             yield from file.iter_batches(
                 max(MIN_BATCH_ROWS, min(MAX_BATCH_ROWS, BATCH_BYTES // max(1, source.bytes_per_row))), use_threads=False
             )
 
 
 def _counted(rows: int) -> Iterator[pa.RecordBatch]:
-    """Batches of a file without any column: the rows are all null."""
+    """Batches of a file without columns: all values are null."""
     for start in range(0, rows, MAX_BATCH_ROWS):
         yield pa.record_batch({"": pa.nulls(min(MAX_BATCH_ROWS, rows - start))})
 
 
 def _codec(footer: Footer) -> str | None:
-    """Of the first column of the first row group."""
+    """The codec of the first column of the first row group."""
     for group in footer.row_groups:
         chunks: Any = group.get(1)
         metadata = chunks[0].get(3) if chunks else None
@@ -182,7 +182,7 @@ def _codec(footer: Footer) -> str | None:
 
 
 def _bytes_per_row(footer: Footer) -> int:
-    """Of the row group with the longest rows, uncompressed."""
+    """The uncompressed bytes per row, in the row group with the longest rows."""
     longest = 0
     for group in footer.row_groups:
         size, rows = group.get(2), group.get(3)

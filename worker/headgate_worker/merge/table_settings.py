@@ -1,4 +1,4 @@
-"""What a table's settings say of merging it, for those who merge unasked, on write, or because somebody asks. Pure."""
+"""The merge settings of a table: for workers, for merges on write, and for requested merges. Pure."""
 
 from headgate_schemas.actions.actions import Metadata
 from headgate_schemas.columns.column_kinds import ColumnKind, column_kind
@@ -16,7 +16,7 @@ ROW_GROUPS_HELD = 2
 
 
 def unasked_limits(options: TableOptions, metadata: Metadata) -> MergeLimits:
-    """Of workers that come by, and of whoever asks for a merge and says no more."""
+    """The limits for workers, and for requested merges without further arguments."""
     return MergeLimits(
         target_bytes=options.merge_target_bytes or UNASKED_TARGET_BYTES,
         max_sources=options.merge_max_sources,
@@ -26,7 +26,7 @@ def unasked_limits(options: TableOptions, metadata: Metadata) -> MergeLimits:
 
 
 def on_write_limits(options: TableOptions, metadata: Metadata) -> MergeLimits:
-    """Of merges because of what was written."""
+    """The limits for merge-on-write."""
     unasked = unasked_limits(options, metadata)
     return MergeLimits(
         target_bytes=options.merge_on_write_target_bytes or unasked.target_bytes,
@@ -45,7 +45,7 @@ def asked_limits(
     max_sources: int | None = None,
     default_target_bytes: int = UNASKED_TARGET_BYTES,
 ) -> MergeLimits:
-    """Of a merge that somebody asks for: any two files are worth it. What is not said is as the table's settings are."""
+    """The limits of a requested merge: any two files are worth it. The table's settings fill in missing arguments."""
     return MergeLimits(
         target_bytes=target_bytes or options.merge_target_bytes or default_target_bytes,
         max_outputs=max_outputs,
@@ -69,22 +69,22 @@ def sort_order(options: TableOptions, metadata: Metadata) -> SortOrder | None:
 
 
 def codec_of(options: TableOptions) -> str | None:
-    """As an order names it: None is that of the first source."""
+    """The codec as an order names it: None means the codec of the first source."""
     return None if options.merge_codec == "source" else options.merge_codec
 
 
 def arrow_limits(options: TableOptions, scratch_folder: str | None) -> ArrowLimits:
-    """`scratch_folder` is the process's own to choose: a table can't make others write where it likes."""
+    """Only the process chooses `scratch_folder`: a table's settings must not choose where others write."""
     return ArrowLimits(
         row_group_bytes=max(1, options.merge_heap_bytes // ROW_GROUPS_HELD), scratch_folder=scratch_folder or None
     )
 
 
 def files_until_due(waiting: tuple[int, ...], min_sources: int, groups: int) -> int:
-    """How many files must come, at least, before there can be so many groups to merge.
+    """The least number of new files before there can be so many groups to merge.
 
-    `waiting` are the counts of files, by partition, that wait for company. Those that come may fall elsewhere, and then
-    the next look says anew how many are missing.
+    `waiting` counts the files by partition that wait for others. New files may come to other partitions; then the next
+    look computes the number again.
     """
     missing = sorted(max(1, min_sources - count) for count in waiting)[:groups]
     return sum(missing) + min_sources * (groups - len(missing))

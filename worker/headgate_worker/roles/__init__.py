@@ -1,8 +1,8 @@
-"""Roles of a worker: compaction, cleaning, mirrors, and what all roles have in common.
+"""The roles of a worker: compaction, cleaning, mirrors, and the parts that all roles share.
 
-The loop calls a role to look at a table, which plans tasks, and later to run each of them. A look reads only. A task
-may be given up or repeated at any point.
+The loop lets a role look at a table, which plans tasks, and later run each task. A look only reads. A task may be given
+up or repeated at any point.
 
-Begin with `interface`, then `compact`. `undecided` finds what cleaning must leave for proposals that are still on the
-bus. The role `merge` has a folder of its own.
+Begin with `interface`, then `compact`. `undecided` finds the files and versions that undecided proposals on the bus
+still need, so that cleaning keeps them. The role `merge` has a folder of its own.
 """

@@ -1,4 +1,7 @@
-"""Cleaning as a role: once in a while per table, with what undecided proposals need left alone. The rules are the table room's."""
+"""The role `clean`: cleans each table once in a while, and keeps everything that undecided proposals need.
+
+The table room has the rules of cleaning.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -30,7 +33,7 @@ _log = get_logger("headgate.clean")
 class CleanRole:
     """Deletes expired versions and states, orphan manifests, old claims, and data files after an accepted `purge`.
 
-    `give_up` is asked again and again while it deletes, and may raise `Abandoned`.
+    `give_up` is called repeatedly during deletion, and may raise `Abandoned`.
     """
 
     name = "clean"
@@ -52,11 +55,11 @@ class CleanRole:
         self._give_up = give_up
 
     def look(self, table: Table, now_ms: int) -> Outlook:
-        """What `plan` says, and what purge-on-write asks for."""
+        """The task of `plan`, and the trigger of purge-on-write."""
         return Outlook(self.plan(table, now_ms), _trigger(table))
 
     def plan(self, table: Table, now_ms: int) -> Sequence[Task]:
-        """Whether there is anything to delete shows only by listing it all, which is most of the work: so always."""
+        """Always a task: only a full listing shows whether there is anything to delete, and that is most of the work."""
         return (CleanTask(table.uri),)
 
     def run(self, task: Task) -> Report:
@@ -72,16 +75,16 @@ class CleanRole:
         )
         report = cleaner.purge(*hours, also=old_claims(table.store, options, protected, self._ambient.now_ms()))
         problems = () if report.status == "SUCCESS" else (report.message,)
-        # Only as long as it gets anywhere, or it would list the table for ever.
+        # Only while it makes progress; otherwise it would list the table for ever.
         more = not report.is_complete and report.orphaned_files_deleted > 0 and not problems
         return Report(report.message, None, problems, more=more)
 
 
 def old_claims(store: Store, options: TableOptions, protected: Protected, now_ms: int) -> list[Deletion]:
-    """Claims that no proposal needs any more: settled long ago, or laid down for one that was never sent.
+    """Claims that no proposal needs any more: settled long ago, or written for a proposal that was never sent.
 
-    A committer deletes those below what it has settled, but only while something is committed, and by the bus's clock. Here
-    it is the store's: a proposal that is sent only now for a claim that old has expired.
+    A committer deletes the claims below its settled offset, but only while it commits, and by the bus's clock. This
+    uses the store's clock: a proposal that is sent only now for a claim of this age has expired.
     """
     keep_ms = max(options.dedupe_window_hours, MIN_FILE_AGE_HOURS) * HOUR_MS
     keep_ms += options.purge_clock_skew_minutes * MINUTE_MS
@@ -118,7 +121,7 @@ def _trigger(table: Table) -> Trigger | None:
 
 
 def _is_on_write(table: Table) -> bool:
-    """Whether the table is cleaned by the settings of purge-on-write. Where they contradict each other it isn't."""
+    """Whether the table is cleaned by the settings of purge-on-write. If these contradict each other, it isn't."""
     options = table.options
     problem = contradiction(options) if options.purge_on_write else None
     if problem is not None:

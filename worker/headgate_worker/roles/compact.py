@@ -1,4 +1,6 @@
-"""Compaction of states: when it is due, and proposing it. What to rewrite and how is the table room's."""
+"""The role `compact`: when a state is due for compaction, and the proposal. The table room decides what to rewrite and
+how.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,7 +30,7 @@ _log = get_logger("headgate.compact")
 
 
 class CompactRole:
-    """Proposes `compact_state` for tables whose newest state deserves it."""
+    """Proposes `compact_state` for tables whose newest state is due."""
 
     name = "compact"
 
@@ -37,7 +39,7 @@ class CompactRole:
         self._ambient = ambient
 
     def look(self, table: Table, now_ms: int) -> Outlook:
-        """What `plan` says. States are compacted often enough on the worker's own terms."""
+        """The tasks of `plan`. The worker's own interval of looks is frequent enough for states."""
         return Outlook(self.plan(table, now_ms))
 
     def plan(self, table: Table, now_ms: int) -> Sequence[Task]:
@@ -60,7 +62,7 @@ class CompactRole:
             try:
                 swap = self._prepared(table, log)
             except CorruptTable as error:
-                # Another compaction may have taken the place of its base, and cleaning that base's manifests.
+                # Another compaction may have replaced its base, and cleaning may have deleted the base's manifests.
                 if not self._is_overtaken(task, log):
                     raise
                 reason = str(error)
@@ -76,7 +78,7 @@ class CompactRole:
                         version,
                     )
                 case Rejected(code, reason):
-                    # Its manifests are named by nothing; cleaning finds them.
+                    # No log names its manifests; cleaning finds them.
                     _log.info("compaction_refused", table=task.table, code=code.value, reason=reason)
                     if code not in _OVERTAKEN:
                         break
@@ -85,11 +87,11 @@ class CompactRole:
         raise CommitConflict(f"the state of {task.table} was not compacted: {reason}; it is planned again later")
 
     def _is_overtaken(self, task: CompactTask, log: LoadedLog) -> bool:
-        """Whether the table has a newer state than the log that was read."""
+        """Whether the table has a newer state than the loaded log."""
         return self._open_table(task.table).reader.latest().plan.base.version > log.plan.base.version
 
     def _prepared(self, table: Table, log: LoadedLog) -> CompactState | None:
-        """The swap, its manifests written; None where there is nothing to do."""
+        """The swap with its manifests written; None if there is nothing to do."""
         if log.state is None or due(table.reader, log.state, table.options) is None:
             return None
         compactor = self._compactor(table, log.state)
@@ -97,16 +99,16 @@ class CompactRole:
         return compactor.prepare(log.state, plan, table.reader.metadata(log)) if plan.is_needed else None
 
     def _compactor(self, table: Table, state: StateManifest) -> Compactor:
-        """For a state that is due."""
+        """The compactor of a state that is due."""
         options = table.options
         if compaction_due(state, options) is None and state.tombstones:
-            # The thresholds have had their say: every manifest with a dead entry counts.
+            # The thresholds have been checked: from here on, every manifest with a dead entry counts.
             options = replace(options, compaction_tombstone_threshold=0.0)
         return Compactor(table.reader, self._ambient, options)
 
 
 def due(reader: LogReader, state: StateManifest, options: TableOptions) -> str | None:
-    """Why the state should be compacted, by the triggers of the format; None when it needn't be."""
+    """The reason to compact the state, by the triggers of the format; None if there is none."""
     reason = compaction_due(state, options)
     if reason is not None or not state.tombstones:
         return reason
@@ -114,16 +116,16 @@ def due(reader: LogReader, state: StateManifest, options: TableOptions) -> str |
 
 
 def _due_by_versions(reader: LogReader, state: StateManifest, options: TableOptions) -> str | None:
-    """The triggers that tell of single commits since the last compaction: a merge, and many removes at once."""
+    """The triggers by single commits since the last compaction: a merge, or many removes at once."""
     retained = [version for version in reader.full_listing().versions if version <= state.version]
     for version, actions in left_versions(reader, retained[-LOOK_BACK:][::-1]):
         if actions is None:
-            continue  # the thresholds have their say all the same
+            continue  # the thresholds still apply
         body = next((action.body for action in actions if isinstance(action, CommitInfo)), {})
         if isinstance(body.get("swap"), dict):
             return None
         removes = [action for action in actions if isinstance(action, RemoveFile)]
-        # A merge may have been decided together with other proposals; only its removes change no data.
+        # A group may hold a merge beside other proposals; only the merge's removes change no data.
         if options.compaction_after_merge and not all(remove.data_change for remove in removes):
             return f"version {version} merged files"
         if len(removes) > options.compaction_large_remove_threshold:

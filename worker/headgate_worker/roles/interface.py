@@ -1,6 +1,6 @@
-"""The interface of a role, which knows what one kind of maintenance has to do to a table, and does it; and its tasks.
+"""The interface of a role, and its tasks. A role finds and does one kind of maintenance of a table.
 
-When tasks run, `loop.schedule` decides.
+`loop.schedule` decides when tasks run.
 """
 
 from collections.abc import Callable, Sequence
@@ -52,7 +52,7 @@ class MergeTask:
 
 @dataclass(frozen=True, slots=True)
 class CleanTask:
-    """Delete what nothing retained names any more."""
+    """Delete everything that no retained version needs."""
 
     table: str
 
@@ -77,7 +77,7 @@ Task = CompactTask | MergeTask | CleanTask | MirrorTask
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How a task ended. What went wrong for good is a `HeadgateError` instead."""
+    """The result of a task. A final failure is a `HeadgateError` instead."""
 
     summary: str
     """For people, in one line."""
@@ -92,12 +92,12 @@ class Report:
 
 
 class Abandoned(HeadgateError):
-    """The worker is stopping, and the task was given up where that is safe. The next worker plans it anew."""
+    """The worker is stopping, and the task ended at a safe point. The next worker plans it again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """Commits since the last look that call for the next one; any of these is enough."""
+    """Commits since the last look that call for the next one; any one condition is enough."""
 
     added_files: int | None = None
     """Files that writes have added, together."""
@@ -108,7 +108,7 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What a look at a table has brought."""
+    """The result of a look at a table."""
 
     tasks: Sequence[Task] = ()
     """What is to be done now, the most useful first."""
@@ -117,25 +117,27 @@ class Outlook:
 
 
 class Role(Protocol):
-    """Threads call it side by side, but never twice at once for one table."""
+    """The interface of a role. Threads call it at the same time, but never twice at once for one table."""
 
     @property
     def name(self) -> str:
-        """In settings, logs and on the command line."""
+        """The role's name in settings, logs and on the command line."""
         ...
 
     def look(self, table: Table, now_ms: int) -> Outlook:
-        """What is to be done to the table, and what it waits for: both of one version of it. Reads only."""
+        """The tasks for the table and the trigger of the next look, both for the same version. Only reads."""
         ...
 
     def run(self, task: Task) -> Report:
-        """Do it, and propose the result; the committer judges it. Safe to give up anywhere: nothing counts before that."""
+        """Run the task and propose its result, which the committer decides. It may be given up at any point: nothing
+        counts before that.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RoleContext:
-    """What roles are made from."""
+    """The parts from which roles are made."""
 
     bus: Bus
     ambient: Ambient

@@ -1,4 +1,4 @@
-"""The Delta mirror as a role: publishes each new version of the tables whose settings ask for it. How is the table room's."""
+"""The role `mirror`: publishes each new version of tables with `mirror.formats`. The table room has the mirror itself."""
 
 from collections.abc import Callable
 
@@ -13,9 +13,9 @@ MAX_TABLES = 10_000
 
 
 class MirrorRole:
-    """Commits to the Delta log beside a table; the table itself it only reads.
+    """Commits to the Delta log beside a table, and only reads the table itself.
 
-    `give_up` is asked before each commit, and may raise `Abandoned`.
+    `give_up` is called before each commit, and may raise `Abandoned`.
     """
 
     name = "mirror"
@@ -29,7 +29,7 @@ class MirrorRole:
         self._seen: dict[str, MirrorStatus] = {}
 
     def look(self, table: Table, now_ms: int) -> Outlook:
-        """A task where the mirror lacks a version, or can't go on: the task then fails with the reason, as any."""
+        """A task if the mirror lacks a version or can't continue; in the latter case, the task fails with the reason."""
         options = table.options
         if "delta" not in options.mirror_formats:
             self._seen.pop(table.uri, None)

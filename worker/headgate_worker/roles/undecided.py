@@ -1,7 +1,7 @@
-"""What proposals that are not decided yet still need of their table, and which of its versions may be announced again.
+"""Finds what undecided proposals still need of their table, and which of its versions may have to be announced again.
 
-Cleaning leaves these alone (`Protected`). Data files have a second guard, for proposals that come later: a `purge` that the
-committer decides in its place among them.
+Cleaning keeps these (`Protected`). Data files have a second guard for later proposals: the committer decides a `purge`
+in its place among them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -39,18 +39,22 @@ _log = get_logger("headgate.clean")
 
 
 class TooMuchUndecided(HeadgateError):
-    """Nobody can say what proposals need, so nothing may be deleted. The message says why; it passes with time."""
+    """Nobody knows what proposals need, so nothing may be deleted. The message gives the reason, which passes with
+    time.
+    """
 
 
 def protected_by(
     bus: Bus, committer_group: str, reader: LogReader, ambient: Ambient, claims: ClaimLimits = DEFAULT_LIMITS
 ) -> Protected:
-    """What must stay of the table, although its log doesn't say so. Raises `TooMuchUndecided`, bus and store errors."""
+    """The parts of the table that must stay although its log doesn't say so. Raises `TooMuchUndecided`, bus and store
+    errors.
+    """
     store = reader.store
     looked_ms = ambient.now_ms()
     partition = bus.partition_of(store.uri)
-    # First, for it only moves up: what is settled from here on is kept too long, and nothing too short. On a log that was cut or
-    # made anew, what was settled says nothing about the proposals that lie there now.
+    # First, because this offset only rises: proposals that are settled later keep too much, never too little. On a
+    # log that was cut or made anew, the committed offset says nothing about its present proposals.
     committed = look_again(bus, committer_group, partition)[0].start
     files: set[str] = set()
     manifests: set[str] = set()
@@ -91,7 +95,7 @@ def protected_by(
 
 
 def _undecided(bus: Bus, partition: int, committed: int, ambient: Ambient) -> Iterator[Record]:
-    """Everything on the partition that the committer has not settled by now."""
+    """All proposals of the partition that the committer has not settled by now."""
     extent = bus.extent(Topic.PROPOSALS, partition)
     start = max(committed, extent.first)
     if extent.next_offset - start > MAX_PROPOSALS:
@@ -119,7 +123,7 @@ def _proposal(store: Store, record: Record) -> Proposal:
 
 
 def _operation(store: Store, record: Record, proposal: Proposal, claims: ClaimLimits) -> Operation | None:
-    """What the proposal asks for; None where no committer will ever accept it."""
+    """The proposal's operation; None if no committer will ever accept it."""
     try:
         if proposal.operation is not None:
             return operation_of(proposal.operation)
@@ -133,7 +137,7 @@ def _operation(store: Store, record: Record, proposal: Proposal, claims: ClaimLi
 
 
 def _not_readable(store: Store, record: Record, error: UnreadableMessage) -> TooMuchUndecided:
-    """A committer of a newer release might read it."""
+    """A committer of a newer release might be able to read it."""
     return TooMuchUndecided(
         f"proposal at offset {record.offset} for {store.uri} is undecided and can't be read here ({error}); nothing is"
         " deleted before it is decided"
@@ -151,20 +155,20 @@ def _added(operation: Operation | None) -> Iterable[str]:
 
 
 def _first_unsettled(bus: Bus, partition: int, committed: int, reader: LogReader) -> int | None:
-    """The oldest version whose proposals the committed offset has not passed: it may have to be announced again.
+    """The oldest version whose proposals lie above the committed offset, because it may have to be announced again.
 
-    Where there is none, the one that comes next.
+    The next version if there is none.
     """
     source = bus.source(partition)
     versions = sorted(reader.full_listing().versions, reverse=True)
     first = versions[0] + 1 if versions else None
     for version, actions in left_versions(reader, versions):
         if actions is None:
-            first = version  # nobody can tell; so it stays
+            first = version  # nobody knows, so it stays
             continue
         record = commit_record(action for action in actions if isinstance(action, CommitInfo))
         if record is None or record.settled is None or record.settled.source != source:
-            continue  # of another program or another bus, or direct: nobody announces it again
+            continue  # from another program or another bus, or direct: nobody announces it again
         if record.settled.next_offset <= committed:
             return first
         first = version

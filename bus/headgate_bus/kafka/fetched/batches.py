@@ -1,7 +1,7 @@
-"""What a fetched batch of records holds, whatever it is: records as they are, and what can't be read as one for all the rest.
+"""The records of a fetched batch. One record stands for the rest of a batch that can't be read.
 
-Anybody who may write to a topic chooses the bytes of a batch. So they are unpacked up to a bound, and nothing in them is an
-error: it would come again whenever the batch is read, and nothing behind it would ever be reached.
+Anybody with write access to a topic chooses the bytes of a batch. So batches are unpacked up to a bound, and no content
+raises an error: the error would come again at every read, and nobody could read past the batch.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ CURRENT_FORMAT = 2
 
 
 class UnreadBytes(bytes):
-    """In the place of a record's value: a batch as it came, because of records in it that can't be read."""
+    """Takes the place of a record's value: the batch's bytes, because some of its records can't be read."""
 
     fault: Unread
     first: int
@@ -29,9 +29,10 @@ class UnreadBytes(bytes):
 
 
 def records_of(batch: Any, weigh: Callable[[int], None], allowed: Unpacking = MESSAGES) -> Iterator[Any]:
-    """The records of one of the client's batches, in the client's own form. The last may stand for all that are left.
+    """The records of one of the client's batches, in the client's own form. The last one may stand for all that are
+    left.
 
-    `weigh` is told how many bytes were unpacked for it.
+    `weigh` is called with the number of bytes that were unpacked for the batch.
     """
     if batch.magic < CURRENT_FORMAT:
         yield _rest(batch, batch.base_offset, Unread("its format is from before Kafka 0.11"))
@@ -44,7 +45,7 @@ def records_of(batch: Any, weigh: Callable[[int], None], allowed: Unpacking = ME
         try:
             record, at = _record(batch, data, at)
             if not offset <= record.offset <= batch.last_offset:
-                raise ValueError  # the client would go on reading behind it, wherever that is
+                raise ValueError  # The client would continue after this offset, wherever it is.
         except (ValueError, IndexError):
             fault = fault or Unread("it isn't laid out as records are")
             yield _rest(batch, offset, fault)
@@ -54,12 +55,12 @@ def records_of(batch: Any, weigh: Callable[[int], None], allowed: Unpacking = ME
 
 
 def _record(batch: Any, data: bytes, at: int) -> tuple[Any, int]:
-    """The record that begins here, and where it ends. Raises `ValueError` or `IndexError` where there is none."""
+    """The record that begins here, and its end. Raises `ValueError` or `IndexError` if there is none."""
     length, at = decode_varint(data, at)
     end = at + length
     if not at < end <= len(data):
         raise ValueError
-    time_delta, at = decode_varint(data, at + 1)  # behind the attributes, which mean nothing
+    time_delta, at = decode_varint(data, at + 1)  # after the attributes, which have no meaning
     offset_delta, at = decode_varint(data, at)
     key, at = _field(data, at, end)
     value, at = _field(data, at, end)
@@ -87,7 +88,7 @@ def _field(data: bytes, at: int, end: int) -> tuple[bytes | None, int]:
 
 
 def _rest(batch: Any, offset: int, fault: Unread) -> Any:
-    """One record in the place of all from here to the end of the batch."""
+    """One record for everything from here to the end of the batch."""
     is_current = batch.magic >= CURRENT_FORMAT
     last = batch.last_offset if is_current else batch.base_offset
     time_ms, time_type = (batch.max_timestamp, batch.timestamp_type) if is_current else (0, None)

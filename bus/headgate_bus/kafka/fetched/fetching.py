@@ -1,7 +1,7 @@
-"""How our consumers take fetched batches apart: by `batches`, and no more at once than a poll may hold.
+"""Makes a consumer unpack its batches by `batches`, and only as much at once as a poll may hold.
 
-The client has no setting for it. So the part of it that does this is replaced, in consumers that were made for it alone: other
-consumers of the process are as they were. What is relied on of the client is private, and is looked at before it is used.
+The client has no setting for this. So this module replaces that part of the client, only in consumers of this bus;
+other consumers of the process stay unchanged. The replaced parts are private, so `check_client` checks them first.
 """
 
 import inspect
@@ -32,7 +32,7 @@ _RELIED_ON = (
 
 
 def check_client() -> None:
-    """Raise `BusError` for a release of the client that is made otherwise."""
+    """Raise `BusError` for a release of the client with another structure."""
     for owner, name, parameters in _RELIED_ON:
         found = getattr(owner, name, None)
         if found is None or tuple(inspect.signature(found).parameters) != parameters:
@@ -43,10 +43,10 @@ def check_client() -> None:
 
 
 def take_apart_within_bounds(consumer: Any, allowed: Unpacking = MESSAGES, *, needs_all: bool = False) -> None:
-    """For this consumer from now on. `check_client` has been called.
+    """Install the replacement in this consumer. Call `check_client` before.
 
-    With `needs_all`, records that can't be read are no record that stands for them: once all before them were handed over, to poll
-    raises `BatchUnread`, and does again until it is told to go elsewhere.
+    With `needs_all`, no record stands for unreadable ones. Instead, after all records before them are delivered, every
+    poll raises `BatchUnread` until a seek to another offset.
     """
     fetcher, meter = consumer._fetcher, _Meter()
     append = fetcher._append
@@ -55,7 +55,7 @@ def take_apart_within_bounds(consumer: Any, allowed: Unpacking = MESSAGES, *, ne
         if not drained:
             meter.unpacked_bytes = 0  # a poll begins
         taken = append(drained, part, max_records, update_offsets)
-        # The client goes on until it has all that were asked for.
+        # The client continues until it has the requested number of records.
         return max_records if meter.is_full else int(taken)
 
     fetcher.PartitionRecords = partial(_PartitionRecords, meter, allowed, needs_all)
@@ -91,7 +91,7 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]  # the 
                     break
         except (KafkaError, BatchUnread) as error:
             if not taken:
-                self.drain()  # else the client would ask these for more for ever
+                self.drain()  # Otherwise the client would ask these for more for ever.
                 raise
             self._next_inline_exception = error
         return taken
@@ -106,7 +106,9 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]  # the 
             yield record
 
     def _refuse(self, rest: UnreadBytes) -> None:
-        """Where it lies, before the client passes it over: who begins within it needs what is left of it."""
+        """Report the batch's place before the client skips it; a reader that begins within the batch needs the rest of
+        it.
+        """
         if rest.last < self.fetch_offset:
             return
         partition, first = self.topic_partition.partition, max(rest.first, self.fetch_offset)
@@ -130,7 +132,7 @@ class _Batches:
 
 
 class _Batch:
-    """One of the client's, which knows everything about itself but its records."""
+    """One of the client's batches, which provides everything except its records."""
 
     def __init__(self, batch: Any, records_of_batch: Callable[[Any], Iterator[Any]]) -> None:
         self._batch = batch

@@ -1,4 +1,4 @@
-"""How the bytes of a batch are unpacked: up to a bound, whatever they are, and by what its consumer allows."""
+"""Unpacks the bytes of a batch up to a bound, by the settings of its consumer."""
 
 import gzip
 import struct
@@ -31,7 +31,7 @@ _LENGTH = struct.Struct(">I")
 
 @dataclass(frozen=True, slots=True)
 class Unpacking:
-    """What a consumer allows its batches."""
+    """The bounds that a consumer sets for its batches."""
 
     max_batch_bytes: int
     max_window_bytes: int
@@ -49,7 +49,7 @@ class _Stream(Protocol):
 
 
 def unpacked(codec: int, packed: memoryview, allowed: Unpacking) -> tuple[bytes, Unread | None]:
-    """The bytes up to the bound or to where they can't be unpacked any more, and why there are no more of them."""
+    """The bytes up to the bound or up to the first fault; and why there are no more."""
     if codec == NOT_PACKED:
         return bytes(packed), None
     if codec not in [CODECS[name] for name in allowed.codecs]:
@@ -71,7 +71,7 @@ def unpacked(codec: int, packed: memoryview, allowed: Unpacking) -> tuple[bytes,
 
 
 class _Beyond(Exception):
-    """More would come than the bound allows."""
+    """The unpacked bytes exceed the bound."""
 
 
 def _chunks(codec: int, packed: memoryview, allowed: Unpacking) -> Iterator[bytes]:
@@ -96,7 +96,7 @@ def _stream(codec: int, packed: memoryview, allowed: Unpacking) -> _Stream:
 
 
 def _unpacked_by_snappy(packed: memoryview, max_bytes: int) -> Iterator[bytes]:
-    """A block can't be unpacked in parts, but says first how large it is."""
+    """A snappy block can't be unpacked in parts, but it states its size first."""
     import pyarrow as pa
 
     codec = pa.Codec("snappy")

@@ -1,4 +1,4 @@
-"""What a group gives a member and takes from it, as its consumer tells; any thread that lets the consumer join may be told."""
+"""Records the partitions that a group assigns and revokes. Any thread that drives the consumer's join may call it."""
 
 import threading
 from collections.abc import Collection
@@ -11,7 +11,7 @@ from headgate_bus.kafka.group.positions import KafkaPlaces
 
 @dataclass(frozen=True, slots=True)
 class AssignmentChange:
-    """What has come and gone since the last look."""
+    """The partitions assigned and revoked since the last look."""
 
     given: frozenset[int]
     """All partitions that are the member's now."""
@@ -33,11 +33,11 @@ class Comings(ConsumerRebalanceListener):  # type: ignore[misc]  # the client ha
 
     @property
     def has_news(self) -> bool:
-        """Whether the next look tells of anything."""
+        """Whether `take` has news."""
         return self._is_new
 
     def take(self) -> AssignmentChange:
-        """At once and whole: what is told while the caller still acts on this comes with the next look."""
+        """Return the changes in one step. Later changes, made while the caller handles these, come with the next call."""
         with self._lock:
             change = AssignmentChange(frozenset(self._given), frozenset(self._lost), self._is_new)
             self._lost.clear()
@@ -45,14 +45,14 @@ class Comings(ConsumerRebalanceListener):  # type: ignore[misc]  # the client ha
         return change
 
     def look_again(self) -> None:
-        """Have the next look tell what is given, come what may."""
+        """Report the assigned partitions again at the next look, even without a change."""
         with self._lock:
             self._is_new = True
 
     def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
         numbers = {place.partition for place in assigned}
         for number in numbers:
-            # Without a position the consumer would ask for the committed one, and fail where there is none.
+            # Without a position the consumer would ask for the committed offset, and fail if there is none.
             self._places.seek(number, 0)
             self._places.pause(number)
         with self._lock:

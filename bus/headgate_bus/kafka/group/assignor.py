@@ -1,8 +1,9 @@
-"""How a group shares its partitions out: the client's own way, in two rounds, with what each member says it has put right.
+"""The client's cooperative assignment of partitions in two rounds, with one correction to each member's claims.
 
-A partition that is to move is given to nobody in the first round; whoever said it has it lets go of it, and asks for the second.
-The client says what it was given last, also once its membership, and all of that with it, was lost. Then there is nothing to let
-go of, nobody asks for a second round, and the partition stays nobody's.
+In the first round, a partition that moves is assigned to nobody. The member that claims to own it gives it up and asks
+for the second round. The client claims its last assignment even after its membership, and so the assignment, is lost.
+It then has nothing to give up, no member asks for a second round, and the partition stays unassigned. So members claim
+only the partitions that they really own.
 """
 
 from collections.abc import Callable, Collection
@@ -13,7 +14,7 @@ from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssi
 
 
 class TruthfulAssignor(CooperativeStickyAssignor):  # type: ignore[misc]  # the client has no types
-    """Of one consumer, whose partitions `owned` has to tell before it joins."""
+    """The assignor of one consumer. `owned` must return the consumer's partitions before it joins."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
-"""A member of a group that follows the events: a subscribed consumer that begins where the group has settled.
+"""A member of a group that follows the events: a subscribed consumer that begins at the group's settled offset.
 
-The consumer itself never begins anywhere: its own choice, where nothing is settled or it was let go of, would go unnoticed.
+The consumer never chooses a start itself: nobody would notice its choice when no offset is settled or events are gone.
 """
 
 from collections.abc import Collection, Sequence
@@ -27,13 +27,13 @@ _logger = get_logger("headgate.bus")
 
 
 class KafkaFollower:
-    """A partition is held once it is known where to begin in it."""
+    """A follower on Kafka. It holds a partition once it knows the offset at which to begin."""
 
     def __init__(
         self, address: KafkaAddress, group: str, cluster: KafkaCluster, calls: KafkaCalls, ambient: Ambient
     ) -> None:
         self._address = address
-        # Members of one consumer group must want the same topic: committers' groups have the plain names.
+        # All members of a consumer group must subscribe to the same topic; committers' groups have the plain names.
         self._group = f"{group}.{Topic.EVENTS.value}"
         self._cluster = cluster
         self._calls = calls
@@ -57,7 +57,7 @@ class KafkaFollower:
             self._held.clear()
             self._rejoin = False
             self._join()
-            return []  # what was held may be given again at once: the holder has to see that it was gone
+            return []  # A revoked partition may be assigned again at once; the caller must see that it was gone.
         deadline_s = self._ambient.monotonic_s() + timeout_s
         while True:
             left_s = max(deadline_s - self._ambient.monotonic_s(), 0.0)
@@ -90,7 +90,7 @@ class KafkaFollower:
             raise self._lost(partition)
         doing = f"settling offset {next_offset} of {self._name}, partition {partition}"
         if self._membership.is_moving:
-            # It may have been taken away and given again meanwhile, and then begins anew.
+            # The partition may have been revoked and assigned again meanwhile; then it begins again.
             raise self._must_wait(doing)
         position = self._places.position(partition)
         if position is None:
@@ -142,7 +142,7 @@ class KafkaFollower:
             raise translated(error, f"reading {self._name} in group {self._group}", self._address) from error
 
     def _take_and_give(self) -> bool:
-        """Whether a partition came or went."""
+        """Apply assignments and revocations. Returns whether a partition came or went."""
         change = self._membership.comings.take()
         if not change.is_new:
             return False
@@ -150,19 +150,20 @@ class KafkaFollower:
         for partition in gone:
             del self._held[partition]
         if gone:
-            self._membership.comings.look_again()  # what came back begins with the next poll: the holder has to see that
+            # A regained partition begins with the next poll, so that the caller sees the loss.
+            self._membership.comings.look_again()
             return True
         came = False
         for partition in sorted(change.given - self._held.keys()):
             try:
                 came |= self._begin(partition)
             except BusError:
-                self._membership.comings.look_again()  # where this one begins, the next poll asks again
+                self._membership.comings.look_again()  # the next poll asks again where this one begins
                 raise
         return came
 
     def _begin(self, partition: int) -> bool:
-        """Whether it could be begun: the group may have taken it away again, which the next look tells."""
+        """Begin the partition. False if the group may have revoked it again; the next look reports that."""
         try:
             settled = self._consumer.committed(self._places.of(partition), timeout_ms=int(ANSWER_TIMEOUT_S * 1000))
         except KafkaError as error:
@@ -180,9 +181,9 @@ class KafkaFollower:
         return True
 
     def _leap(self, cut: Collection[int]) -> bool:
-        """Go on with the oldest events that are left, where those to be read next are gone; whether there were such.
+        """Continue with the oldest events that are left if the next ones are gone. Returns whether any were gone.
 
-        `cut` are partitions that ended lower since they were read: what is at the same offsets now is something else.
+        `cut` are partitions that ended lower since they were read: the same offsets now hold other events.
         """
         leapt = False
         for partition in self._held:
@@ -198,7 +199,7 @@ class KafkaFollower:
         _logger.warning("events_missed", topic=self._name, partition=partition, offset=offset, first=first)
 
     def _rewind(self, records: Sequence[Record]) -> None:
-        """So that the next poll delivers them."""
+        """Go back, so that the next poll delivers these events."""
         for record in reversed(records):
             if record.partition in self._held:
                 self._places.seek(record.partition, record.offset)

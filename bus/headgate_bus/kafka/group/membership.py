@@ -1,4 +1,4 @@
-"""Being one of a consumer group: a subscribed consumer, and how it joins."""
+"""Membership in a consumer group: a subscribed consumer, and how it joins."""
 
 from concurrent.futures import Future, wait
 
@@ -17,12 +17,14 @@ JOIN_TIMEOUT_S = 30.0
 
 
 class KafkaMembership:
-    """One try at being a member; once it is lost, another is made."""
+    """One attempt at membership. After it is lost, make another."""
 
     def __init__(
         self, address: KafkaAddress, group: str, topic: str, calls: KafkaCalls, announced: bytes = b""
     ) -> None:
-        """`group` is a name on this bus, `topic` a name on the cluster. `announced` is seen by whoever describes the group."""
+        """`group` is a name on this bus, `topic` a name on the cluster. Everybody who describes the group sees
+        `announced`.
+        """
         self._address = address
         self._group = group
         self._calls = calls
@@ -36,7 +38,7 @@ class KafkaMembership:
             session_timeout_ms=address.session_timeout_ms,
             heartbeat_interval_ms=address.session_timeout_ms // 4,
             max_poll_interval_ms=address.max_poll_interval_ms,
-            # What is held stays held, and goes on, while others join and leave.
+            # Held partitions stay held, and keep working, while other members join and leave.
             partition_assignment_strategy=(assignor,),
         )
         assignor.owned = self.consumer.assignment
@@ -46,14 +48,15 @@ class KafkaMembership:
 
     @property
     def is_moving(self) -> bool:
-        """Whether partitions may have come or gone since they were last looked at: positions say nothing until then."""
+        """Whether the assignment may have changed since the last look. Until the next look, positions mean nothing."""
         return self._joining is not None or self.comings.has_news
 
     def has_joined(self, timeout_s: float) -> bool:
-        """Whether this member knows what it is given; else a thread sees to that, for as long as it takes.
+        """Whether this member knows its assignment. If not, a thread joins in the background, for as long as it takes.
 
-        A short poll of the consumer forgets a join that ended while nobody waited for it, and begins another, or none:
-        many of them may never join. So joining is done by one long wait beside them. There is no public call for that.
+        A short poll of the consumer forgets a join that ended between two polls, and then starts another or none; with
+        many members, some might never join. So joining is one long wait on a thread of its own. The client has no
+        public call for it.
         """
         if self._joining is None:
             coordinator = self.consumer._coordinator

@@ -1,5 +1,7 @@
-"""Where a subscribed consumer stands in the partitions of its topic. The group may take any of them away at any moment, by the
-thread that joins, and the client's own calls then fail in three ways; here that is an answer, and the next poll tells the rest.
+"""The positions of a subscribed consumer in the partitions of its topic.
+
+The group may revoke a partition at any moment, on the thread that joins, and the client's own calls then fail in three
+ways. Here the failure is a return value, and the next poll reports the revocation.
 """
 
 import threading
@@ -16,7 +18,7 @@ _TAKEN_AWAY = (KeyError, ValueError)
 
 
 class KafkaPlaces:
-    """Any thread may use it."""
+    """The positions of one consumer. Any thread may use it."""
 
     def __init__(self, consumer: Any, topic: str) -> None:
         """`topic` is a name on the cluster."""
@@ -26,16 +28,19 @@ class KafkaPlaces:
         self._cut: set[int] = set()
 
     def has(self, partition: int) -> bool:
-        """Whether the partition is the consumer's at this moment."""
+        """Whether the partition is assigned to the consumer at this moment."""
         return self.of(partition) in self._consumer.assignment()
 
     def position(self, partition: int) -> int | None:
-        """The next offset that is read. None where there is none yet, where the client doubts it, which the next poll clears up,
-        and for a partition that is not the consumer's."""
+        """The next offset that is read.
+
+        None if there is none yet, if the client must validate it first (the next poll does), or if the partition isn't
+        the consumer's.
+        """
         try:
             position = self._consumer.position(self.of(partition), timeout_ms=0)
         except LogTruncationError as error:
-            # The client says so once, and then reads on as if nothing were.
+            # The client reports this once, and then continues to read as if nothing had happened.
             with self._lock:
                 self._cut |= cut_partitions(error)
             return None
@@ -44,24 +49,24 @@ class KafkaPlaces:
         return None if position is None else int(position)
 
     def take_cut(self) -> frozenset[int]:
-        """The partitions of which a look at the position brought out that their logs were cut, since this was last asked."""
+        """The partitions whose logs turned out to be cut when their positions were read, since the last call."""
         with self._lock:
             cut, self._cut = frozenset(self._cut), set()
         return cut
 
     def cut_again(self, partitions: Collection[int]) -> None:
-        """Have the next `take_cut` name these."""
+        """Include these in the next `take_cut`."""
         with self._lock:
             self._cut |= set(partitions)
 
     def seek(self, partition: int, offset: int, leader_epoch: int | None = None) -> bool:
-        """Read on from there; False where the partition is not the consumer's, of which then nothing comes anyway.
+        """Continue at this offset. False if the partition isn't the consumer's; then it delivers nothing anyway.
 
-        With the epoch of the record before, the client compares the log with it before it reads.
+        With the epoch of the record before, the client validates the log before it reads.
         """
         assert offset >= 0, "the client says the same of this as of a partition that was taken away"
         with self._lock:
-            self._cut.discard(partition)  # said of where it stood before
+            self._cut.discard(partition)  # an earlier report was about the earlier position
         try:
             self._consumer.seek(self.of(partition), offset)
             if leader_epoch is not None:
@@ -72,7 +77,7 @@ class KafkaPlaces:
         return True
 
     def pause(self, partition: int) -> bool:
-        """As `seek`."""
+        """Pause the partition; False as for `seek`."""
         try:
             self._consumer.pause(self.of(partition))
         except _TAKEN_AWAY:
@@ -80,7 +85,7 @@ class KafkaPlaces:
         return True
 
     def resume(self, partition: int) -> bool:
-        """As `seek`."""
+        """Resume the partition; False as for `seek`."""
         try:
             self._consumer.resume(self.of(partition))
         except _TAKEN_AWAY:

@@ -1,7 +1,7 @@
-"""A place in the group of committers: a subscribed consumer, and a publisher for each partition that it holds.
+"""A seat in the group of committers: a subscribed consumer, and a publisher for each held partition.
 
-A partition is held only once its publisher is open, because opening fences the former holder: from then on nobody else
-can move the committed offset, so what `committed` says stays true.
+A seat holds a partition only after it has opened a publisher for it, because opening fences the former holder. From
+then on, nobody else can move the committed offset, so the answer of `committed` stays true.
 """
 
 from collections.abc import Sequence
@@ -79,7 +79,7 @@ class KafkaSeat:
             self._stand_up()
             self._sit_down()
             self._rejoin = False
-            # What was held may be given again at once: the holder has to see that it was gone.
+            # A revoked partition may be assigned again at once; the caller must see that it was gone.
             return []
         deadline = self._ambient.monotonic_s() + timeout_s
         while True:
@@ -115,7 +115,7 @@ class KafkaSeat:
         return None if found is None or found.offset < 0 else read_mark(found.metadata)
 
     def _settled(self, partition: int) -> Any:
-        """The committed offset with what was said beside it."""
+        """The committed offset and the text that was committed with it."""
         self._check_open()
         place = self._places.of(partition)
         try:
@@ -178,7 +178,7 @@ class KafkaSeat:
             publisher.publish(events, dead_letters, next_offset, mark, membership)
         except Fenced:
             self._let_go(partition)
-            # The group decides whose it is: joining anew is how to hear that from it.
+            # Only the group knows the holder, and joining again is the way to learn it.
             self._rejoin = True
             raise
         except BusUnavailable:
@@ -221,7 +221,7 @@ class KafkaSeat:
             raise translated(error, f"reading {self._name} in group {self._group}", self._address) from error
 
     def _check_cut(self, cut: frozenset[int]) -> None:
-        """Raise `OffsetGone` for the first of them that is held; the others are looked at again at the next poll."""
+        """Raise `OffsetGone` for the first held one of them; the next poll checks the others again."""
         held = cut & self._sought & self._publishers.keys()
         if not held:
             return
@@ -230,7 +230,7 @@ class KafkaSeat:
         check_cut(self._name, {first: self._positions().get(first, 0)}, held, self._extent_of)
 
     def _positions(self) -> dict[int, int]:
-        """Of held partitions that deliver."""
+        """The positions of held partitions that aren't paused."""
         found = {each: self._places.position(each) for each in self._sought & self._publishers.keys()}
         return {partition: offset for partition, offset in found.items() if offset is not None}
 
@@ -238,18 +238,18 @@ class KafkaSeat:
         return self._cluster.extent(Topic.PROPOSALS, partition)
 
     def _rewind(self, records: Sequence[Record]) -> None:
-        """So that the next poll delivers them."""
+        """Go back, so that the next poll delivers these records."""
         for record in reversed(records):
             if record.partition in self._publishers:
                 self._places.seek(record.partition, record.offset)
 
     def _settle_changes(self) -> bool:
-        """Whether a partition came or went."""
+        """Apply assignments and revocations. Returns whether a partition came or went."""
         change = self._comings.take()
         if not change.is_new and not self._openings:
             return False
         given = change.given
-        # One that was lost and given again within one poll was another's in between, or may have been.
+        # If a partition was lost and regained within one poll, another member may have held it in between.
         gone = [partition for partition in self._publishers if partition not in given or partition in change.lost]
         for partition in gone:
             self._let_go(partition)
@@ -260,7 +260,7 @@ class KafkaSeat:
                 start_opening(self._address, self._calls, self._group, partition),
                 self._ambient.monotonic_s() + OPEN_TIMEOUT_S,
             )
-        # What is gone may be among the openings, and be open by now: see `poll`.
+        # A revoked partition may be among the openings, and may be open by now: see `poll`.
         return bool(gone) or self._take_opened()
 
     def _take_opened(self) -> bool:
@@ -277,7 +277,9 @@ class KafkaSeat:
         return taken
 
     def _opened_again(self, partition: int) -> KafkaPublisher:
-        """Opening fences, so only a member of the group may: one that was away must not fence its successor."""
+        """Open the publisher again. Opening fences, so only a current member may do it; a former member must not fence
+        its successor.
+        """
         member = self._consumer.group_metadata().member_id
         if not self._cluster.is_member(self._group, member):
             raise self._lost(partition)
@@ -310,7 +312,7 @@ class KafkaSeat:
             self.committed(partition)
         before = self._committed.setdefault(partition, 0)
         position = self._places.position(partition)
-        if position is None and not self._places.has(partition):  # the group took it away since the last poll
+        if position is None and not self._places.has(partition):  # the group revoked it since the last poll
             raise self._lost(partition)
         end = position if partition in self._sought and position is not None else 0
         if not before <= next_offset <= end:

@@ -1,4 +1,4 @@
-"""Appending through one idempotent producer that all threads share."""
+"""Appends through one idempotent producer that all threads share."""
 
 import threading
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from headgate_schemas.ambient import Ambient
 
 
 class KafkaAppender:
-    """The producer is made at the first append, and anew after an error that it may not recover from."""
+    """Makes the producer at the first append, and a new one after an error that the producer may not recover from."""
 
     def __init__(self, address: KafkaAddress, cluster: KafkaCluster, calls: KafkaCalls, ambient: Ambient) -> None:
         self._address = address
@@ -30,13 +30,13 @@ class KafkaAppender:
         self._closed: bool = False
 
     def append(self, topic: Topic, messages: Sequence[Message], timeout_s: float) -> list[MessagePlace]:
-        """In order, each after the one before. The messages' sizes have been checked."""
+        """Append in order. The caller has checked the sizes of the messages."""
         if not messages:
             return []
         doing = f"appending {len(messages)} messages to {self._address.topic(topic)}"
         deadline = self._ambient.monotonic_s() + timeout_s
         try:
-            # On a thread of its own: `send` waits for metadata longer than we may.
+            # On a thread of its own: `send` may wait for metadata longer than our deadline.
             sent = self._calls.within(timeout_s, f"{doing} at {self._address}", lambda: self._send(topic, messages))
         except DeadlinePassed:
             self._forget()
@@ -77,7 +77,7 @@ class KafkaAppender:
         return MessagePlace(metadata.partition, metadata.offset)
 
     def _explain_missing(self, topic: Topic, error: KafkaError) -> None:
-        """The client waits in vain for a topic that isn't there, and calls it a time-out; the cluster knows better."""
+        """The client waits for a missing topic and reports a time-out; ask the cluster for the real cause."""
         if error.retriable:
             self._cluster.partitions(topic)
 
@@ -104,7 +104,9 @@ class KafkaAppender:
             raise BusError("this bus was closed; open it again")
 
     def _forget(self) -> None:
-        """A producer that lost a batch may number the next one wrongly; what others have under way it still ends."""
+        """Discard the producer: after a lost batch it may number the next one wrongly. It still finishes the calls of
+        other threads.
+        """
         with self._lock:
             producer, self._producer = self._producer, None
         if producer is not None:

@@ -1,6 +1,6 @@
-"""One transaction after the other, for one partition of proposals: events, dead letters and the offset, or nothing.
+"""Transactions for one partition of proposals, one after the other: events, dead letters and the offset, or nothing.
 
-The transactional id is fixed by group and partition, so opening a publisher fences whoever published there before.
+Group and partition determine the transactional id, so opening a publisher fences the former publisher of the partition.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ assert max(OPEN_TIMEOUT_S, PUBLISH_TIMEOUT_S) * 1000 < TRANSACTION_TIMEOUT_MS
 
 
 class KafkaPublisher:
-    """An open producer that has claimed its transactional id. One thread uses it; after an error it is of no more use."""
+    """An open producer that has claimed its transactional id. For one thread; useless after an error."""
 
     def __init__(self, address: KafkaAddress, calls: KafkaCalls, partition: int, producer: Any) -> None:
         self._address = address
@@ -42,7 +42,9 @@ class KafkaPublisher:
         mark: Mark | None,
         membership: Any,
     ) -> None:
-        """All of it or nothing. Raises `Fenced`, or `BusUnavailable` when it isn't known; then open another."""
+        """Publish everything or nothing. Raises `Fenced`, or `BusUnavailable` when the outcome is unknown; then open
+        another.
+        """
         doing = f"publishing for partition {self._partition} of {self._address.topic(Topic.PROPOSALS)}"
         try:
             self._calls.within(
@@ -55,7 +57,7 @@ class KafkaPublisher:
         except KafkaError as error:
             if is_fenced(error):
                 raise translated(error, doing, self._address) from error
-            # What a producer in trouble says isn't the broker's word on the transaction.
+            # In trouble, the producer's own report isn't the broker's answer about the transaction.
             raise BusUnavailable(
                 f"{translated(error, doing, self._address)}. Nothing may have been published"
             ) from error
@@ -91,7 +93,9 @@ class KafkaPublisher:
             raise told from error
 
     def _abort(self) -> None:
-        """So that readers needn't wait for the broker to give up on this transaction; a fenced producer can't, though."""
+        """Abort, so that readers needn't wait until the broker gives up on this transaction. A fenced producer can't
+        abort.
+        """
         try:
             self._producer.abort_transaction()
         except KafkaError:
@@ -99,7 +103,7 @@ class KafkaPublisher:
 
 
 def start_opening(address: KafkaAddress, calls: KafkaCalls, group: str, partition: int) -> "Future[KafkaPublisher]":
-    """Claim the place of this group's publisher for the partition. Its errors are the Kafka client's or ours."""
+    """Claim this group's transactional id for the partition. Raises errors of the Kafka client or of the bus."""
 
     def open_publisher() -> KafkaPublisher:
         producer = new_transactional(address, f"{address.group(group)}.{partition}")
@@ -120,7 +124,7 @@ def opened(
     try:
         return calls.result(future, timeout_s, f"{doing} at {address}")
     except DeadlinePassed:
-        # Should it open yet, nobody will use it.
+        # If it opens later, nobody will use it.
         future.add_done_callback(close_unused)
         raise
     except KafkaError as error:
@@ -128,6 +132,6 @@ def opened(
 
 
 def close_unused(future: "Future[KafkaPublisher]") -> None:
-    """Close what was opened for nobody. A callback of its opening."""
+    """Close a publisher that opened too late. A callback of its opening."""
     if future.exception() is None:
         future.result().close()

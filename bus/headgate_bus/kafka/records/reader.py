@@ -1,4 +1,4 @@
-"""Reading partitions of a topic from given offsets, as a consumer that belongs to no group."""
+"""Reads partitions of a topic from given offsets, as a consumer without a group."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
@@ -17,7 +17,7 @@ OUT_OF_RANGE = (OffsetOutOfRangeError, NoOffsetForPartitionError, LogTruncationE
 
 
 class KafkaReader:
-    """One thread uses it."""
+    """A reader on Kafka, for one thread."""
 
     def __init__(
         self,
@@ -53,11 +53,12 @@ class KafkaReader:
         places = {partition: TopicPartition(self._name, partition) for partition in self._offsets}
         try:
             found = self._consumer.poll(timeout_ms=int(timeout_s * 1000), max_records=max_records)
-            # The consumer's position passes the marks of transactions, which take offsets and are no records.
+            # The consumer's position skips the marks of transactions, which have offsets but are no records.
             positions = {number: self._consumer.position(place, timeout_ms=0) for number, place in places.items()}
         except KafkaError as error:
             for number, place in places.items():
-                self._consumer.seek(place, self._offsets[number])  # what was found and isn't given is found again
+                # found but not returned: the next call finds it again
+                self._consumer.seek(place, self._offsets[number])
             if isinstance(error, OUT_OF_RANGE):
                 check_cut(self._name, self._offsets, cut_partitions(error), self._extent_of)
                 self._check_extents()
@@ -83,9 +84,9 @@ class KafkaReader:
 
 
 def check_cut(name: str, offsets: Mapping[int, int], cut: Collection[int], extent_of: Callable[[int], Extent]) -> None:
-    """Raise `OffsetGone` for the first of these whose log was cut, also where it has grown over the offset since.
+    """Raise `OffsetGone` for the first partition whose log was cut, even if it has grown beyond the offset since.
 
-    The client tells of it once, and would then read what has taken the place of the records.
+    The client reports a cut once, and would then read the new records at the same offsets.
     """
     for partition, offset in sorted(offsets.items()):
         if partition in cut:
@@ -101,7 +102,7 @@ def check_cut(name: str, offsets: Mapping[int, int], cut: Collection[int], exten
 
 
 def check_offsets(name: str, offsets: Mapping[int, int], extent_of: Callable[[int], Extent]) -> None:
-    """Raise `OffsetGone` for the first of these that lies outside of what its partition holds."""
+    """Raise `OffsetGone` for the first offset outside of its partition's extent."""
     for partition, offset in sorted(offsets.items()):
         extent = extent_of(partition)
         if not extent.first <= offset <= extent.next_offset:

@@ -1,4 +1,4 @@
-"""Our messages as the Kafka client takes them, and its records as ours. Values only."""
+"""Converts our messages to the Kafka client's records, and back. Values only."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from headgate_bus.kafka.fetched.batches import UnreadBytes
 
 
 def partition_for(key: str, partitions: int) -> int:
-    """Where the producer's own partitioner, and that of every other Kafka client, puts a key."""
+    """The partition for a key, as the producer's own partitioner and every other Kafka client chooses it."""
     return int(murmur2(key.encode()) & 0x7FFFFFFF) % partitions
 
 
@@ -23,7 +23,7 @@ def as_sent(message: Message) -> dict[str, Any]:
 
 
 def as_records(found: Mapping[Any, Iterable[Any]]) -> list[Record]:
-    """Of each partition, in order. Anybody may write to a topic: nothing in a record is taken for granted."""
+    """Records of each partition, in order. Anybody may write to a topic, so every part of a record is checked."""
     return [_record(place.partition, record) for place in sorted(found) for record in found[place]]
 
 

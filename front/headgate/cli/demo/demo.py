@@ -1,4 +1,6 @@
-"""`headgate demo`: the whole pipeline on this machine, with a crash in the middle, upkeep, and a look at what came of it."""
+"""`headgate demo`: the whole pipeline on this machine, with a crash in the middle, maintenance, and a check of the
+result.
+"""
 
 import itertools
 import tempfile
@@ -269,7 +271,7 @@ class _Demo:
         self._output.text(f"\n{self._step}. {text}" if self._step > 1 else f"{self._step}. {text}")
 
     def _file(self, writer: int, day: str | None = None, region: str | None = None, kind: str = "sales") -> "AddFile":
-        """A data file, written beside the table's log and not yet part of the table."""
+        """A data file that is written beside the table's log and isn't part of the table yet."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 

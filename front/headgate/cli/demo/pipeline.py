@@ -1,4 +1,4 @@
-"""The writers of the demo: programs that propose to one table at the same time, and what they were told."""
+"""The writers of the demo: programs that propose to one table at the same time, and their receipts."""
 
 import threading
 from collections.abc import Callable
@@ -20,7 +20,7 @@ IN_FLIGHT = 8
 
 @dataclass
 class DemoTally:
-    """What the writers were told so far. Threads share it."""
+    """The receipts of the writers so far. Threads share it."""
 
     receipts: dict[str, Receipt] = field(default_factory=dict)
     acknowledged: set[str] = field(default_factory=set)
@@ -81,7 +81,7 @@ class Writers:
                 waiting = []
                 for turn in range(self._files_each):
                     file = self._make(number)
-                    # Every tenth proposal carries the writer's own counter, by which a repetition is known for ever.
+                    # Every tenth proposal has a writer with a seq, so that the table recognises its repeats for ever.
                     writer = Writer(f"writer-{number}", turn) if turn % 10 == 0 else None
                     waiting.append((file.path, producer.append([file], writer=writer)))
                     if len(waiting) >= IN_FLIGHT:

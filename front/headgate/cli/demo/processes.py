@@ -1,4 +1,4 @@
-"""The processes of the demo: commands of `headgate` on its bus, which are killed, stopped, and read by what they log."""
+"""The processes of the demo: commands of `headgate` on its bus. The demo kills, stops and observes them by their logs."""
 
 import json
 import subprocess
@@ -37,13 +37,13 @@ class DemoProcess:
             )
 
     def kill(self) -> None:
-        """As a power cut would: nothing is finished, nobody is told."""
+        """Kill the process as a power cut would: it finishes nothing."""
         assert self._process is not None, "it has to be started first"
         self._process.kill()
         self._process.wait()
 
     def stop(self) -> None:
-        """Let it end what it took."""
+        """Stop the process; it first finishes its work."""
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
             try:
@@ -53,7 +53,7 @@ class DemoProcess:
                 self._process.wait()
 
     def check(self) -> None:
-        """Raises with the end of its log when it has ended by itself."""
+        """Raises with the end of the log if the process has ended by itself."""
         if self._process is not None and self._process.poll() is not None:
             raise HeadgateError(f"the demo's {self._name} ended by itself:\n{self.last_words()}")
 
@@ -61,7 +61,7 @@ class DemoProcess:
         return self._log.read_text(encoding="utf-8", errors="replace").strip()[-2000:]
 
     def told(self, event: str) -> list[dict[str, Any]]:
-        """What this run has logged of that event so far."""
+        """The occurrences of the event in this run's log so far."""
         whole, _, _ = self._log.read_text(encoding="utf-8", errors="replace").rpartition("\n")
         lines = [json.loads(line) for line in whole.splitlines() if line.startswith("{")]
         return [line for line in lines if line["event"] == event]
@@ -69,7 +69,7 @@ class DemoProcess:
 
 @contextmanager
 def running(process: DemoProcess) -> Iterator[DemoProcess]:
-    """Started, and stopped at the end of the block."""
+    """The process, started, and stopped at the end of the block."""
     process.start()
     try:
         yield process

@@ -1,4 +1,6 @@
-"""The workers of the demo: one merges and compacts what the writers left, another cleans up; both are watched at it."""
+"""The workers of the demo: one merges and compacts the writers' files, another one cleans up; the demo shows their
+progress.
+"""
 
 import re
 from collections import Counter
@@ -36,7 +38,7 @@ _IMPATIENT = {
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """What a table consists of."""
+    """The objects of a table."""
 
     live_files: int
     stored_files: int
@@ -54,13 +56,13 @@ def holdings(table: "Table") -> Holdings:
 
 
 class RowCheck:
-    """Whether the rows are those that were there before, each once."""
+    """Compares the rows of the table with those before: each must be there exactly once."""
 
     def __init__(self, table: "Table") -> None:
         self._expected = _ids(table)
 
     def compare(self, table: "Table") -> tuple[int, int]:
-        """How many rows are lost, and how many came twice or from nowhere."""
+        """The number of lost rows, and the number of repeated or unknown rows."""
         found = _ids(table)
         return (self._expected - found).total(), (found - self._expected).total()
 
@@ -70,7 +72,7 @@ def _ids(table: "Table") -> Counter[int]:
 
 
 class Upkeep:
-    """Runs workers over the demo's table."""
+    """Runs workers on the demo's table."""
 
     def __init__(self, folder: Path, bus: str, ambient: "Ambient", output: "Output") -> None:
         self._folder = folder
@@ -79,7 +81,7 @@ class Upkeep:
         self._output = output
 
     def merge_and_compact(self, table: "Table", partitions: int) -> None:
-        """Until each partition is one file, and the newest state lists nothing else."""
+        """Run until each partition is one file, and the newest state lists nothing else."""
         limits = [word for key, value in _EAGER.items() for word in ("--limit", f"{key}={value}")]
         worker = DemoProcess(self._folder, self._bus, "worker", "merger", "--roles", "merge,compact", *limits)
 
@@ -91,13 +93,13 @@ class Upkeep:
         self._watch(worker, is_tidy)
 
     def clean(self) -> None:
-        """Until it was done once."""
+        """Run until the table has been cleaned once."""
         settings = [word for key, value in _IMPATIENT.items() for word in ("--set", f"{key}={value}")]
         worker = DemoProcess(self._folder, self._bus, "worker", "cleaner", "--roles", "clean", *settings)
         self._watch(worker, lambda: bool(worker.told("task_done")))
 
     def _watch(self, worker: DemoProcess, is_done: Callable[[], bool]) -> None:
-        """Let it work until it is done, and tell what it does."""
+        """Let the worker run until it is done, and print its progress."""
         told = 0
         until_s = self._ambient.monotonic_s() + DONE_WITHIN_S
         with running(worker):
@@ -112,7 +114,7 @@ class Upkeep:
         self._tell(worker, told)
 
     def _tell(self, worker: DemoProcess, told: int) -> int:
-        """Print the tasks that are done since the first `told`; returns how many there are."""
+        """Print the tasks that are done since the first `told`; returns their number."""
         done = worker.told("task_done")
         for task in done[told:]:
             version = "" if task["version"] is None else f"version {task['version']}: "

@@ -1,7 +1,7 @@
-"""`headgate propose`: asks a committer for one change of a table and prints its receipt.
+"""`headgate propose`: proposes one change of a table to a committer and prints the receipt.
 
-`headgate.cli.main` calls it; other commands print receipts by it. Options that don't belong together are refused
-before anything is sent. The exit code says what became of the proposal.
+`headgate.cli.main` calls it; other commands print their receipts with it. Contradictory options are refused before
+anything is sent. The exit code gives the outcome of the proposal.
 
 Begin with `proposing`.
 """

@@ -1,4 +1,4 @@
-"""A Milvus transaction as people type it: files, delta logs and stats by options, or all of it as a JSON document."""
+"""Parses a Milvus transaction from the command line: files, delta logs and stats as options, or everything as JSON."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def delta_log(text: str) -> DeltaLog:
 
 
 def stats(texts: Sequence[str]) -> dict[str, Stat]:
-    """Each is `bloomfilter=a.bin,b.bin`; an empty list of files is one, too."""
+    """Each is `bloomfilter=a.bin,b.bin`; the list of files may be empty."""
     found: dict[str, Stat] = {}
     for text in texts:
         match = _STAT.fullmatch(text)
@@ -43,7 +43,7 @@ def stats(texts: Sequence[str]) -> dict[str, Stat]:
 
 
 def document(source: str, resolver: Resolver | None, read_version: int | None) -> Milvus:
-    """A `milvus` operation as docs/messages.md has it, from a file or (`-`) standard input; what is given besides wins."""
+    """A `milvus` operation as in docs/messages.md, from a file or (`-`) standard input; options override it."""
     from pydantic import ValidationError
 
     from headgate_schemas.messages.message_shape import first_problem
@@ -71,7 +71,7 @@ def document(source: str, resolver: Resolver | None, read_version: int | None) -
 
 
 def appended(store: "Store", paths: Sequence[str]) -> tuple[ColumnGroup, ...]:
-    """Parquet files of the table's `_data` folder, with the columns and rows that their footers tell, grouped by columns."""
+    """Parquet files of the table's `_data` folder, with columns and rows from their footers, grouped by columns."""
     from headgate_table.parquet.footer import read_footer
 
     groups: dict[tuple[str, ...], list[ColumnGroupFile]] = {}

@@ -1,4 +1,4 @@
-"""What `headgate propose` can be asked for, which options say it, and which of them belong together."""
+"""The operations of `headgate propose`, their options, and which options may be combined."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from headgate.cli.terminal.given import wrong
 
 
 class ChangeKind(StrEnum):
-    """What can be proposed by hand; manifests are swapped by `table compact`."""
+    """The operations that a person can propose; `table compact` swaps manifests."""
 
     CREATE = "create"
     APPEND = "append"
@@ -49,7 +49,7 @@ TAKES: dict[ChangeKind, tuple[str, ...]] = {
 
 
 def options_by_operation() -> str:
-    """For the end of the help: lines that stay as they are."""
+    """The end of the help text, with fixed lines."""
     width = max(map(len, TAKES))
     lines = [f"  {kind.value:{width}}  {' '.join(options)}" for kind, options in TAKES.items()]
     return "\n".join(["\b", "What each operation takes:", *lines])
@@ -57,7 +57,7 @@ def options_by_operation() -> str:
 
 @dataclass(frozen=True, slots=True)
 class AskedChange:
-    """What the options say."""
+    """The change in the options."""
 
     files: tuple[str, ...]
     paths: tuple[str, ...]
@@ -100,7 +100,7 @@ class AskedChange:
 
 
 def check_options(kind: ChangeKind, asked: AskedChange) -> None:
-    """Wrong usage is said before anything is opened."""
+    """Refuses wrong combinations before anything is opened."""
     for option in asked.given():
         if option not in TAKES[kind]:
             raise wrong(f"{kind.value} takes no {option}, only {', '.join(TAKES[kind])}", option)

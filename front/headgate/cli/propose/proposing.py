@@ -1,4 +1,4 @@
-"""`headgate propose`: ask a committer for one change of a table, and print what became of it."""
+"""`headgate propose`: proposes one change of a table to a committer, and prints the outcome."""
 
 import re
 from collections.abc import Sequence
@@ -250,7 +250,7 @@ def _transaction(session: Session, uri: str, asked: AskedChange) -> Milvus:
 
 
 def _files(session: Session, uri: str, paths: Sequence[str]) -> "tuple[AddFile, ...]":
-    """Files of the table's own folder, with what their footers say."""
+    """Files in the table's own folder, described by their footers."""
     from headgate_table.data_file import DataFile
 
     store = session.open_store(uri)
@@ -271,7 +271,7 @@ def _files(session: Session, uri: str, paths: Sequence[str]) -> "tuple[AddFile, 
 
 
 def _relative(path: str, roots: Sequence[str]) -> str:
-    """A path below the table is taken with the table's own address in front, too."""
+    """The path relative to the table; a path may begin with the table's own address."""
     for root in roots:
         if path.startswith(f"{root}/"):
             return path[len(root) + 1 :]

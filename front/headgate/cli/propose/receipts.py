@@ -1,4 +1,4 @@
-"""Receipts on a command line: how they are printed, and how a command ends by what they say."""
+"""Prints receipts on a command line, and ends a command by its receipt."""
 
 from typing import TYPE_CHECKING, Any, assert_never
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 def show_outcome(session: Session, ticket: "Ticket", wait_s: float, what_next: str) -> None:
-    """Wait for the receipt and print it; end with 1 where it is a rejection, with 3 where none came.
+    """Wait for the receipt and print it; exit with 1 for a rejection, with 3 if none came.
 
-    `what_next` says how the outcome can be asked for later.
+    `what_next` tells the user how to ask for the outcome later.
     """
     try:
         receipt = ticket.wait(timeout=wait_s)
     except (OutcomeUnknown, KeyboardInterrupt) as error:
-        # What was proposed stays proposed, also when whoever waits loses patience.
+        # A sent proposal stays sent, even if the user stops waiting.
         when = f"within {wait_s:g} s" if isinstance(error, OutcomeUnknown) else "before this was interrupted"
         session.output.one(_row(ticket.proposal_id, "unknown"))
         raise fail(

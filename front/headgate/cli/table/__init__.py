@@ -1,7 +1,7 @@
-"""`headgate table …`: creating, reading, maintaining, repairing and rebinding one table.
+"""`headgate table …`: create, read, maintain, repair and rebind one table.
 
-`headgate.cli.main` calls it. Upkeep commands run the operator statement of the same meaning, so both do and print the
-same.
+`headgate.cli.main` calls it. A maintenance command runs the operator statement with the same meaning, so both do and
+print the same.
 
 Begin with `reading` and `maintenance`.
 """

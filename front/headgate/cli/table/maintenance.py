@@ -1,6 +1,6 @@
-"""`headgate table checkpoint|compact|merge|purge|truncate-history|drop-partitions|bring-back|mirror`: the upkeep of a table.
+"""`headgate table checkpoint|compact|merge|purge|truncate-history|drop-partitions|bring-back|mirror`: maintain a table.
 
-Each is an operator statement by another name, and prints what that answers.
+Each runs an operator statement and prints its result.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -216,7 +216,7 @@ def mirror(
 
 @contextmanager
 def executing(session: Session, what: str) -> "Iterator[Executor]":
-    """What runs statements, with this command's settings and its way to commit."""
+    """The executor of statements, with this command's settings and way to commit."""
     from headgate.statements.execute import Executor
 
     with session.output.working(what), session.committing() as commits:
@@ -224,7 +224,7 @@ def executing(session: Session, what: str) -> "Iterator[Executor]":
 
 
 def outcome(session: Session, statement: "Statement", what: str) -> dict[str, Any]:
-    """The only row of a statement's result, with its metrics among the other columns; its failure is ours."""
+    """The only row of a statement's result, with its metrics as further columns; a failure of it ends the command."""
     from headgate.statements.execute import failure
 
     with executing(session, what) as executor:
@@ -237,7 +237,7 @@ def outcome(session: Session, statement: "Statement", what: str) -> dict[str, An
 
 
 def flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row with its metrics among the other columns."""
+    """A row with its metrics as further columns."""
     return {key: value for key, value in row.items() if key != "metrics"} | (row.get("metrics") or {})
 
 

@@ -1,4 +1,4 @@
-"""`headgate table files|describe|log|history|changes`: what a table holds and held."""
+"""`headgate table files|describe|log|history|changes`: print the present and past contents of a table."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any

@@ -1,4 +1,4 @@
-"""`headgate table rebind`: an operator's word that a table is fed from this bus from now on."""
+"""`headgate table rebind`: an operator decides that this bus feeds a table from now on."""
 
 import typer
 

@@ -1,4 +1,4 @@
-"""`headgate table verify|repair`: everything that is wrong with a log, and a new log out of what is left of one."""
+"""`headgate table verify|repair`: list all faults of a log, and write a new log from the rest of a damaged one."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
@@ -33,7 +33,7 @@ def verify(
     from headgate_table.milvus.committed.log import RecordedLog
     from headgate_table.milvus.verify import verify_manifests
 
-    # Not by `Table.open`, which a table must be sound for.
+    # Not by `Table.open`, which requires a sound table.
     reader = LogReader(session.open_store(uri), process_resources())
     with session.output.working("Verifying ..."):
         manifests = RecordedLog(reader.store, session.ambient)
@@ -155,9 +155,9 @@ def _rebuild(
         )
     told = asdict(result)
     if session.format is Format.TABLE:
-        del told["notes"]  # said below, a line each
+        del told["notes"]  # printed below, a line each
     session.output.one(told)
-    # For programs, too: nobody should be able to say that it wasn't said.
+    # Also for programs, so that nobody can miss it.
     for note in result.notes:
         typer.echo(f"Note: {note}.", err=True)
 

@@ -1,7 +1,6 @@
-"""What all commands share: options, settings, opening tables, reading typed values, and printing results.
+"""The code that all commands share: options, settings, opening tables, parsing values, and printing results.
 
-Every command module imports it. Data goes to standard output and notes to standard error; JSON output is one
-document.
+Every command module imports it. Data goes to standard output and notes to standard error; JSON output is one document.
 
 Begin with `session`.
 """

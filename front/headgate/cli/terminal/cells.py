@@ -1,4 +1,4 @@
-"""How single values look to people: sizes, times, counts, maps, and texts that would upset a terminal."""
+"""Formats single values for people: sizes, times, counts, maps, and texts with control characters."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ def is_number(value: Any) -> bool:
 
 
 def shown_cell(name: str, value: Any, *, whole: bool = False) -> str:
-    """A value of the column `name`, in as few characters as it takes; `whole` leaves long texts uncut."""
+    """A value of the column `name`, as short as possible; `whole` leaves long texts uncut."""
     match value:
         case None:
             return "-"
@@ -57,7 +57,7 @@ def human_size(count: int) -> str:
 
 
 def human_time(epoch_ms: int) -> str:
-    """UTC, to the millisecond: exact enough to travel back to."""
+    """UTC, to the millisecond: exact enough for time travel."""
     if not 0 <= epoch_ms <= _MAX_TIME_MS:
         return str(epoch_ms)
     moment = datetime.fromtimestamp(epoch_ms // 1000, UTC)
@@ -65,7 +65,7 @@ def human_time(epoch_ms: int) -> str:
 
 
 def printable(text: str) -> str:
-    """Without anything that moves a cursor or changes a colour."""
+    """The text without characters that move a cursor or change a colour."""
     return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
 
 

@@ -1,4 +1,4 @@
-"""Values as people type them on a command line: times, durations, lists of names, schemas."""
+"""Parses values of a command line: times, durations, lists of names, schemas."""
 
 import re
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what the comm
 
 
 def wrong(message: str, option: str) -> typer.BadParameter:
-    """What to raise for a value that an option can't have: shows the usage, exits with 2."""
+    """The exception for an invalid value of an option: shows the usage, exits with 2."""
     return typer.BadParameter(message, param_hint=f"'{option}'")
 
 
@@ -49,7 +49,7 @@ def duration_hours(text: str, option: str) -> int:
 
 
 def size_bytes(text: str, option: str) -> int:
-    """`128M`, `1G`, `1048576`: bytes, by binary units, as sizes of the format are."""
+    """`128M`, `1G`, `1048576`: bytes, in binary units, as in the format's settings."""
     found = _SIZE.fullmatch(text.strip())
     if found is None or not (1 << 20) <= (size := int(found[1]) * _UNIT_BYTES[found[2].lower()]) < 1 << 62:
         raise wrong(f"{text!r} is no size from 1M: write 128M, 1G or a number of bytes", option)
@@ -57,7 +57,7 @@ def size_bytes(text: str, option: str) -> int:
 
 
 def seconds(text: str, option: str) -> float:
-    """`30s`, `500ms`, `5m`, `1h`: how long to wait."""
+    """`30s`, `500ms`, `5m`, `1h`: a duration in seconds."""
     found = _WAIT.fullmatch(text.strip())
     if found is None:
         raise wrong(f"{text!r} is no time to wait: write 30s, 5m or 500ms", option)
@@ -81,7 +81,7 @@ def names(text: str | None, option: str) -> list[str] | None:
 
 
 def pairs(given: Sequence[str], option: str, example: str) -> dict[str, str]:
-    """`KEY=VALUE` options as a dictionary; the last of a key counts."""
+    """`KEY=VALUE` options as a dictionary; the last value of a key counts."""
     found: dict[str, str] = {}
     for text in given:
         key, separator, value = text.partition("=")
@@ -92,7 +92,7 @@ def pairs(given: Sequence[str], option: str, example: str) -> dict[str, str]:
 
 
 def app_and_seq(text: str, option: str) -> "Writer":
-    """`nightly:17`: who writes, and that one's own counter."""
+    """`nightly:17`: an app and its seq."""
     from headgate_schemas.messages.operations import Writer
 
     found = _WRITER.fullmatch(text)
@@ -102,7 +102,9 @@ def app_and_seq(text: str, option: str) -> "Writer":
 
 
 def schema(text: str) -> "pa.Schema | str":
-    """A schema from a file (Spark's JSON, columns in SQL, or an Arrow or Parquet file's own), or columns right here."""
+    """A schema from a file (Spark's JSON, columns in SQL, or an Arrow or Parquet file's own), or columns in the text
+    itself.
+    """
     path = Path(text)
     suffix = path.suffix.lower()
     looks_like_file = suffix in (".json", ".ddl", ".sql", ".txt", ".arrow", ".feather", ".parquet")
@@ -143,5 +145,5 @@ def _arrow_schema(path: Path) -> Any:
                 source.seek(0)
                 return opened(source).schema
             except pa.ArrowInvalid:
-                continue  # the other of the two kinds
+                continue  # the other one of the two kinds
     raise InvalidInput(f"the schema file {path} is no Arrow file")

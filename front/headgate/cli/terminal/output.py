@@ -1,6 +1,7 @@
-"""Printing data: aligned tables for people, JSON and CSV for programs. Data goes to standard output, notes to the other.
+"""Prints data: aligned tables for people, JSON and CSV for programs. Data goes to standard output, notes to standard
+error.
 
-JSON is always one document: an object, or a list of objects. Lists are written as they come, not gathered first.
+JSON output is always one document: an object, or a list of objects. Lists are written as their items come.
 """
 
 import csv
@@ -38,7 +39,7 @@ class Format(StrEnum):
 
 
 class Output:
-    """Where one command prints."""
+    """The output of one command."""
 
     def __init__(self, data: TextIO, notes: TextIO, form: Format) -> None:
         self._data = data
@@ -47,7 +48,7 @@ class Output:
 
     @property
     def data(self) -> TextIO:
-        """Where data goes."""
+        """The stream for data."""
         return self._data
 
     @property
@@ -65,8 +66,8 @@ class Output:
     ) -> None:
         """A list: an Arrow table, mappings, or dataclasses.
 
-        Tables for people have the columns `shown`, without those of `spare` that a narrow terminal has no room for, the
-        first of them first; other formats have all `columns`.
+        Tables for people have the columns `shown`; on a narrow terminal, columns of `spare` are left out, the first one
+        first. Other formats have all `columns`.
         """
         items = _items(rows)
         match self.form:
@@ -80,7 +81,7 @@ class Output:
     def follow(
         self, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, shown: Sequence[str] | None = None
     ) -> None:
-        """A list that may have no end: each row at once on a line of its own; in JSON, an object each."""
+        """A list that may be endless: each row at once on a line of its own; in JSON, one object per line."""
         match self.form:
             case Format.JSON:
                 for row in rows:
@@ -107,12 +108,12 @@ class Output:
         self._data.flush()
 
     def document(self, values: Mapping[str, Any]) -> None:
-        """A deep object that is JSON for people as well."""
+        """A nested object, which is JSON for people as well."""
         self._data.write(_json(values, indent=2) + "\n")
         self._data.flush()
 
     def text(self, line: str) -> None:
-        """A line of a story that is itself what was asked for."""
+        """A line of text that is the result itself."""
         self._data.write(line + "\n")
         self._data.flush()
 
@@ -125,7 +126,7 @@ class Output:
 
     @contextmanager
     def counting(self, what: str, total: int) -> "Iterator[Callable[[int], None]]":
-        """A bar on a terminal, moved by calling what is yielded with the count so far. Elsewhere nothing."""
+        """A progress bar on a terminal; call the yielded function with the count so far. Elsewhere nothing."""
         if not self._data.isatty():
             yield lambda count: None
             return
@@ -149,7 +150,7 @@ class Output:
             yield
 
     def abandon(self) -> None:
-        """Nobody reads standard output any more; let what is still buffered go nowhere."""
+        """Nobody reads standard output any more: discard the buffered rest."""
         os.dup2(os.open(os.devnull, os.O_WRONLY), self._data.fileno())
 
     def _json_list(self, items: Iterator[Mapping[str, Any]], columns: Sequence[str]) -> None:
@@ -181,7 +182,7 @@ class Output:
         cells = {name: [shown_cell(name, row.get(name)) for row in listed] for name in columns}
         console = self._console()
         fitting = _fitting(cells, spare, console.width)
-        # Half a number is a wrong number: where numbers don't fit, the terminal itself shall wrap the lines.
+        # Half a number is a wrong number: if numbers don't fit, the terminal itself wraps the lines.
         console.width = max(console.width, sum(_least_width(name, cells[name], name in numeric) for name in fitting))
         table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
         for name in fitting:
@@ -214,7 +215,7 @@ class Output:
     def _print(self, console: "Console", table: Any) -> None:
         with console.capture() as captured:
             console.print(table)
-        # Padding at the ends of lines is nothing to a terminal and a nuisance in a file.
+        # Padding at the ends of lines has no effect on a terminal and is in the way in a file.
         lines = captured.get().splitlines()
         self._data.write("".join(f"{line.rstrip()}\n" for line in lines))
         self._data.flush()
@@ -228,7 +229,7 @@ class Output:
 
 
 def _least_width(name: str, texts: Sequence[str], is_whole: bool) -> int:
-    """What a column takes at least; texts may be wrapped."""
+    """The least width of a column; texts may be wrapped."""
     from rich.cells import cell_len
 
     widest = max(map(cell_len, (name, *texts)))
@@ -236,7 +237,7 @@ def _least_width(name: str, texts: Sequence[str], is_whole: bool) -> int:
 
 
 def _fitting(cells: Mapping[str, Sequence[str]], spare: Sequence[str], width: int) -> list[str]:
-    """The columns without as many of the spare ones as it takes to fit into the width."""
+    """The columns without as many of the spare ones as necessary to fit the width."""
     from rich.cells import cell_len
 
     widths = {name: max(map(cell_len, (name, *texts))) + _GAP for name, texts in cells.items()}
@@ -248,7 +249,7 @@ def _fitting(cells: Mapping[str, Sequence[str]], spare: Sequence[str], width: in
 
 
 def _items(rows: "pa.Table | Iterable[Any]") -> Iterator[Mapping[str, Any]]:
-    """Rows of an Arrow table, mappings as they are, or the fields of values."""
+    """Rows of an Arrow table, mappings unchanged, or the fields of dataclasses."""
     batches = getattr(rows, "to_batches", None)
     if batches is None:
         yield from (row if isinstance(row, Mapping) else asdict(row) for row in rows)
@@ -258,7 +259,7 @@ def _items(rows: "pa.Table | Iterable[Any]") -> Iterator[Mapping[str, Any]]:
 
 
 def _unfolded(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Structs of a result, one line for each of their fields."""
+    """The structs of a result, one line for each of their fields."""
     for name, value in values.items():
         if name == "metrics" and isinstance(value, Mapping):
             yield from ((f"{name}.{field}", inner) for field, inner in value.items())

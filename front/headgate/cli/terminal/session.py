@@ -1,6 +1,6 @@
-"""What every command has in common: its options, the settings they give, the table it opens, and how it fails.
+"""The parts that every command shares: options, settings, opening the table, and failing.
 
-A command is a function of a `Session` and of what is its own; `command` gives it the common options.
+A command is a function of a `Session` and its own parameters; `command` gives it the common options.
 """
 
 import errno
@@ -59,7 +59,7 @@ class Session:
 
     @cached_property
     def log(self) -> TextIO:
-        """Where events and tracebacks go, without the secrets of the settings."""
+        """The destination of events and tracebacks, without the secrets of the settings."""
         from headgate.process.secrecy import Hiding
 
         return cast(TextIO, Hiding(self.notes, self._secrets))
@@ -71,7 +71,7 @@ class Session:
         return hidden(text, self._secrets())
 
     def _secrets(self) -> frozenset[str]:
-        """Those that are known by now: before the settings are read, nothing can have been done with one."""
+        """The secrets that are known by now: before the settings are read, none can have been used."""
         return self._secrets_of_settings if "loaded" in self.__dict__ else frozenset()
 
     @cached_property
@@ -88,7 +88,7 @@ class Session:
 
     @cached_property
     def loaded(self) -> "Settings":
-        """The settings in force."""
+        """The effective settings."""
         from headgate.settings.loading import load_settings
 
         return load_settings(
@@ -103,7 +103,7 @@ class Session:
 
     @property
     def bus_address(self) -> str:
-        """Of the bus that is set. Raises `InvalidInput` where none is."""
+        """The configured bus's address. Raises `InvalidInput` if there is none."""
         if self.loaded.bus is None:
             raise InvalidInput(
                 "this needs a bus: give --bus kafka://broker:9092 or --bus sqlite:///path/to/bus.db, or set HEADGATE_BUS"
@@ -112,9 +112,9 @@ class Session:
 
     @contextmanager
     def bus_in_force(self, *, make: bool = False) -> "Iterator[Bus]":
-        """The bus that is set, closed in the end; with `make`, it need not be there yet. Raises `InvalidInput` without one.
+        """The configured bus, closed at the end of the block. Raises `InvalidInput` without one.
 
-        With `make`, a bus that doesn't answer is tried again for a while.
+        With `make`, the bus is created if it is missing, and a bus that doesn't answer is tried again for a while.
         """
         from headgate.process.made_bus import made_bus
         from headgate_bus.open import open_bus
@@ -125,7 +125,7 @@ class Session:
             yield bus
 
     def committing(self) -> "Commits":
-        """How this command's changes are committed: through the bus where one is set, else directly. To be closed."""
+        """The way to commit this command's changes: through the bus if one is set, else directly. Close it at the end."""
         from headgate.commits import Commits
 
         return Commits(
@@ -238,8 +238,8 @@ def command(
 ) -> None:
     """Make `work` a command of `group`. Its first parameter is the session; its docstring is the help.
 
-    It gets the common options that it has not of its own, but those in `without`; and those of a bus in `also`. One that
-    calls a parameter `config` keeps `--config` for itself.
+    It gets the common options except for its own and those in `without`, and the bus options in `also`. A command with
+    a parameter `config` keeps `--config` for itself.
     """
     signature = inspect.signature(work)
     own = list(signature.parameters.values())[1:]
@@ -272,7 +272,7 @@ def command(
 
 
 def fail(message: str, code: int = FAILED) -> typer.Exit:
-    """What to raise to end with one message."""
+    """The exception that ends the command with one message."""
     from rich.console import Console
 
     typer.secho("Error: ", err=True, nl=False, fg=None if Console(stderr=True).no_color else "red", bold=True)
@@ -289,7 +289,7 @@ def _run(work: Callable[[], None], session: Session) -> None:
     except (typer.Exit, typer.BadParameter):
         raise
     except BrokenPipeError:
-        # Whoever reads through `head` has had enough, which is no failure.
+        # A reader such as `head` has had enough, which isn't a failure.
         session.output.abandon()
         raise typer.Exit from None
     except KeyboardInterrupt:
@@ -304,14 +304,14 @@ def _run(work: Callable[[], None], session: Session) -> None:
 
 
 class _Nobody(io.StringIO):
-    """Who reads what a process prints that was started with its streams closed."""
+    """The stream of a process that was started with its streams closed."""
 
     def write(self, text: str) -> int:
         return len(text)
 
 
 def _output_is_full(error: Exception) -> bool:
-    """Stores have errors of their own, so an error of the system that names no file is one of the output."""
+    """Stores have errors of their own, so a system error without a file name comes from the output."""
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) and not error.filename
 
 

@@ -1,7 +1,7 @@
-"""Reading a table as a DataFrame that Spark's own Parquet reader fills, without listing a store.
+"""Reads a table as a DataFrame by Spark's own Parquet reader, without listing a store.
 
-`headgate.spark.read` and SQL over paths call it. Rows are those of the log's version, filtered as SQL says. A session
-that can't be served natively gets the same rows by public means.
+`headgate.spark.read` and SQL over paths call it. The log gives the files of a version, and rows are filtered as in SQL.
+A session without access to Spark's internals gets the same rows by public means.
 
 Begin with `reading`, then `native_scan`. `stream_reading` is short and apart because it needs none of the rest.
 """

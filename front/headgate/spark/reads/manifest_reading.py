@@ -1,6 +1,6 @@
-"""Reading a giant table's manifests on a cluster: planned on the driver, decoded on executors that have Headgate installed.
+"""Reads a giant table's manifests on a cluster: planned on the driver, decoded on executors with Headgate installed.
 
-What comes back is what `entry_reader.read_here` reads in this process, less the entries that don't match.
+The result is that of `entry_reader.read_here` in this process, without the entries that don't match.
 """
 
 from collections.abc import Sequence
@@ -29,9 +29,10 @@ MAX_TASKS = 256
 
 @dataclass(frozen=True, slots=True)
 class ManifestsOnSpark:
-    """A `ReadManifests` for `Snapshot`. Entries without a `where` all go to the driver in any case, which then decodes them itself.
+    """A `ReadManifests` for `Snapshot`. Without a `where`, all entries go to the driver anyway, so the driver decodes
+    them itself.
 
-    Where the job fails, as on executors without Headgate, the driver reads by itself, and a warning says so.
+    If the job fails, as on executors without Headgate, the driver reads the manifests itself and logs a warning.
     """
 
     session: "SparkSession"

@@ -1,4 +1,4 @@
-"""What an executor does for a reading of a table's log: decode some manifests, and send back the entries that may match."""
+"""The task of an executor in a read of a table's log: it decodes some manifests and returns the entries that may match."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _PACKING = pa.ipc.IpcWriteOptions(compression="lz4")
 
 @dataclass(frozen=True, slots=True)
 class ManifestTask:
-    """Which manifests there are; each row that a task is given is the place of one of them."""
+    """The list of manifests; each row of a task is an index into it."""
 
     store: Store
     state_version: int
@@ -29,7 +29,9 @@ class ManifestTask:
     where: EntryFilter | None
 
     def as_map(self) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-        """For `DataFrame.mapInArrow`. All of this travels in the function, not in rows: plans are shown to people."""
+        """For `DataFrame.mapInArrow`. All of this travels in the function and not in rows, because Spark shows plans to
+        people.
+        """
         task = self
 
         def headgate_manifests(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -39,7 +41,7 @@ class ManifestTask:
         return headgate_manifests
 
     def decoded(self, places: Sequence[int]) -> Iterator[pa.RecordBatch]:
-        # This process is Spark's: here its parts are put together.
+        # This process belongs to Spark, so the parts are composed here.
         resources = lean_resources(SystemAmbient().monotonic_s)
         try:
             for place in places:
@@ -59,7 +61,9 @@ class ManifestTask:
             resources.splitters.shutdown()
 
     def _kept(self, entries: pa.Table) -> pa.Table:
-        """A path names one file for ever, so that of a path in two manifests both entries match, or none."""
+        """The entries that may match. A path always names one file, so both entries of a path in two manifests match,
+        or none.
+        """
         if self.where is None:
             return entries
         return entries.filter(entry_mask(self.where.predicate, entries, self.where.kinds, self.where.partition_columns))

@@ -1,7 +1,7 @@
-"""A DataFrame over files that are known already: Spark's own vectorised reader of Parquet, without any listing.
+"""A DataFrame over known files: Spark's own vectorised Parquet reader, without a listing.
 
-Spark has no public way for that. This module owns what it takes of its private parts (a subclass of its file index, compiled by the
-compiler it brings along), and says so when a Spark has none of them or others.
+Spark has no public way to do that. This module owns the private parts that it uses (a subclass of Spark's file index,
+compiled by Spark's own compiler), and reports a Spark with different ones.
 """
 
 from importlib.resources import files as package_files
@@ -19,11 +19,11 @@ _SOURCE = "HeadgateFileIndex.java"
 _CLASS = "org.headgate.spark.HeadgateFileIndex"
 
 _INDEX_OPTIONS = {
-    # Spark leaves out files and folders whose names begin with "_" or "."; a log lists what it means.
+    # Spark skips files and folders whose names begin with "_" or "."; a log lists only files that count.
     "ignoredPathSegmentRegex": "(?!)",
 }
 _READ_OPTIONS = {
-    # Files that name no writer are taken as they are, as every other reader of a table takes them.
+    # Files without a writer's name are read unchanged, as by every other reader of a table.
     "datetimeRebaseMode": "CORRECTED",
     "int96RebaseMode": "CORRECTED",
 }
@@ -33,7 +33,7 @@ _compiled: "WeakKeyDictionary[SparkContext, Any]" = WeakKeyDictionary()
 
 
 class NativeScanUnavailable(Exception):
-    """This Spark can't be handed a list of files. The message says why."""
+    """This Spark doesn't accept a list of files. The message gives the reason."""
 
 
 def native_frame(
@@ -44,9 +44,9 @@ def native_frame(
     packed: PackedFiles,
     identity: str,
 ) -> "DataFrame":
-    """The rows of the packed files below `root`, an address that Spark's file systems understand.
+    """The rows of the packed files below `root`, an address in Spark's file systems.
 
-    DataFrames of equal `identity` and files are the same to Spark. Raises `NativeScanUnavailable`.
+    Spark treats DataFrames with the same `identity` and files as the same. Raises `NativeScanUnavailable`.
     """
     try:
         from py4j.protocol import Py4JError
@@ -76,7 +76,7 @@ def native_frame(
         )
         return DataFrame(session.baseRelationToDataFrame(relation), classic)
     except (Py4JError, TypeError, AttributeError) as error:
-        # A name that isn't there is a package to py4j, and a package can't be called.
+        # py4j treats an unknown name as a package, which can't be called.
         raise NativeScanUnavailable(_first_line(error)) from error
 
 
@@ -121,5 +121,5 @@ def _scala_map(jvm: Any, texts: dict[str, str]) -> Any:
 
 def _first_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    # The first line of what py4j says names the call, the second what went wrong there.
+    # The first line of py4j's message names the call, the second the error.
     return " ".join(lines[:2])[:500] or type(error).__name__

@@ -26,7 +26,9 @@ _NUMBERS = {
 
 @dataclass(frozen=True, slots=True)
 class PackedFiles:
-    """What `HeadgateFileIndex` unpacks: the number of partitions; of each, its values, the number of its files, and these."""
+    """The input of `HeadgateFileIndex`: the number of partitions; for each, its values, the number of its files, and
+    the files.
+    """
 
     data: bytes
     files: int
@@ -40,7 +42,7 @@ class PackedFiles:
 def packed_files(files: pa.Table, shape: RowShape, table: str) -> PackedFiles:
     """`files` (path, partition_values, size, modification_time) by partition; `shape` names the partition columns.
 
-    Values are those of the log, typed; files with equal ones are one partition to Spark.
+    Values are those of the log, typed; files with equal values are one partition for Spark.
     """
     packed_of: dict[tuple[tuple[str, str | None], ...], bytes] = {}
     members: dict[bytes, list[bytes]] = {}
@@ -64,7 +66,7 @@ def _text(text: str) -> bytes:
 
 
 def _value(scalar: pa.Scalar) -> bytes:
-    """One value, behind its kind."""
+    """One value, after its kind."""
     if not scalar.is_valid:
         return _NULL
     type_ = scalar.type

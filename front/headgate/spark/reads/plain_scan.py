@@ -1,5 +1,6 @@
-"""The same rows by public means of Spark, for sessions that `native_scan` can't serve: `read.parquet`, where it reads what the log
-says, and otherwise the data source.
+"""The same rows by public means of Spark, for sessions without `native_scan`.
+
+It uses `read.parquet` if that agrees with the log, and otherwise the data source.
 """
 
 import re
@@ -24,7 +25,7 @@ _SAME_IN_FOLDERS = frozenset({ColumnKind.STRING, ColumnKind.INTEGER, ColumnKind.
 
 
 def parquet_frame(spark: "SparkSession", root: str, schema: "StructType", paths: list[str]) -> "DataFrame":
-    """The rows of these files, which Spark lists again. Holds for files of which `is_plain` is true."""
+    """The rows of these files, which Spark lists again. Correct for files of which `is_plain` is true."""
     if not paths:
         return spark.createDataFrame([], schema)
     options = {"basePath": root, "datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
@@ -33,10 +34,12 @@ def parquet_frame(spark: "SparkSession", root: str, schema: "StructType", paths:
 
 
 def is_plain(root: str, files: pa.Table, shape: RowShape, table: str) -> bool:
-    """Whether Spark reads of these files (path, partition_values, size) what the log says of them, going by their names."""
+    """Whether Spark derives from the names of these files (path, partition_values, size) the same values as the log
+    has.
+    """
     if not set(shape.partition_kinds.values()) <= _SAME_IN_FOLDERS or not _GLOB.isdisjoint(root):
         return False
-    if 0 in files.column("size").to_pylist():  # Spark would pass it over, which isn't what a damaged file deserves
+    if 0 in files.column("size").to_pylist():  # Spark would skip it, but a damaged file must be an error
         return False
     return all(
         _is_plain(path, dict(pairs or ()), shape, table)
@@ -60,5 +63,5 @@ def _is_plain(path: str, values: Mapping[str, str | None], shape: RowShape, tabl
 
 
 def _as_spark_reads(name: str) -> str:
-    """Spark undoes every escape of one byte, whoever wrote it."""
+    """The path as Spark reads it: Spark undoes every escape of one byte, whoever wrote it."""
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), name)

@@ -1,5 +1,6 @@
-"""`headgate.spark.read`: a version of a table as a DataFrame that Spark reads by itself. The log says which files, and Spark asks
-no store for a list of them."""
+"""`headgate.spark.read`: a version of a table as a DataFrame that Spark reads itself. The log gives the files, so
+nothing is listed.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
-"""A predicate as a condition of Spark: true for a row exactly where `headgate_table.indextables.read.rows.row_filter` says so.
+"""A predicate as a Spark condition: true for the same rows as in `headgate_table.indextables.read.rows.row_filter`.
 
-Literals have the column's own type, so that Spark never converts a column to compare it, and pushes the condition down: all but those
-that would lose rows there (`unpushed_columns`). Works on Spark Connect as well.
+Literals have the column's own type, so that Spark never converts a column for a comparison, and pushes the condition
+down; except for conditions that would lose rows there (`unpushed_columns`). Works on Spark Connect as well.
 """
 
 import math
@@ -42,7 +42,7 @@ _OLD_MICROS = (date(1900, 1, 1).toordinal() - _EPOCH) * 86_400_000_000
 
 
 def row_condition(predicate: Predicate, schema: pa.Schema, kinds: Mapping[str, ColumnKind]) -> "Column":
-    """Raises `PredicateError` for an unknown column, and for a literal that doesn't go with its column."""
+    """Raises `PredicateError` for an unknown column, and for a literal that doesn't fit its column."""
     from pyspark.sql import functions
 
     return fold(
@@ -82,7 +82,7 @@ def _leaf(leaf: Leaf, schema: pa.Schema, kinds: Mapping[str, ColumnKind]) -> "Co
 def _comparison(column: "Column", type_: pa.DataType, op: Op, value: Value) -> "Column":
     from pyspark.sql import functions
 
-    if is_nan(value):  # which to Spark equals itself, and is above everything else
+    if is_nan(value):  # in Spark, NaN equals itself and is above everything else
         return _compared(unpushed_number(column), op, functions.lit(float("nan")).cast(_spark_name(type_)))
     near, side = nearest(value, type_)
     if types.is_floating(type_) and (op in (Op.NE, Op.GT, Op.GE) or near.as_py() == 0):
@@ -143,8 +143,8 @@ def _is_among(
 def _both(column: "Column", type_: pa.DataType, scalars: "Sequence[pa.Scalar]") -> "list[Column]":
     """The column and the literals to compare it with.
 
-    On its way into files, Spark takes a date or an instant through Java's older calendar, which has no 10th of October 1582 and
-    other zones in earlier times. Such literals are compared as numbers, which stay where they are.
+    On the way into files, Spark converts a date or an instant to Java's older calendar, which has no 10th of October
+    1582 and other zones in earlier times. Such literals are compared as numbers, which stay unchanged.
     """
     from pyspark.sql import functions
 
@@ -166,7 +166,7 @@ def _literal(scalar: pa.Scalar) -> "Column":
             return functions.lit(scalar.as_py().isoformat(sep=" ")).cast("timestamp_ntz")
         return functions.timestamp_micros(functions.lit(scalar.value))
     if types.is_date(type_):
-        # Not as a date of Python's, which would go through Java's older calendar.
+        # Not as a date of Python's, which would be converted to Java's older calendar.
         return functions.date_from_unix_date(functions.lit(scalar.value))
     value = scalar.as_py()
     if types.is_integer(type_) or types.is_floating(type_):
@@ -182,7 +182,7 @@ def _spark_name(type_: pa.DataType) -> str:
 
 
 def _text(column: "Column", type_: pa.DataType) -> "Column":
-    """What LIKE sees: times in UTC, whatever zone the session is set to."""
+    """The text for LIKE: times in UTC, whatever the session's zone is."""
     from pyspark.sql import functions
 
     if types.is_string(type_):

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 @checked(uri=arguments.address)
 def read_stream(spark: "SparkSession", uri: str, *, options: Mapping[str, str] | None = None) -> "DataFrame":
-    """What comes to the table at `uri`, as a streaming DataFrame. `options` are those of `format("headgate")`.
+    """The changes of the table at `uri`, as a streaming DataFrame. `options` are those of `format("headgate")`.
 
-    As `spark.readStream.format("headgate").load(uri)`, which sees nothing of the session's `spark.headgate.*` and
+    It works as `spark.readStream.format("headgate").load(uri)`, but also uses the session's `spark.headgate.*` and
     `spark.hadoop.fs.s3a.*`.
     """
     taken = session_options(spark, uri, options)

@@ -1,8 +1,8 @@
-"""Columns as Spark reads them, in a form that it pushes into no Parquet file.
+"""Columns in a form that Spark doesn't push into Parquet files.
 
-Spark leaves out row groups by their statistics and dictionaries. That loses rows where these say less than Spark takes them to say:
-most writers leave NaN out of statistics, and a dictionary that holds -0.0 seems to hold no 0.0. Whatever a file's writer did, a column
-that is computed, even from nothing but itself, is looked at row by row.
+Spark skips row groups by their statistics and dictionaries. That loses rows where Spark reads more into them than they
+state: most writers leave NaN out of statistics, and a dictionary with -0.0 seems to lack 0.0. Spark evaluates a
+computed column row by row, even if it is computed from nothing but itself.
 """
 
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def column_named(name: str) -> "Column":
-    """The column itself, whatever is in its name."""
+    """The column itself, with any characters in its name."""
     from pyspark.sql import functions
 
     return functions.col(f"`{name.replace('`', '``')}`")
@@ -27,7 +27,7 @@ def unpushed_number(column: "Column") -> "Column":
 
 
 def without_pushing_floats(frame: "DataFrame", schema: "StructType") -> "DataFrame":
-    """The frame with the same rows and columns, of which `schema` tells the types."""
+    """The frame with the same rows and columns, whose types are in `schema`."""
     if not any(_holds_floats(field.dataType) for field in schema.fields):
         return frame
     return frame.select(
@@ -48,7 +48,7 @@ def _unpushed(column: "Column", type_: "DataType") -> "Column":
 
 
 def _holds_floats(type_: "DataType") -> bool:
-    """Whether Spark would push conditions on floating point numbers: those of the row, and those in its structs."""
+    """Whether Spark would push conditions on floating point numbers: top-level ones, and those in structs."""
     from pyspark.sql.types import DoubleType, FloatType, StructType
 
     if isinstance(type_, StructType):

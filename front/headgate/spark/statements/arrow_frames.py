@@ -1,4 +1,4 @@
-"""Results of statements as Spark sees them: an Arrow table as a DataFrame of the session."""
+"""Converts the results of statements from Arrow tables to DataFrames of the session."""
 
 from typing import TYPE_CHECKING
 
@@ -9,5 +9,5 @@ if TYPE_CHECKING:
 
 
 def frame_of(session: "SparkSession", table: pa.Table) -> "DataFrame":
-    """A DataFrame with the table's rows, columns and types. The rows are in the session, so that it never changes."""
+    """A DataFrame with the table's rows, columns and types. The session holds the rows, so the result never changes."""
     return session.createDataFrame(table)

@@ -1,7 +1,6 @@
-"""`enable`: operator statements and tables named by paths in a session's own `spark.sql`; table functions with it.
+"""`enable`: operator statements, tables named by paths, and table functions in a session's own `spark.sql`.
 
-It is done by wrapping that one session's method, so that every other text reaches Spark as it was written, and Spark's own
-errors come back untouched.
+It wraps the method of that one session. Every other text reaches Spark unchanged, and so do Spark's own errors.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,6 +1,6 @@
-"""Which path a name stands for in a Spark session: a view of one table, or a table of the session's catalog.
+"""Finds the path of a name in a Spark session: a view of one table, or a table of the session's catalog.
 
-A Spark Connect session doesn't say what its views and tables are made of.
+A Spark Connect session doesn't show what its views and tables consist of.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _AS_IT_IS = frozenset({"SubqueryAlias", "View", "Project"})
 
 
 def path_of(session: "SparkSession", parts: Sequence[str]) -> str:
-    """The path of the table that a name stands for. Raises `InvalidInput` where Spark can't say it."""
+    """The path of the table with this name. Raises `InvalidInput` if Spark doesn't know it."""
     from pyspark.errors import AnalysisException
 
     if len(parts) == 2 and parts[0].lower() == FORMAT:
@@ -54,19 +54,19 @@ def _path_in(session: "SparkSession", plan: Any, name: str) -> str | None:
 
 
 def _in_catalog(session: Any, name: str) -> str | None:
-    """What the catalog keeps of a table, and doesn't tell its reader."""
+    """The catalog's own entry of a table, which readers don't get."""
     state = session._jsparkSession.sessionState()
     table = state.catalog().getTableMetadata(state.sqlParser().parseTableIdentifier(name))
     kept = table.properties().get("path")
     location = kept if kept.isDefined() else table.storage().locationUri()
     if not location.isDefined():
         return None
-    # A path of Hadoop's shows what the characters of a URI stand for.
+    # Hadoop's paths show the decoded characters of a URI.
     return str(session._jvm.org.apache.hadoop.fs.Path(location.get()).toString())
 
 
 def _of_native_scan(relation: Any) -> str | None:
-    """The folder of a scan made by `headgate.spark.read`, which Spark takes for Parquet files in one folder."""
+    """The folder of a scan by `headgate.spark.read`, which Spark takes for Parquet files in one folder."""
     if relation.getClass().getSimpleName() != "HadoopFsRelation":
         return None
     roots = relation.location().rootPaths()
@@ -74,5 +74,5 @@ def _of_native_scan(relation: Any) -> str | None:
 
 
 def _plain(path: str) -> str:
-    """Hadoop writes `file:/lake` for what is `/lake` elsewhere."""
+    """Hadoop writes `file:/lake` for `/lake`."""
     return path.removeprefix("file:") if path.startswith("file:/") and not path.startswith("file://") else path

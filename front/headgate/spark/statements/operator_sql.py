@@ -53,7 +53,7 @@ def run_statement(
     bus: str | None = None,
     options: Mapping[str, str] | None = None,
 ) -> "DataFrame":
-    """Run a parsed statement; `text` is what it was spelled as."""
+    """Run a parsed statement; `text` is its original text."""
     resolved, uri = _resolved(session, statement)
     settings = session_settings(session, uri, options)
     ambient = SystemAmbient()
@@ -63,7 +63,7 @@ def run_statement(
 
 
 def _resolved(session: "SparkSession", statement: Statement) -> tuple[Statement, str]:
-    """The statement with its table named by its path, and that path."""
+    """The statement with the path of its table in place of the name, and that path."""
     match statement:
         case RepairLog(source):
             return statement, source

@@ -1,4 +1,4 @@
-"""Queries that read tables by their paths: each such place becomes a DataFrame of one version, and Spark runs the rest."""
+"""Queries that name tables by their paths: each such place becomes a DataFrame of one version, and Spark runs the rest."""
 
 import hashlib
 import json
@@ -31,9 +31,9 @@ def run_query(
     kwargs: Mapping[str, Any],
     options: Mapping[str, str] | None = None,
 ) -> "DataFrame":
-    """What `run` makes of a text in which tables may be named as ``headgate.`uri` [VERSION|TIMESTAMP AS OF …]``.
+    """The result of `run` for a text that may name tables as ``headgate.`uri` [VERSION|TIMESTAMP AS OF …]``.
 
-    Raises what Spark raises for the text, `StatementError` for what can't be done with a path, and what reading raises.
+    Raises Spark's errors for the text, `StatementError` for an unsupported use of a path, and the errors of reading.
     """
     reads = path_reads(text)
     if not reads:
@@ -41,7 +41,7 @@ def run_query(
     if _keeps_text(text):
         views = [_kept_view(session, run, read, options) for read in reads]
         return run(_with_views(text, reads, views), args, **kwargs)
-    # What is named twice is one version in both places.
+    # A table that is named twice has the same version in both places.
     named = {read.meant: read for read in reads}
     name_of = {meant: _NAME.format(number) for number, meant in enumerate(named)}
     taken = sorted(kwargs.keys() & set(name_of.values()))
@@ -53,7 +53,7 @@ def run_query(
 
 
 def _keeps_text(text: str) -> bool:
-    """Whether Spark keeps the query as text, and reads it again whenever it is used."""
+    """Whether Spark keeps the query as text, and parses it again at each use."""
     first = leading_words(text, _VIEW_WITHIN_WORDS)
     keeps = not {"VIEW", "FUNCTION"}.isdisjoint(first)
     return first[:1] == ["CACHE"] or (first[:1] in (["CREATE"], ["ALTER"]) and keeps)
@@ -67,7 +67,7 @@ def _frame(session: "SparkSession", run: RunSql, read: PathRead, options: Mappin
 
 
 def _time_ms(run: RunSql, expression: str) -> int:
-    """What the expression is in this session, whose time zone is meant where it names none."""
+    """The time of the expression, in the session's time zone if it names none."""
     (row,) = run(f"SELECT unix_millis(CAST({expression} AS TIMESTAMP))").collect()
     if row[0] is None:
         raise InvalidInput(f"TIMESTAMP AS OF {expression} is no time: Spark takes it for NULL")
@@ -75,7 +75,7 @@ def _time_ms(run: RunSql, expression: str) -> int:
 
 
 def _kept_view(session: "SparkSession", run: RunSql, read: PathRead, options: Mapping[str, str] | None) -> str:
-    """A temporary view that stays with the session, for those who will read their own text again: always the same version."""
+    """A temporary view that stays with the session, for queries that Spark parses again later: always the same version."""
     settings = session_settings(session, read.uri, options)
     time_ms = None if read.time is None else _time_ms(run, read.time)
     table = Table.open(read.uri, settings.store, settings=settings.table)

@@ -1,6 +1,6 @@
-"""Tables named by their paths in SQL text: ``headgate.`s3://lake/events` VERSION AS OF 3``. Found and replaced; pure.
+"""Finds and replaces tables named by their paths in SQL text: ``headgate.`s3://lake/events` VERSION AS OF 3``. Pure.
 
-Nothing else of the text is understood: strings, comments and names in backquotes are passed over as Spark's lexer does.
+It understands nothing else of the text: it skips strings, comments and names in backquotes as Spark's lexer does.
 """
 
 import re
@@ -25,7 +25,7 @@ class PathRead:
 
     @property
     def meant(self) -> tuple[str, int | None, str | None]:
-        """What is read, wherever in the text."""
+        """The table and version, without the place in the text."""
         return self.uri, self.version, self.time
 
 
@@ -38,7 +38,7 @@ class _Token:
 
     @property
     def word(self) -> str:
-        """In upper case where it is a word, else empty."""
+        """The token in upper case if it is a word, else empty."""
         return self.text.upper() if self.kind == "word" else ""
 
 
@@ -64,9 +64,10 @@ _AFTER_MOMENT = frozenset("+-*/%|&^:[.")
 
 
 def path_reads(text: str) -> list[PathRead]:
-    """Where a text reads tables by their paths, in order.
+    """The places where a text reads tables by their paths, in order.
 
-    Raises `StatementError` where it would change one, and for a time that can't be told from what follows.
+    Raises `StatementError` for a text that would change such a table, and for a time that can't be separated from the
+    rest.
     """
     if FORMAT not in text.lower():
         return []
@@ -114,7 +115,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 def _comment_end(text: str, at: int) -> int:
-    """Comments of Spark may hold others."""
+    """Spark's comments may be nested."""
     depth = 1
     while depth:
         edge = _COMMENT_EDGE.search(text, at)
@@ -158,7 +159,7 @@ def _check_only_read(text: str, tokens: Sequence[_Token], position: int) -> None
 
 
 def _moment(text: str, tokens: Sequence[_Token], position: int) -> tuple[int, int | None, str | None]:
-    """The position after `[FOR] VERSION AS OF n`, or after `[FOR] TIMESTAMP AS OF expression`, and what it says."""
+    """The position after `[FOR] VERSION AS OF n`, or after `[FOR] TIMESTAMP AS OF expression`, and its value."""
     at = position + 1 if _word(tokens, position) == "FOR" else position
     what = _word(tokens, at)
     if _word(tokens, at + 1) != "AS" or _word(tokens, at + 2) != "OF":
@@ -181,7 +182,7 @@ def _version(text: str, tokens: Sequence[_Token], position: int) -> int:
 
 
 def _expression_end(text: str, tokens: Sequence[_Token], position: int) -> int:
-    """After a literal, a call, or an expression in parentheses."""
+    """The position after a literal, a call, or an expression in parentheses."""
     if position >= len(tokens):
         raise _failure(text, tokens, position, "The time is missing.", _TIMES)
     token = tokens[position]

@@ -1,6 +1,6 @@
-"""What a table says of itself, as Arrow tables with fixed columns: history, files, changes and details.
+"""A table's history, files, changes and details as Arrow tables with fixed columns.
 
-The columns of statements' results are in `headgate.statements.columns`.
+`headgate.statements.columns` has the columns of statements' results.
 """
 
 from dataclasses import asdict
@@ -86,7 +86,7 @@ DETAIL = pa.schema(
 
 
 def history(table: Table, limit: int | None = None) -> pa.Table:
-    """The versions that the log tells of, newest first."""
+    """The versions in the log, newest first."""
     rows = [asdict(entry) for entry in table.history(limit)]
     for row in rows:
         row["time"] = _micros(row["time"])
@@ -103,7 +103,7 @@ def files(table: Table, version: int | None = None, where: str | None = None) ->
 
 
 def changes(table: Table, since: int, until: int | None = None) -> pa.Table:
-    """The files that came and went after a version: those that went, then those that came, each by path."""
+    """The files removed and added after a version: first the removed, then the added ones, each by path."""
     found = table.changes(since, until)
     return pa.concat_tables(
         _conformed(
@@ -154,7 +154,7 @@ def _micros(time_ms: int | None) -> int | None:
 
 
 def _conformed(found: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The columns of `schema`; times are stored as epoch milliseconds, where 0 stands for nobody knows."""
+    """The columns of `schema`; times are stored as epoch milliseconds, where 0 means unknown."""
     arrays = []
     for field in schema:
         column = found.column(field.name)

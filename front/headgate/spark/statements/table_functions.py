@@ -1,7 +1,8 @@
-"""Table functions of plain SQL: `SELECT * FROM headgate_history('s3://lake/events')`, and `_files`, `_state`, `_log`, `_changes`.
+"""Table functions of plain SQL: `SELECT * FROM headgate_history('s3://lake/events')`, and `_files`, `_state`, `_log`,
+`_changes`.
 
-They only read, because Spark runs a function whenever a query is run, and lazily. It does so in a Python process of an
-executor, where Headgate must be installed, with the settings that the session had when they were registered.
+They only read, because Spark runs a function lazily and at each run of a query. It does so in a Python process of an
+executor, where Headgate must be installed, with the session's settings at the time of the registration.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,7 +30,7 @@ _ANY_STORE = "s3://"
 
 
 def register_functions(session: "SparkSession", options: Options | None = None) -> None:
-    """Make the table functions known to the session's SQL; again, the last call counts."""
+    """Register the table functions in the session's SQL; the last registration counts."""
     from pyspark.sql.functions import udtf
     from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -46,8 +47,8 @@ def register_functions(session: "SparkSession", options: Options | None = None) 
         session.udtf.register(name, made)
 
 
-# Spark takes classes, makes an object of each without arguments, and calls `eval` with what the query says: the names of
-# its parameters are those of the function. A class of its own for every registration carries the options along.
+# Spark takes classes, makes an object of each without arguments, and calls `eval` with the query's arguments: its
+# parameter names are those of the function. Each registration makes its own class, which holds the options.
 
 
 def _history(options: Options) -> type:

@@ -1,5 +1,4 @@
-"""Writing a DataFrame or a stream to a table with a `SparkSession` in hand, by Spark's own Parquet writer where that is
-right.
+"""Writes a DataFrame or a stream to a table with a `SparkSession`, by Spark's own Parquet writer if possible.
 
 `headgate.spark.write` and `headgate.spark.sink` call it. The commit is the data source's own
 (`pyspark_headgate.write`), with the same promises.

@@ -1,5 +1,8 @@
-"""The same rows in a copy of their session with other settings: Spark knows some of what a writer does as settings only, and in the
-session itself others may be writing. Owns what it takes of Spark's private parts, and says so when a Spark has others."""
+"""Copies of a session with other settings, for writing its rows.
+
+Spark accepts some options of a writer only as settings of the session, and other threads may be writing in the session
+itself. This module owns the private parts of Spark that it uses, and reports a Spark with different ones.
+"""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -11,18 +14,20 @@ MAX_REASON_CHARS = 500
 
 
 class SessionNotCopied(Exception):
-    """There is no copy of the session for these rows. The message says why."""
+    """The session can't be copied for these rows. The message gives the reason."""
 
 
 class SessionCopy:
-    """Makes a copy when it is first needed, and keeps it: a stream comes back with the same session for each of its batches, and
-    what a new one has to set up takes a tenth of a second."""
+    """Makes a copy at its first use, and keeps it: all batches of a stream use the same session, and a new copy takes a
+    tenth of a second.
+    """
 
     def __init__(self) -> None:
         self._kept: tuple[object, Any] | None = None
 
     def of(self, rows: "DataFrame", settings: Mapping[str, str]) -> "DataFrame":
-        """For a session with a JVM. What the rows are is settled already; `settings` are for what is done with them.
+        """The rows in the copied session; needs a session with a JVM. The rows are defined already; `settings` apply to
+        writing them.
 
         Raises `SessionNotCopied`.
         """
@@ -39,7 +44,7 @@ class SessionCopy:
             frame = own._jvm.org.apache.spark.sql.classic.Dataset.ofRows(copied._jsparkSession, analyzed)
             return DataFrame(frame, copied)
         except (Py4JError, TypeError, AttributeError) as error:
-            # A name that isn't there is a package to py4j, and a package can't be called.
+            # py4j treats an unknown name as a package, which can't be called.
             raise SessionNotCopied(" ".join(str(error).split())[:MAX_REASON_CHARS]) from error
 
     def _copied(self, own: Any, settings: Mapping[str, str]) -> Any:

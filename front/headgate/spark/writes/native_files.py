@@ -1,7 +1,7 @@
-"""Spark's own Parquet writer for files of a table: into a folder of its own, and by renaming to where the table has them.
+"""Writes a table's files by Spark's own Parquet writer: into a folder of its own, then renamed into place.
 
-Only where renaming is free, on local and mounted file systems, and where Spark's files would be as ours: `why_not_native`
-says which. Everything else is written by Arrow.
+Only on local and mounted file systems, where renaming is cheap, and only if Spark's files equal Headgate's;
+`why_not_native` decides. Arrow writes all others.
 """
 
 import json
@@ -36,7 +36,7 @@ _CODECS = {"lz4": "lz4_raw", "none": "uncompressed"}
 
 
 def why_not_native(session: "SparkSession", rows: "DataFrame", given: SourceOptions, plan: WritePlan) -> str | None:
-    """Why Spark's own writer wouldn't do; None where it does."""
+    """The reason why Spark's own writer can't be used; None if it can."""
     if getattr(session, "sparkContext", None) is None:
         return "on Spark Connect the driver has no hand in it"
     if plan.parts.place.kind != "local":
@@ -55,10 +55,11 @@ def why_not_native(session: "SparkSession", rows: "DataFrame", given: SourceOpti
 def native_files(
     rows: "DataFrame", given: SourceOptions, plan: WritePlan, staging_name: str, copy: SessionCopy
 ) -> list[DataFile]:
-    """The rows as files in their places, with statistics out of their footers.
+    """The rows as files in their places, with statistics from their footers.
 
-    `staging_name` is of one attempt at a time. What a killed one has left goes with the next of that name, or by cleaning.
-    Raises `SessionNotCopied` where the session's settings won't do and this Spark lets nobody change them for one write.
+    Only one attempt at a time may use a `staging_name`. The next attempt with the same name, or cleaning, removes the
+    leftovers of a killed one. Raises `SessionNotCopied` if the session's settings don't fit and this Spark can't change
+    them for one write.
     """
     root = plan.parts.place.root
     folder = os.path.join(root, STAGING, staging_name)
@@ -70,9 +71,9 @@ def native_files(
         (copy.of(shaped, changed) if changed else shaped)
         .write.mode("errorifexists")
         .option("compression", _CODECS.get(given.compression, given.compression))
-        # Of moments in the names of folders.
+        # For timestamps in the names of folders.
         .option("timeZone", "UTC")
-        # The other algorithm moves files of tasks into place that fail afterwards.
+        # The other algorithm moves files into place whose tasks may still fail.
         .option("mapreduce.fileoutputcommitter.algorithm.version", "1")
     )
     if plan.parts.partition.names:
@@ -92,7 +93,9 @@ def native_files(
 
 
 def _settings_to_change(session: "SparkSession", plan: WritePlan) -> dict[str, str]:
-    """By which Spark's files become as ours: decimals, dates and timestamps as every reader takes them, with statistics."""
+    """The settings that make Spark's files equal Headgate's: decimals, dates and timestamps as every reader reads them,
+    with statistics.
+    """
     wanted = {"spark.sql.parquet.writeLegacyFormat": "false"}
     if any(_holds(field.type, _is_time) for field in plan.parts.data):
         wanted["spark.sql.parquet.datetimeRebaseModeInWrite"] = "CORRECTED"
@@ -118,7 +121,7 @@ def _in_shape(rows: "DataFrame", plan: WritePlan) -> "DataFrame":
 
 
 def _data_files(staging: str) -> Iterator[str]:
-    """Paths below `staging`. What Spark's committer keeps for itself begins with an underscore or a dot."""
+    """Paths below `staging`. Spark's committer uses names that begin with an underscore or a dot for itself."""
     for place, folders, names in os.walk(staging):
         folders[:] = [folder for folder in folders if "=" in folder or not folder.startswith(("_", "."))]
         for name in names:
@@ -127,7 +130,7 @@ def _data_files(staging: str) -> Iterator[str]:
 
 
 def _into_place(plan: WritePlan, staging: str, path: str) -> DataFile:
-    """Spark's names hold an id of the job, so that they meet no others."""
+    """Moves the files into place. Spark's names contain an id of the job, so they never collide."""
     place = plan.parts.place
     target = place.path(path)
     os.makedirs(os.path.dirname(target), exist_ok=True)

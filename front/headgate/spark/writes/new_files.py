@@ -1,5 +1,7 @@
-"""The files of some rows, before anybody names them: by Spark's own Parquet writer where it makes the same files as PyArrow in
-tasks, which takes everything else. Batches and the sink of streams share it."""
+"""Writes new files of some rows, by Spark's own Parquet writer if its files equal PyArrow's, else by PyArrow in tasks.
+
+Batches and the sink of streams share it.
+"""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -27,10 +29,11 @@ def new_files(
     copy: SessionCopy,
     tell: Callable[[str], None],
 ) -> list[DataFile]:
-    """`native` left open is wherever that does. `staging` names the folder that Spark's writer has for itself until it is done,
-    `copy` is for settings that it needs; `tell` hears why it was not that one, unless nobody wanted it.
+    """The written files.
 
-    Raises `InvalidInput` where it was wanted and doesn't do.
+    With `native` unset, Spark's own writer is used if possible. `staging` names its temporary folder, `copy` is for the
+    settings that it needs, and `tell` gets the reason if PyArrow was used instead. Raises `InvalidInput` if `native` is
+    true but not possible.
     """
     from pyspark_headgate.write.commit_files import data_files
 
@@ -48,11 +51,11 @@ def new_files(
 
 
 def _written_files(rows: "DataFrame", plan: "PartsPlan") -> "list[WrittenFile]":
-    """One job; of each task, the files of the attempt that won."""
+    """One job; for each task, the files of the successful attempt."""
     from pyspark_headgate.executor.map_task import COLUMNS, writing_task
     from pyspark_headgate.executor.parquet_parts import WrittenFile
 
-    # By number, since PySpark looks the columns up by names of which it takes dots and backquotes apart.
+    # By number: PySpark interprets dots and backquotes in names.
     numbered = rows.toDF(*(f"c{number}" for number in range(len(rows.columns))))
     found = numbered.mapInArrow(writing_task(plan, rows.columns), COLUMNS).collect()
     return [WrittenFile(row.path, row.size, row.modified_ms, tuple(row.partition), bytes(row.footer)) for row in found]

@@ -1,7 +1,7 @@
-"""`sink`: a function for `foreachBatch` by which each micro-batch is one version of a table, exactly once.
+"""`sink`: a function for `foreachBatch` that makes each micro-batch one version of a table, exactly once.
 
-Spark writes Parquet natively where that makes the same files, which is faster than through Python. All else is shared
-with `writeStream.format("headgate")`.
+Spark writes Parquet natively if that makes the same files, which is faster than through Python. Everything else is
+shared with `writeStream.format("headgate")`.
 """
 
 from collections.abc import Callable, Mapping
@@ -38,7 +38,7 @@ def sink(
     receipt came in time: the query fails then, and is started again as it is.
     """
     named = {**(options or {}), **more} | ({} if bus is None else {"bus": bus})
-    SourceOptions.of({**named, "path": uri})  # a wrong name or value is told now, and not by the first batch
+    SourceOptions.of({**named, "path": uri})  # a wrong name or value is reported now, not at the first batch
 
     told: set[str] = set()
     copy = SessionCopy()

@@ -1,4 +1,4 @@
-"""`write`: a DataFrame into a table in one version, with every mode that Spark knows, errors of Headgate, and a receipt."""
+"""`write`: a DataFrame into a table in one version, with all of Spark's modes, Headgate's errors, and a receipt."""
 
 from collections.abc import Mapping
 from dataclasses import replace

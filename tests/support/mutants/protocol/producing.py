@@ -30,7 +30,7 @@ MUTANTS = (
         Rule.ANSWERS,
         "A committer gets its partition back without seeing that it was gone, and nothing is read of it any more.",
         "bus/headgate_bus/kafka/group/seat.py",
-        "            # What was held may be given again at once: the holder has to see that it was gone.\n            return []\n",
+        "            # A revoked partition may be assigned again at once; the caller must see that it was gone.\n            return []\n",
         "",
         ("tests/bus/kafka/test_kafka_moves.py",),
         NONE,

@@ -170,7 +170,7 @@ MUTANTS = (
         Rule.OUTAGES,
         "A cleaner takes a version that can't be read for one that was announced.",
         _UNDECIDED,
-        "            first = version  # nobody can tell; so it stays\n",
+        "            first = version  # nobody knows, so it stays\n",
         "",
         ("tests/worker/roles/test_clean_role.py",),
     ),

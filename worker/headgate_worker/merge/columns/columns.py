@@ -1,7 +1,7 @@
-"""Which columns an output has, and whether a source's columns become them without losing anything. No I/O.
+"""Chooses the columns of an output, and checks whether a source's columns can be converted without loss. No I/O.
 
-The conversion itself is `rows.row_shape`'s, as for every reader; what readers may overlook is refused here, because a merge
-makes it final.
+`rows.row_shape` does the conversion itself, as for every reader. This module is stricter than readers, because a merge
+is final.
 """
 
 import re
@@ -25,7 +25,7 @@ _NOT_CARRIED = frozenset({b"ARROW:schema", b"pandas", _SPARK_ROWS})
 
 @dataclass(frozen=True, slots=True)
 class SourceColumns:
-    """What a source's footer says of its columns."""
+    """The columns of a source, from its footer."""
 
     path: str
     schema: pa.Schema
@@ -47,7 +47,7 @@ class OutputColumns:
 
 
 def contradiction(source: SourceColumns, schema_string: str, partition_columns: Collection[str]) -> str | None:
-    """Why the source can't be written in the table's schema without losing something; None when it can."""
+    """The reason why the source can't be written in the table's schema without loss; None if it can."""
     schema = arrow_schema(schema_string)
     seen: set[str] = set()
     for field in source.schema:
@@ -57,7 +57,7 @@ def contradiction(source: SourceColumns, schema_string: str, partition_columns: 
         if field.name not in schema.names:
             return f"it has a column {field.name!r} that the table's schema doesn't name, and that a merge would lose"
         if field.name in partition_columns:
-            continue  # the log says what its value is
+            continue  # the log has its values
         problem = _loss(field.type, schema.field(field.name).type, is_int96=field.name in source.int96)
         if problem is not None:
             return f"its column {field.name!r} {problem}"
@@ -78,7 +78,7 @@ def output_columns(
 ) -> OutputColumns:
     """The table's columns. Partition columns are in the output if they are in every source.
 
-    Their values are the log's in any case, so nothing is lost where only some of the sources hold them.
+    Their values come from the log anyway, so nothing is lost if only some sources hold them.
     """
     table = arrow_schema(schema_string)
     held = [set(source.schema.names) for source in sources]
@@ -96,7 +96,11 @@ def output_columns(
 
 
 def _repeating(sources: Sequence[SourceColumns], schema: pa.Schema, defaults: Collection[str]) -> frozenset[str]:
-    """Sources from before a column don't count: their rows are null, however that is written, unless it has a default."""
+    """The columns to keep as dictionaries.
+
+    A source without the column doesn't count, because all its values are null; it does count if the column has a
+    default.
+    """
     return frozenset(
         field.name
         for field in schema
@@ -112,7 +116,7 @@ def _repeating(sources: Sequence[SourceColumns], schema: pa.Schema, defaults: Co
 
 
 def _loss(source: pa.DataType, target: pa.DataType, *, is_int96: bool) -> str | None:
-    """What a conversion would lose for some values, or silently; casts find the values that don't fit by themselves."""
+    """The loss of a conversion that casts don't report. Casts find values that don't fit by themselves."""
     if types.is_dictionary(source):
         return _loss(source.value_type, target, is_int96=is_int96)
     if types.is_struct(source) and types.is_struct(target):
@@ -126,7 +130,8 @@ def _loss(source: pa.DataType, target: pa.DataType, *, is_int96: bool) -> str | 
     if types.is_floating(source) and types.is_floating(target) and source.bit_width > target.bit_width:
         return f"is {source}, which loses digits as the table's {target}"
     if types.is_timestamp(source) and types.is_timestamp(target) and (source.tz is None) != (target.tz is None):
-        # Local times are another type than instants; only the old 96-bit ones never say which they are.
+        # Local times and instants are different types; only the old 96-bit timestamps don't say which of them they
+        # are.
         return None if is_int96 else f"is {source}, and the table's {target}: one is local time, the other isn't"
     return None
 
@@ -155,7 +160,7 @@ _Place = tuple[str, ...]
 
 
 def _agreed_ids(sources: Sequence[SourceColumns]) -> Mapping[_Place, bytes]:
-    """The field ids that no two sources contradict each other about."""
+    """The field ids on which all sources agree."""
     agreed: dict[_Place, bytes] = {}
     disputed: set[_Place] = set()
     for source in sources:
@@ -202,7 +207,7 @@ def _with_ids(field: "pa.Field[Any]", above: _Place, ids: Mapping[_Place, bytes]
 
 
 def _metadata(sources: Sequence[SourceColumns], schema_string: str, names: Sequence[str]) -> dict[bytes, bytes]:
-    """What all sources say alike of themselves; and, if they come from Spark, its schema of the output's columns."""
+    """The metadata on which all sources agree; and for sources from Spark, Spark's schema of the output's columns."""
     said = [source.schema.metadata or {} for source in sources]
     first = said[0] if said else {}
     common = {

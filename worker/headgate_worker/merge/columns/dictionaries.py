@@ -1,6 +1,6 @@
-"""Columns of texts that repeat, which are read as dictionaries.
+"""Text columns with repeated values, which are read as dictionaries.
 
-They stay numbers into a dictionary from the pages of a source to those of the output: that spares half of the work on them.
+Their values stay indexes into a dictionary on the whole way from source to output. This halves the work on them.
 """
 
 import base64
@@ -22,21 +22,21 @@ _ARROW_SCHEMA = b"ARROW:schema"
 
 
 def repeating_texts(footer: Footer) -> frozenset[str]:
-    """The texts at the top of a source's schema that have a small dictionary in each row group, as its footer says.
+    """The top-level text columns of a source whose row groups all have a small dictionary, according to the footer.
 
-    Only a hint: what doesn't hold costs time when the rows are read.
+    This is only a hint: a wrong one costs time when the rows are read.
     """
     return frozenset(
         column.name
         for column in footer.columns
-        # Arrow names columns to be read so by their path, in which a dot is a step down.
+        # Arrow names such columns by their path, in which a dot separates levels.
         if column.physical is Physical.BYTES and column.leaf >= 0 and "." not in column.name
         if footer.row_groups and all(_has_small_dictionary(group, column.leaf) for group in footer.row_groups)
     )
 
 
 def _has_small_dictionary(group: Struct, leaf: int) -> bool:
-    """Of less than a byte for each value: then values repeat, however long they are."""
+    """Whether the dictionary takes less than a byte for each value; then values repeat, however long they are."""
     chunks: Any = group.get(1)
     metadata = chunks[leaf].get(3)
     if not isinstance(metadata, dict):
@@ -48,7 +48,7 @@ def _has_small_dictionary(group: Struct, leaf: int) -> bool:
 
 
 def encoded(schema: pa.Schema, repeating: Collection[str]) -> pa.Schema:
-    """The schema with these columns, all texts or bytes, as dictionaries."""
+    """The schema with these columns as dictionaries; all are texts or bytes."""
     return pa.schema(
         [
             field.with_type(pa.dictionary(pa.int32(), field.type)) if field.name in repeating else field
@@ -59,12 +59,12 @@ def encoded(schema: pa.Schema, repeating: Collection[str]) -> pa.Schema:
 
 
 def shown_metadata(schema: pa.Schema) -> dict[bytes, bytes]:
-    """What a file says of itself, so that it shows `schema` to Arrow's readers whatever its writer was given."""
+    """File metadata that makes Arrow's readers return `schema`, whatever schema the writer got."""
     return {**(schema.metadata or {}), _ARROW_SCHEMA: base64.b64encode(schema.serialize().to_pybytes())}
 
 
 def decoded_bytes(batch: pa.RecordBatch) -> int:
-    """How large the batch would be with its dictionaries' values in their rows' places."""
+    """The size of the batch with each dictionary value in the place of its index."""
     size: int = batch.nbytes
     for column in batch.columns:
         if types.is_dictionary(column.type):

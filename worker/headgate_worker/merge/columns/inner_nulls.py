@@ -1,4 +1,6 @@
-"""Nulls inside of lists and maps that the table's schema says hold none: Arrow's casts let them pass, its writer doesn't."""
+"""Finds nulls inside of lists and maps whose schema forbids them: Arrow's casts accept them, its Parquet writer
+doesn't.
+"""
 
 from typing import Any
 
@@ -7,7 +9,7 @@ from pyarrow import types
 
 
 def inner_null(batch: pa.RecordBatch) -> str | None:
-    """The first column of the batch that holds such a null, by the batch's own schema; None without one."""
+    """The first column of the batch with such a null, by the batch's own schema; None if there is none."""
     for field, array in zip(batch.schema, batch.columns, strict=True):
         if _forbids(field.type) and _has_null(array):
             return str(field.name)
@@ -15,7 +17,7 @@ def inner_null(batch: pa.RecordBatch) -> str | None:
 
 
 def _forbids(type_: Any) -> bool:
-    """Whether the type says anywhere inside that a list or a map holds no null."""
+    """Whether a list or map anywhere inside of the type forbids nulls."""
     if types.is_list(type_):
         return not type_.value_field.nullable or _forbids(type_.value_type)
     if types.is_map(type_):
@@ -35,6 +37,6 @@ def _has_null(array: Any) -> bool:
     if types.is_map(type_):
         items = array.items
         return bool(not type_.item_field.nullable and items.null_count) or _has_null(items)
-    # Fields of a struct that is null itself say nothing.
+    # The fields of a null struct have no meaning.
     whole = array.filter(array.is_valid())
     return any(_has_null(whole.field(place)) for place in range(type_.num_fields))

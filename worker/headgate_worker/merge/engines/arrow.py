@@ -1,6 +1,7 @@
 """The merge engine of a single process: PyArrow streams the sources' rows into one Parquet file, in bounded memory.
 
-How sources are read is in `merge.sources`, what their columns become in `columns.columns`, where the bytes go in `headgate_table.rows.output_file`.
+`merge.sources` reads the sources, `columns.columns` decides their conversion, and `headgate_table.rows.output_file`
+stores the bytes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -33,7 +34,7 @@ DEFAULT_CODEC = "zstd"
 
 
 class ArrowEngine:
-    """Merges files of one table's store. `give_up` is called between two row groups, and raises where work should end."""
+    """Merges files of one table's store. `give_up` is called between two row groups, and raises if the work should end."""
 
     def __init__(
         self,
@@ -75,7 +76,8 @@ class ArrowEngine:
             try:
                 written = self._written(order, sources, columns, codec)
             except _LateNaN:
-                # Rare, and so read once more: a file has statistics of a column for all of its row groups, or for none.
+                # This is rare, so the sources are read again: a file has statistics of a column for all of its row
+                # groups or for none.
                 written = self._written(order, sources, columns, codec, floats(columns.schema))
         except BadSource as bad:
             return NotMerged((bad.problem,))
@@ -89,7 +91,9 @@ class ArrowEngine:
         return Merged(add)
 
     def _all_checked(self, sources: Sequence[AddFile]) -> list[CheckedSource | Unreadable | Gone]:
-        """At once where each waits for answers. On a local disk none does, and threads only stand in each other's way."""
+        """Check all sources, at the same time if the store's answers take long. On a local disk, threads only hinder
+        each other.
+        """
         if self._store.local_path(sources[0].path) is not None:
             return [self._checked(source) for source in sources]
         return self._resources.each(self._checked, sources)
@@ -119,15 +123,15 @@ class ArrowEngine:
         codec: str,
         without: frozenset[int],
     ) -> int:
-        """Returns the number of rows. The next row group is read while one is written.
+        """Returns the number of rows. One row group is read while another one is written.
 
-        Columns `without` statistics are those, and the ones with NaN in the first row group. Raises `_LateNaN` where
-        others turn out to hold NaN.
+        The output has no statistics of the columns `without`, and of columns with NaN in the first row group. Raises
+        `_LateNaN` if NaN comes in another column later.
         """
         shape = replace(columns.shape, schema=encoded(columns.shape.schema, columns.repeating))
         groups = _RowGroups(self._batches(sources, shape), shape.schema, self._limits)
         written = 0
-        # One thread reads them all: memory that threads of a pool have freed stays with each of them.
+        # One thread reads all of them: each thread of a pool would keep the memory that it freed.
         with ThreadPoolExecutor(1, thread_name_prefix="headgate-merge") as reader:
             try:
                 group = reader.submit(next, groups, None).result()
@@ -138,7 +142,7 @@ class ArrowEngine:
                     "use_dictionary": dictionary_columns(
                         shape.schema.empty_table() if group is None else group, columns.schema
                     ),
-                    # It would show dictionaries, which are none of the table's types; see below.
+                    # The metadata would show dictionaries, which aren't the table's types; see below.
                     "store_schema": False,
                     "write_statistics": statistics_option(leaf_paths(columns.schema), without),
                     "write_page_index": True,
@@ -156,7 +160,7 @@ class ArrowEngine:
                         written += group.num_rows
                         group = ahead.result()
             finally:
-                reader.submit(groups.close).result()  # after what is being read
+                reader.submit(groups.close).result()  # after the running read
         return written
 
     def _batches(self, sources: Sequence[CheckedSource], shape: RowShape) -> Iterator[pa.RecordBatch]:
@@ -164,7 +168,7 @@ class ArrowEngine:
             yield from self._reader.batches(source, shape)
 
     def _described(self, order: MergeOrder) -> AddFile:
-        """The output as the log will know it, read from where it now lies."""
+        """The output as an entry of the log, read from the stored file."""
         file = DataFile.of_parquet(
             order.output,
             store=self._store,
@@ -177,11 +181,11 @@ class ArrowEngine:
 
 
 class _LateNaN(Exception):
-    """NaN has come in a column of which the file under way already has statistics."""
+    """A column has NaN, but the unfinished file already has statistics of it."""
 
 
 class _RowGroups:
-    """Batches gathered into tables of the size of a row group."""
+    """Collects batches into tables of the size of a row group."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema, limits: ArrowLimits) -> None:
         self._batches = batches
@@ -204,11 +208,11 @@ class _RowGroups:
                 break
         if not gathered:
             raise StopIteration
-        # A writer goes on with the dictionary that it began a row group with, or gives dictionaries up.
+        # The writer keeps the dictionary with which it began a row group, or stops using dictionaries.
         return pa.Table.from_batches(gathered, self._schema).unify_dictionaries()
 
     def close(self) -> None:
-        """Close the file that is being read."""
+        """Close the source that is being read."""
         close = getattr(self._batches, "close", None)
         if close is not None:
             close()

@@ -1,7 +1,7 @@
 """The merge engine of a Spark cluster: each order is a job of one task, which merges on an executor in bounded memory.
 
-A Parquet file is written from its first row to its last, so one output is work for one task; several outputs are merged
-side by side by calling from several threads. What a task does is in `spark_task`; `spark_session` and `spark_role` compose.
+A Parquet file is written from its first row to its last, so one output is work for one task. Several threads may call
+the engine to merge several outputs at once. `spark_task` is the task; `spark_session` and `spark_role` compose.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ _log = get_logger("headgate.merge")
 
 @dataclass(frozen=True, slots=True)
 class SparkLimits:
-    """What one merge may take of the cluster, and how long it is waited for."""
+    """The share of the cluster for one merge, and the time to wait for it."""
 
     task: ArrowLimits = field(default_factory=ArrowLimits)
     """Of each task; its scratch folder is the executor's."""
@@ -39,10 +39,10 @@ class SparkLimits:
 
 
 class SparkEngine:
-    """Merges files of any table, by the store settings that it sends along; executors read no settings of their own.
+    """Merges files of any table. It sends store settings along, because executors read no settings of their own.
 
-    `give_up` is called while a job runs, and raises where work should end: the job is cancelled then. `attempt` is what
-    runs on the executor; a table on a local disk must lie at the same path there.
+    `give_up` is called while a job runs, and raises if the work should end: the job is then cancelled. `attempt` runs
+    on the executor. A table on a local disk must have the same path there.
     """
 
     def __init__(
@@ -63,12 +63,12 @@ class SparkEngine:
         self._attempt = attempt
 
     def merge(self, order: MergeOrder) -> MergeOutcome:
-        """See `MergeEngine`. Raises `SparkFailed` where the cluster doesn't run the merge to its end."""
+        """See `MergeEngine`. Raises `SparkFailed` if the cluster doesn't finish the merge."""
         self._give_up()
         parcel = pack_order(order, self._settings, self._limits.task)
         tag = f"headgate-merge-{self._ambient.new_id()}"
-        # A thread of its own, since a job can only be waited for; the one that called listens to `give_up`. A job that can't
-        # be cancelled is like a task that hangs: the process doesn't wait for it in the end.
+        # On a thread of its own, because a job can only be waited for; the calling thread asks `give_up`. A job that
+        # can't be cancelled is like a hanging task: the process doesn't wait for it at its end.
         runner = task_executor(1)
         job = runner.submit(self._run, parcel, tag)
         try:
@@ -85,7 +85,9 @@ class SparkEngine:
         return unpack_outcome(packed)
 
     def _run(self, parcel: str, tag: str) -> str:
-        """The job. Its order travels in the function, not in a row: plans, which hold rows, are shown to people."""
+        """Run the job. Its order travels in the function and not in a row: Spark shows plans, which hold rows, to
+        people.
+        """
         mark, unmark = self._tagging()
         mark(tag)
         try:
@@ -109,7 +111,7 @@ class SparkEngine:
                 )
 
     def _cancel(self, job: "Future[str]", tag: str, order: MergeOrder) -> None:
-        """Again and again, because a job that is only about to begin isn't known yet."""
+        """Cancel repeatedly, because Spark doesn't know a job yet that is about to begin."""
         deadline = self._ambient.monotonic_s() + self._limits.cancel_s
         while not job.done() and self._ambient.monotonic_s() < deadline:
             try:
@@ -122,10 +124,10 @@ class SparkEngine:
             _log.warning("spark_job_left", table=order.table, output=order.output, waited_s=self._limits.cancel_s)
 
     def _tagging(self) -> tuple[Callable[[str], None], Callable[[str], None]]:
-        """How this thread's jobs get a tag, and lose it.
+        """The functions that tag this thread's jobs and remove the tag.
 
-        A classic session's own tags are known to the thread that set them alone, which is busy with the job; those of its
-        context are not. A session of Spark Connect has no context, and its own tags are known to all.
+        Only the thread that set a classic session's own tags knows them, and this thread is busy with the job; so this
+        uses the tags of its context. A session of Spark Connect has no context, and all threads know its own tags.
         """
         context = getattr(self._session, "sparkContext", None)
         if context is None:

@@ -1,4 +1,4 @@
-"""What Spark raises, and how Headgate says it."""
+"""The exceptions of Spark, and their translation into errors of Headgate."""
 
 from headgate_schemas.errors import HeadgateError
 
@@ -17,16 +17,16 @@ _ADVICE = {
 
 
 class SparkFailed(HeadgateError):
-    """The Spark cluster could not be reached, or didn't run a merge to its end. The message says what Spark said."""
+    """The Spark cluster could not be reached, or didn't finish a merge. The message contains Spark's own."""
 
 
 def spark_errors() -> tuple[type[Exception], ...]:
-    """All that its public functions raise: its own, those of the way to its JVM, and those of a broken connection."""
+    """All exceptions of Spark's public functions: its own, those of the connection to its JVM, and broken connections."""
     from pyspark.errors import PySparkException
 
     try:
         from py4j.protocol import Py4JError
-    except ModuleNotFoundError:  # the client of Spark Connect alone
+    except ModuleNotFoundError:  # only the client of Spark Connect raises these
         return PySparkException, ConnectionError
     return PySparkException, Py4JError, ConnectionError
 

@@ -1,4 +1,4 @@
-"""Composition: the role `merge` of a worker whose files are merged on a Spark cluster, in place of `serving`'s own."""
+"""Composition: the role `merge` of a worker that merges files on a Spark cluster, in place of `serving`'s own role."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ def merge_on_spark(session: "SparkSession", stores: StoreSettings, limits: Spark
     """For `serving(makers=ROLES | {"merge": merge_on_spark(…)})`. `stores` are sent to the executors.
 
     The worker runs as many merges at once as its schedule allows (`parallel_tasks`, `task_bytes`), each in one task of
-    Spark: give it as many as the cluster has cores to spare. What a table's settings say of memory holds for each of them.
+    Spark: allow as many as the cluster has cores to spare. A table's memory settings hold for each of them.
     """
     chosen = limits or SparkLimits()
 
@@ -28,7 +28,7 @@ def merge_on_spark(session: "SparkSession", stores: StoreSettings, limits: Spark
                 raise Abandoned("the worker is stopping; the merge is planned anew by the next")
 
         def engine(table: Table) -> SparkEngine:
-            # The worker's own scratch folder means nothing on an executor.
+            # The worker's own scratch folder doesn't exist on an executor.
             task = arrow_limits(table.options, chosen.task.scratch_folder)
             return SparkEngine(session, stores, context.ambient, replace(chosen, task=task), give_up=give_up)
 

@@ -1,4 +1,4 @@
-"""Composition: a session of a Spark cluster. Nothing here is done unless it is called."""
+"""Composition: a session of a Spark cluster. Importing this module has no effect."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,10 +15,10 @@ _CONNECT = "sc://"
 
 @contextmanager
 def spark_session(address: str, settings: Mapping[str, str] | None = None) -> "Iterator[SparkSession]":
-    """A session until the end of the block, for a process that has no other.
+    """A session until the end of the block, for a process without another session.
 
     `address` is a Spark Connect server (`sc://host:port`) or a master (`spark://host:port`, `yarn`, `k8s://…`,
-    `local[4]`); `settings` are Spark's own. Raises `SparkFailed` where there is none to be had.
+    `local[4]`); `settings` are Spark's own. Raises `SparkFailed` if no session can be opened.
     """
     try:
         from pyspark.sql import SparkSession
@@ -33,7 +33,7 @@ def spark_session(address: str, settings: Mapping[str, str] | None = None) -> "I
     try:
         session = builder.getOrCreate()
     except spark_errors() as error:
-        where = address.partition(";")[0]  # behind it, a token may stand
+        where = address.partition(";")[0]  # the rest of the address may hold a token
         raise spark_failed(f"no session could be had of the Spark cluster at {where}", error) from error
     try:
         yield session

@@ -1,7 +1,7 @@
-"""What an executor of Spark does: one attempt at one merge, by the Arrow engine, under a name that no other attempt has.
+"""The task on a Spark executor: one attempt at one merge, by the Arrow engine, into a file that no other attempt uses.
 
-Spark may start a task again, and begin a second attempt beside the first; a lost executor may even go on for a while. No
-attempt ever touches what another one writes, so whichever attempt's outcome Spark takes, its file is whole and stays so.
+Spark may start a task again, or a second attempt beside the first; a lost executor may even continue for a while. No
+attempt ever touches another attempt's file, so the file of the attempt that Spark accepts is complete and stays so.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,34 +26,36 @@ AttemptMerge = Callable[[str, int], str]
 
 
 def merge_attempt(parcel: str, attempt: int) -> str:
-    """Merge as the order says, by the settings that came with it. What Headgate names comes back as an outcome."""
+    """Merge as ordered, with the settings of the order. Errors of Headgate are returned as an outcome."""
     try:
         order, settings, limits = unpack_order(parcel)
-        # This process is Spark's: here its parts are put together.
+        # This process belongs to Spark, so the parts are composed here.
         ambient = SystemAmbient()
         with closing(open_store(order.table, settings, ambient)) as store, _resources(ambient) as resources:
             engine = ArrowEngine(store, resources, limits)
             outcome: MergeOutcome | HeadgateError = engine.merge(attempted(order, attempt))
     except HeadgateError as error:
-        # Spark would only try at once again; when it is worth it, whoever ordered the merge knows better.
+        # Spark would retry at once; the process that ordered the merge knows better when to retry.
         outcome = error
     return pack_outcome(outcome)
 
 
 def attempted(order: MergeOrder, attempt: int) -> MergeOrder:
-    """The order with the output of this attempt: the first has the name that was asked for, each other a name beside it."""
+    """The order with the output of this attempt. The first attempt uses the ordered name, each other one a name beside
+    it.
+    """
     if attempt == 0:
         return order
     folder, slash, name = order.output.rpartition("/")
     stem, dot, ending = name.rpartition(".")
     own = f"{stem}-{attempt}{dot}{ending}" if dot else f"{name}-{attempt}"
     output = f"{folder}{slash}{own}"
-    # As for every output, the root is as good where a path would be too long.
+    # As for every output: if the path would be too long, the file goes to the root.
     return replace(order, output=output if is_key(output) else own)
 
 
 def as_map(merge: AttemptMerge, parcel: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """For `DataFrame.mapInArrow` over a single row: the row becomes the packed outcome."""
+    """For `DataFrame.mapInArrow` over a single row: turns the row into the packed outcome."""
 
     def headgate_merge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext

@@ -42,6 +42,11 @@ class Disk:
     def kept(self) -> int:
         return min(DISK_KEPT_BYTES, self.size // DISK_SHARE)
 
+    @property
+    def is_short(self) -> bool:
+        """Whether what is kept for seats is being used."""
+        return self.free < self.kept
+
 
 @dataclass(frozen=True, slots=True)
 class Filling:

@@ -20,6 +20,7 @@ from headgate_bus.sqlite.file import SqliteFile
 from headgate_bus.sqlite.locks import checked_group, is_locked, locked
 from headgate_bus.sqlite.log import LogTransaction
 from headgate_bus.sqlite.retention import RETENTION, SPARE, Retention, let_go
+from headgate_bus.sqlite.room import disk_of
 from headgate_bus.sqlite.waiting import CALL_TIMEOUT_S, until_found
 from headgate_bus.sqlite.writer import GroupWriter
 from headgate_schemas.ambient import Ambient
@@ -152,6 +153,8 @@ class SqliteSeat:
             )
         epoch = self._epoch
         now_ms = self._ambient.now_ms()
+        is_disk_short = disk_of(self._file.path).is_short
+        more = 2 * (len(events) + len(dead_letters)) + SPARE
 
         def work(transaction: LogTransaction) -> None:
             if taken(transaction.connection, self._group) != epoch:
@@ -170,7 +173,12 @@ class SqliteSeat:
                     "INSERT OR REPLACE INTO marks VALUES (?, ?, ?, ?)",
                     (self._group, partition, next_offset, mark_text(mark)),
                 )
+            if is_disk_short:
+                # The file can't grow, so events take the pages of proposals that are settled.
+                let_go_of_settled(transaction, partition, more)
 
+        if is_disk_short:
+            self._writer.cut_log()
         self._writer.do(work, self._deadline_s())
 
     def close(self) -> None:
@@ -310,6 +318,13 @@ def mark(connection: sqlite3.Connection, group: str, partition: int) -> Mark | N
         (group, partition),
     ).fetchone()
     return None if row is None else read_mark(row[0])
+
+
+def let_go_of_settled(transaction: LogTransaction, partition: int, max_records: int) -> None:
+    """Delete the oldest proposals that all groups have settled, up to that many. The last one stays: by it a bus is known again."""
+    log = transaction.partition(Topic.PROPOSALS, partition)
+    log.first = max(log.first, settled_by_all(transaction.connection, partition) - 1)
+    transaction.delete_below_first(Topic.PROPOSALS, partition, max_records)
 
 
 def settled_by_all(connection: sqlite3.Connection, partition: int) -> int:

@@ -71,6 +71,10 @@ class GroupWriter:
             raise job.error
         return job.result  # type: ignore[no-any-return]  # a job keeps what its work returned
 
+    def cut_log(self) -> None:
+        """Give the disk back what the file's log takes."""
+        self._file.cut_log()
+
     def _hand_on(self, job: _Job) -> None:
         """Pass the turn on. The job's thread leaves, even by an exception, so nobody may wait for it."""
         with self._lock:

@@ -18,6 +18,7 @@ from support.torture.stage.small_disk import as_root_of_a_namespace
 
 DISK_BYTES = 48 << 20
 BODY = bytes(200_000)
+SMALL_BODY = bytes(2_000)
 
 
 def mount(folder: Path) -> bool:
@@ -39,19 +40,21 @@ def main(folder: Path) -> None:
         told_of_a_small_disk(folder)
     try:
         for _ in range(3):
-            play(folder)
+            play(folder, BODY, 1)
+        play(folder, SMALL_BODY, 50)
     finally:
         if is_mounted:
             subprocess.run(("umount", "--lazy", str(folder)), check=True)
 
 
-def play(folder: Path) -> None:
+def play(folder: Path, body: bytes, at_once: int) -> None:
+    """Fill the disk with such proposals, settle so many of them at a time, and propose once more."""
     with closing(SqliteBus(str(folder / "bus.db"), SystemAmbient())) as bus:
         bus.prepare()
         begin = bus.extent(Topic.PROPOSALS, 0).next_offset
         while True:
             try:
-                bus.append(Topic.PROPOSALS, [Message("lake/events", {}, BODY)])
+                bus.append(Topic.PROPOSALS, [Message("lake/events", {}, body)] * at_once)
             except NoRoom as refused:
                 sys.stdout.write(f"refused: {refused}\n")
                 break
@@ -59,9 +62,9 @@ def play(folder: Path) -> None:
         seat = bus.seat("committer")
         while not seat.held():
             seat.poll(1.0)
-        for settled in range(begin + 1, end + 1):
-            seat.publish(0, [Message("lake/events", {}, bytes(1_000))] * 2, [], settled)
-        bus.append(Topic.PROPOSALS, [Message("lake/events", {}, BODY)])
+        for settled in range(begin + at_once, end + at_once, at_once):
+            seat.publish(0, [Message("lake/events", {}, bytes(300))] * at_once, [], min(settled, end))
+        bus.append(Topic.PROPOSALS, [Message("lake/events", {}, body)])
         seat.publish(0, [], [], end + 1)
         sys.stdout.write(f"took {end - begin} and went on\n")
 

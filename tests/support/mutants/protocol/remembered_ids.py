@@ -10,6 +10,7 @@ _MODEL_TESTS = "tests/table/coordination/test_memory_model.py"
 _TIME_TESTS = "tests/committer/table/test_times_ahead.py"
 _RETRY_TESTS = "tests/producer/test_retried_ids.py"
 _BEFORE_TESTS = "tests/committer/test_before_the_table.py"
+_BEFORE_HISTORIES = "tests/committer/test_before_the_table_histories.py"
 _SEQ_TESTS = "tests/committer/partition/test_passed_over_seqs.py"
 _MEMORY_TESTS = "tests/table/coordination/test_table_memory.py"
 
@@ -51,6 +52,7 @@ MUTANTS = (
         "            self.refused_horizon_ms = max(self.refused_horizon_ms, known.decided_ms)\n",
         "            self.lose(known.decided_ms)\n",
         (_NOISE_TESTS, _MEMORY_TESTS),
+        models(_MODEL_TESTS, 500),
     ),
     Mutant(
         "refusals-share-the-bound",
@@ -198,7 +200,7 @@ MUTANTS = (
         "        return self._letters.refusals()\n",
         "        return {}\n",
         (_BEFORE_TESTS,),
-        NONE,
+        models(_BEFORE_HISTORIES, 300),
     ),
     Mutant(
         "create-forgets-what-was-told-before",
@@ -208,7 +210,7 @@ MUTANTS = (
         "        (*before(), decided),\n",
         "        (decided,),\n",
         (_BEFORE_TESTS,),
-        NONE,
+        models(_BEFORE_HISTORIES, 300),
     ),
     Mutant(
         "rewrite-into-nothing",

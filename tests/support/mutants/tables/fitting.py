@@ -4,6 +4,7 @@ from support.mutants.mutant import LOG, NONE, Mutant, Rule, Seeds, models
 
 _DECIDE = "table/headgate_table/indextables/rules/decide.py"
 _SPELLINGS = "tests/table/read/test_column_spellings.py"
+_FOREIGN = "tests/table/read/test_foreign_columns.py"
 _COLUMNS = "tests/table/parquet/test_file_columns.py"
 _PARTITIONS = "tests/table/read/test_partition_fit.py"
 
@@ -150,7 +151,7 @@ MUTANTS = (
         "    return [other for other in held if name_key(other) == key and other not in table]\n",
         "    return [other for other in held if other == key and other not in table]\n",
         (_SPELLINGS,),
-        NONE,
+        models(_FOREIGN, 1000),
     ),
     Mutant(
         "other-spellings-are-null-to-spark",
@@ -160,7 +161,7 @@ MUTANTS = (
         "    return [other for other in held if name_key(other) == key and other not in table]\n",
         "    return [other for other in held if other == key and other not in table]\n",
         (_SPELLINGS,),
-        NONE,
+        models(_FOREIGN, 1000),
     ),
     Mutant(
         "other-spellings-inside-are-null",
@@ -170,7 +171,7 @@ MUTANTS = (
         "    problem = _respelled(source, field.type) or _misfit(source, field.type)\n",
         "    problem = _misfit(source, field.type)\n",
         (_SPELLINGS,),
-        NONE,
+        models(_FOREIGN, 1000),
     ),
     Mutant(
         "overwrite-takes-any-partition-value",

@@ -142,7 +142,7 @@ MUTANTS = (
         "source.bit_width > target.bit_width:\n",
         "False:\n",
         _NARROWING,
-        NONE,
+        models("tests/table/read/test_foreign_columns.py", 1000),
     ),
     Mutant(
         "infinite-partition-values",

@@ -202,6 +202,7 @@ def test_a_disk_of_any_size_that_proposals_fill_is_left_by_settling_them(
         patch.setattr(sqlite_seat, "disk_of", disk)
         with closing(bus_of(folder / "bus.db", 1 << 30)) as bus:
             count = fill(bus, size)
+            assert disk("").free > disk_bytes // 10, "proposals take what is kept for those who settle them"
             seat, at_once = seated(bus), 1 + count // publishes
             for settled in range(0, count, at_once):
                 now = min(count, settled + at_once)

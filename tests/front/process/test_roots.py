@@ -3,13 +3,15 @@
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headgate.process import roots
 from headgate.process.roots import ATTEMPTS, NotTrusted, probe_roots
 from headgate.settings.loading import Settings, load_settings
 from headgate_table.errors import StoreError
 from support.ambient import FakeAmbient
-from support.stores.faulty import Fault, FaultyStore, Plan, no_faults, on
+from support.stores.faulty import Fault, FaultyStore, Plan, Step, no_faults, on
 from support.stores.memory import MemoryStore
 
 Open = Callable[[Plan], FaultyStore]
@@ -41,6 +43,33 @@ def test_a_store_that_fails_for_a_moment_is_tried_again(
     ambient = FakeAmbient()
     opens(on(call, fault, times=times))
     probe_roots(["memory://lake"], settings, ambient)
+
+
+FAULTS = st.none() | st.sampled_from((Fault.REFUSED, Fault.LOST_REQUEST, Fault.LOST_ANSWER))
+
+
+@given(st.lists(FAULTS, max_size=40))
+def test_a_store_whose_calls_fail_in_any_order_is_served_unless_every_try_meets_a_failure(
+    faults: list[Fault | None],
+) -> None:
+    """Each try meets one failure at most, so fewer failures than tries end no process."""
+    failures = 0
+    calls: list[Fault | None] = []
+
+    def plan(step: Step) -> Fault | None:
+        nonlocal failures
+        fault = faults[len(calls)] if len(calls) < len(faults) and failures < ATTEMPTS - 1 else None
+        calls.append(fault)
+        failures += fault is not None
+        return fault
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("HEADGATE_CONFIG", "HEADGATE_BUS", "HEADGATE_ROOTS"):
+            patch.delenv(name, raising=False)
+        store = FaultyStore(MemoryStore(uri="memory://lake"), plan)
+        patch.setattr(roots, "open_store", lambda *_: store)
+        probe_roots(["memory://lake"], load_settings({}, {}, None), FakeAmbient())
+    assert len(calls) > failures, "the last try is whole"
 
 
 def test_each_failure_is_a_line_of_the_log(

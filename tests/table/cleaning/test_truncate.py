@@ -1,6 +1,8 @@
 """TRUNCATE TIME TRAVEL: what it forgets, what it keeps although other implementations don't, and deaths in the middle."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from headgate_table.errors import CorruptTable, VersionNotRetained
 from headgate_table.indextables.format.names import POINTER, version_key
@@ -10,6 +12,7 @@ from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from support.ambient import FakeAmbient
 from support.cleaning import World, copied, one_thread
+from support.committing.rig import TABLE
 from support.coordinated import Coordinated
 from support.logs.foreign_log import build_on
 from support.stores.faulty import Fault, FaultyStore, on
@@ -105,6 +108,44 @@ def test_a_dry_run_of_a_committers_table_lists_what_a_truncation_then_deletes(
     planned = table.truncate_history(dry_run=True)
     assert set(planned.deletions) == set(table.truncate_history().deletions)
     assert planned.versions_deleted or appends == 12
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(1, 5),
+    st.lists(
+        st.tuples(st.sampled_from(("append", "append", "format", "compact", "truncate")), st.integers(1, 5)),
+        min_size=1,
+        max_size=7,
+    ),
+)
+def test_a_dry_run_is_the_run_after_any_history_of_a_committers_table(
+    interval: int, history: list[tuple[str, int]]
+) -> None:
+    coordinated = Coordinated(interval=interval)
+    for number, (kind, count) in enumerate(history):
+        match kind:
+            case "append":
+                coordinated.appended(*(f"{number}-{each}" for each in range(count)))
+            case "format":
+                coordinated.rig.settings["state.format"] = ("avro", "json")[count % 2]
+            case "compact":
+                coordinated.table.compact()
+            case _:
+                _judge_dry_run(coordinated)
+    _judge_dry_run(coordinated)
+
+
+def _judge_dry_run(coordinated: Coordinated) -> None:
+    """What it lists, and what a comparison of the store before and after shows."""
+    store = coordinated.rig.stores[TABLE]
+    table = coordinated.table
+    planned = table.truncate_history(dry_run=True)
+    before = {info.key for info in store.list()}
+    done = table.truncate_history()
+    assert set(planned.deletions) == set(done.deletions)
+    gone = before - {info.key for info in store.list()}
+    assert gone == {deletion.key for deletion in planned.deletions} & before
 
 
 def test_manifests_that_only_deleted_states_refer_to_go_with_them(world: World) -> None:

@@ -1,9 +1,12 @@
 """The table of operations: what each does to a table, and every reason for which it is refused."""
 
 from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headgate_schemas.actions.actions import AddFile, Metadata, SkipFile
 from headgate_schemas.columns.table_schema import schema_string_of
@@ -179,6 +182,40 @@ def test_a_rewrite_that_may_hold_the_same_rows_is_accepted(
     adds = tuple(file(f"o{number}", num_records=count) for number, count in enumerate(outputs))
     effect = effect_of(Rewrite(tuple(each.path for each in named), adds), Evidence(live=by_path(*named)))
     assert len(effect.removes) == len(sources)
+
+
+COUNTS = st.lists(st.none() | st.integers(0, 3), max_size=3)
+
+
+def _possible(counts: list[int | None]) -> set[int]:
+    """All sums, where an unknown count is anything up to more than all others together."""
+    return {sum(each) for each in product(*(range(20) if count is None else (count,) for count in counts))}
+
+
+@given(COUNTS.filter(bool), COUNTS)
+def test_a_rewrite_is_accepted_where_the_rows_may_be_the_same_and_never_into_nothing(
+    sources: list[int | None], outputs: list[int | None]
+) -> None:
+    """By trying all that unknown counts can be."""
+    named = [live(f"s{number}", records=count) for number, count in enumerate(sources)]
+    adds = tuple(file(f"o{number}", num_records=count) for number, count in enumerate(outputs))
+    found = decide(Rewrite(tuple(each.path for each in named), adds), METADATA, Evidence(live=by_path(*named)), NOW_MS)
+    before, after = _possible(sources), _possible(outputs)
+    may_be = bool(before & after) if outputs else before == {0}
+    assert isinstance(found, Effect) == may_be
+
+
+@given(
+    st.sampled_from(("_transaction_log", "_headgate", "_metadata", "data", "_data", "metadata")),
+    st.lists(st.booleans(), min_size=16, max_size=16),
+)
+def test_no_data_file_lies_in_a_folder_that_is_the_logs_in_any_case(name: str, capitals: list[bool]) -> None:
+    spelled = "".join(
+        letter.upper() if is_capital else letter for letter, is_capital in zip(name, capitals, strict=False)
+    )
+    add = AddFile(path=f"{spelled}/x", partition_values={"day": "1"}, size=10, modification_time=1)
+    found = decide(Append((add,)), METADATA, NOTHING_KNOWN, NOW_MS)
+    assert isinstance(found, Refusal) == (name in ("_transaction_log", "_headgate", "_metadata"))
 
 
 def test_a_rewrite_that_loses_records_is_refused() -> None:

@@ -5,6 +5,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from headgate_schemas.messages.operations import Committed, Create
 from headgate_table.data_file import DataFile
@@ -87,3 +89,26 @@ def test_nulls_inside_where_the_schema_has_none_are_named_with_their_file(case: 
 def test_lists_that_are_null_or_empty_themselves_are_merged(case: str) -> None:
     type_, _, without = CASES[case]
     assert isinstance(_merged(type_, without, without), Merged)
+
+
+CELLS = st.none() | st.lists(st.none() | st.integers(0, 3), max_size=3)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(CELLS, min_size=1, max_size=3), min_size=2, max_size=4))
+def test_of_any_files_those_with_nulls_inside_are_named_and_others_are_merged(
+    files: list[list[list[int | None] | None]],
+) -> None:
+    outcome = _merged(NO_NULLS, *(pa.array(cells, LISTS) for cells in files))
+    odd = {
+        f"{number}.parquet"
+        for number, cells in enumerate(files)
+        if any(cell is not None and None in cell for cell in cells)
+    }
+    if not odd:
+        assert isinstance(outcome, Merged)
+    else:
+        assert isinstance(outcome, NotMerged)
+        named = {problem.path for problem in outcome.problems}
+        assert named
+        assert named <= odd

@@ -1,6 +1,6 @@
 """Mutants of what feeds a table: the partition, the log that was known before, and the deployment that answers for it."""
 
-from support.mutants.mutant import NONE, Mutant, Rule
+from support.mutants.mutant import NONE, Mutant, Rule, models
 
 _WRONG_PARTITION = "tests/committer/partition/test_wrong_partition.py"
 _LOG_CUT = "tests/committer/table/test_log_cut.py"
@@ -62,7 +62,7 @@ MUTANTS = (
         "            raise OtherAddress(\n",
         "            from headgate_committer.tables import NotServed\n\n            raise NotServed(\n",
         ("tests/committer/test_two_addresses.py",),
-        NONE,
+        models("tests/committer/test_two_addresses.py", 300),
     ),
     Mutant(
         "outside-of-the-roots-told-as-unknown",

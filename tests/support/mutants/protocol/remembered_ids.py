@@ -220,6 +220,6 @@ MUTANTS = (
         "    if not after and None in before:\n",
         "    if not after and before == ():\n",
         ("tests/table/commit/test_decide.py",),
-        NONE,
+        models("tests/table/commit/test_decide.py", 300),
     ),
 )

@@ -1,6 +1,6 @@
 """Mutants of what a process tells of itself over HTTP, and of how it begins."""
 
-from support.mutants.mutant import LOG, NONE, Mutant, Rule
+from support.mutants.mutant import LOG, NONE, Mutant, Rule, models
 
 _SERVER = "front/headgate/web/server.py"
 _LOAD = "tests/front/health/test_health_under_load.py"
@@ -44,7 +44,7 @@ MUTANTS = (
         "attempts=ATTEMPTS, first_pause_s",
         "attempts=1, first_pause_s",
         ("tests/front/process/test_roots.py",),
-        NONE,
+        models("tests/front/process/test_roots.py", 300),
     ),
     Mutant(
         "bus-is-asked-once-at-start",

@@ -182,7 +182,7 @@ MUTANTS = (
         "            self._served.check_place(uri, reader.store.place)\n",
         "",
         (_ADDRESS_TESTS,),
-        NONE,
+        models(_ADDRESS_TESTS, 300),
     ),
     Mutant(
         "one-table-at-two-places",
@@ -192,7 +192,7 @@ MUTANTS = (
         "            self._served.check_id(self.uri, table.table_id)\n",
         "            pass\n",
         (_ADDRESS_TESTS,),
-        NONE,
+        models(_ADDRESS_TESTS, 300),
     ),
     Mutant(
         "direct-purge-asks-no-bus",

@@ -241,7 +241,7 @@ MUTANTS = (
         "                if column is not None:\n",
         "                if column == '':\n",
         ("tests/worker/merge/test_merge_inner_nulls.py",),
-        NONE,
+        models("tests/worker/merge/test_merge_inner_nulls.py", 200),
     ),
     Mutant(
         "only-our-logs-tell-of-tables",
@@ -251,7 +251,7 @@ MUTANTS = (
         "        if len(parts) > 2 and parts[-2] == _ICEBERG_FOLDER and _is_iceberg(parts[-1]):\n",
         "        if not parts:\n",
         ("tests/table/cleaning/test_cleaning.py",),
-        NONE,
+        models("tests/table/cleaning/test_inner_tables.py", 200),
     ),
     Mutant(
         "log-in-capitals-is-a-path",
@@ -261,6 +261,6 @@ MUTANTS = (
         '        if file.path.partition("/")[0].casefold() in _OWN_FOLDERS',
         '        if file.path.partition("/")[0] in _OWN_FOLDERS',
         ("tests/table/commit/test_decide.py",),
-        NONE,
+        models("tests/table/commit/test_decide.py", 300),
     ),
 )

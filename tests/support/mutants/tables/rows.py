@@ -1,6 +1,6 @@
 """Mutants of what rows are read by whom, that histories of random rows notice."""
 
-from support.mutants.mutant import NONE, Mutant, Rule, Seeds
+from support.mutants.mutant import NONE, Mutant, Rule, Seeds, models
 
 _DATASET = "tests/table/read/test_files_dataset.py"
 _GUARANTEES = "table/headgate_table/indextables/read/rows/file_guarantees.py"
@@ -107,7 +107,7 @@ MUTANTS = (
         "will_remember=is_written)",
         "will_remember=False)",
         ("tests/table/cleaning/test_truncate.py",),
-        NONE,
+        models("tests/table/cleaning/test_truncate.py", 60),
     ),
     Mutant(
         "verify-calls-a-late-version-lost",

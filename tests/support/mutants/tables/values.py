@@ -100,7 +100,7 @@ MUTANTS = (
         "                    without |= with_nan(group)\n                options",
         "                    without |= frozenset()\n                options",
         (_FLOATS,),
-        NONE,
+        models("tests/worker/merge/test_merged_histories.py", 200),
     ),
     Mutant(
         "late-nan-in-merged-statistics",
@@ -110,7 +110,7 @@ MUTANTS = (
         "                        if not with_nan(group) <= without:\n",
         "                        if False:\n",
         (_FLOATS,),
-        NONE,
+        models("tests/worker/merge/test_merged_histories.py", 200),
     ),
     Mutant(
         "spark-parts-hide-nan",
@@ -132,7 +132,7 @@ MUTANTS = (
         "    may_hide_nan = not _tells_of_nan(footer)\n",
         "    may_hide_nan = False\n",
         ("tests/table/test_data_file.py",),
-        NONE,
+        models("tests/worker/merge/test_merged_histories.py", 200),
     ),
     Mutant(
         "doubles-rounded-to-floats",

@@ -17,9 +17,7 @@ import argparse
 import contextlib
 import os
 import platform
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -41,6 +39,7 @@ from parts.commit_engines import (
 )
 from parts.commit_services import Services
 from parts.figures import Figure, Figures
+from parts.loads import shared_out, together
 from parts.proposers import Load, Tally, percentile
 
 PACKAGES = {HEADGATE_KAFKA: "kafka-python", DELTA: "deltalake", ICEBERG: "pyiceberg"}
@@ -127,24 +126,19 @@ def _run(services: Services, case: Case, options: argparse.Namespace, stream: in
     """One engine on a new table. The load is spread over processes, and starts in all of them at the same time."""
     with services.table(case.place) as place, _bus(services, case.engine, place) as bus:
         make(case.engine, place)
-        count = 1 if stream else min(options.processes, case.proposers)
-        shares = [case.proposers // count + (number < case.proposers % count) for number in range(count)]
-        loads = [
-            Load(
-                engine=case.engine,
-                place=place,
-                bus=bus,
-                first=sum(shares[:number]),
-                proposers=share,
-                files=case.files,
-                warm_up_s=options.warm_up,
-                seconds=options.seconds,
-                grace_s=GRACE_S,
-                stream=stream,
-            )
-            for number, share in enumerate(shares)
-        ]
-        tally = _together(loads)
+        load = Load(
+            engine=case.engine,
+            place=place,
+            bus=bus,
+            first=0,
+            proposers=case.proposers,
+            files=case.files,
+            warm_up_s=options.warm_up,
+            seconds=options.seconds,
+            grace_s=GRACE_S,
+            stream=stream,
+        )
+        tally = together(shared_out(load, 1 if stream else options.processes))
         _check(case, place, tally)
         return tally
 
@@ -171,50 +165,6 @@ def _bus(services: Services, engine: str, place: Place) -> Iterator[str]:
     Path(place.scratch).mkdir(parents=True, exist_ok=True)
     with services.committer(bus, place):
         yield bus
-
-
-def _together(loads: list[Load]) -> Tally:
-    program = Path(__file__).parent / "parts/proposers.py"
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-W", "ignore", str(program), load.to_json()],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for load in loads
-    ]
-    try:
-        for process in processes:
-            _expect(process, "ready")
-        start_s = time.monotonic() + 0.2
-        for process in processes:
-            assert process.stdin is not None
-            process.stdin.write(f"{start_s}\n")
-            process.stdin.flush()
-        tallies = [Tally.from_json(_expect(process)) for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-    return Tally(
-        committed=sum(tally.committed for tally in tallies),
-        acknowledged=sum(tally.acknowledged for tally in tallies),
-        failed=sum(tally.failed for tally in tallies),
-        failed_in_all=sum(tally.failed_in_all for tally in tallies),
-        unanswered=sum(tally.unanswered for tally in tallies),
-        latencies_ms=[latency for tally in tallies for latency in tally.latencies_ms],
-        seconds=max(tally.seconds for tally in tallies),
-        last_failure=next((tally.last_failure for tally in tallies if tally.last_failure), ""),
-    )
-
-
-def _expect(process: "subprocess.Popen[str]", wanted: str | None = None) -> str:
-    assert process.stdout is not None
-    line = process.stdout.readline().strip()
-    if not line or (wanted is not None and line != wanted):
-        raise SystemExit(f"a process of proposers ended early, after {line!r}; what it said is above")
-    return line
 
 
 WRITER_COLUMNS = ("place", "proposers", "files", "engine", "commits/s", "p50 ms", "p99 ms", "failed", "no answer", "")

@@ -1,4 +1,4 @@
-"""What a benchmark of commits runs beside itself: an S3 server, a delay before it, a Kafka broker, a committer."""
+"""What a benchmark of commits runs beside itself: an S3 server, a delay before it, a Kafka broker, a committer, a worker."""
 
 import contextlib
 import itertools
@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -63,24 +63,39 @@ class Services:
         return with_prefix(self._kafka, f"bench-{next(self._numbers)}-{os.getpid()}")
 
     @contextlib.contextmanager
-    def committer(self, bus: str, place: Place) -> Iterator[None]:
-        """A process as an operator would start it."""
+    def committer(self, bus: str, place: Place) -> Iterator[int]:
+        """A process as an operator would start it: its id."""
+        with self._command(["committer", "--bus", bus], place) as process:
+            yield process
+
+    @contextlib.contextmanager
+    def mirror_worker(self, bus: str, place: Place) -> Iterator[int]:
+        """A worker with the role `mirror` alone, for the folder of the table: its id."""
+        root = place.uri.rpartition("/")[0]
+        with self._command(
+            ["worker", "--roles", "mirror", "--set", "mirror.formats=delta", "--bus", bus, "--root", root], place
+        ) as process:
+            yield process
+
+    @contextlib.contextmanager
+    def _command(self, arguments: Sequence[str], place: Place) -> Iterator[int]:
         settings = {
             f"HEADGATE_STORE_{key.replace('.', '_').replace('-', '_').upper()}": v for key, v in place.headgate.items()
         }
-        log = Path(place.scratch) / "committer.log"
+        what = arguments[0]
+        log = Path(place.scratch) / f"{what}.log"
         with log.open("wb") as output:
             process = subprocess.Popen(
-                [sys.executable, "-m", "headgate", "committer", "--bus", bus],
+                [sys.executable, "-m", "headgate", *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
                 env=os.environ | settings,
             )
         try:
-            yield
+            yield process.pid
             if process.poll() is not None:
-                raise SystemExit(f"the committer ended with {process.returncode}:\n{log.read_text()[-2000:]}")
+                raise SystemExit(f"the {what} ended with {process.returncode}:\n{log.read_text()[-2000:]}")
         except BaseException:
             print(log.read_text(errors="replace")[-2000:], file=sys.stderr)
             raise

@@ -4,9 +4,11 @@ import asyncio
 import http.client
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
@@ -40,10 +42,9 @@ async def reads(request: Request) -> Response:
     return PlainTextResponse(f"{len(await request.body())} bytes")
 
 
-@pytest.fixture
-def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[ListenAddress]:
-    """Of a server that lets connections wait for longer than the test takes."""
-    monkeypatch.setattr(web_server, "IDLE_S", 600.0)
+@contextmanager
+def served(idle_s: float = 600.0) -> Iterator[ListenAddress]:
+    """A server that lets connections wait for longer than a test takes."""
     ambient = FakeAmbient()
     measures = PrometheusMeasures(ambient)
     monitor = Monitor(ambient, measures, {"committer": HealthLimits()})
@@ -52,7 +53,15 @@ def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[ListenAddress]:
         Route("/endless", endless),
         Route("/reads", reads, methods=["POST"]),
     ]
-    with serving_web(Starlette(routes=routes), ListenAddress("127.0.0.1", 0), vital=VITAL) as found:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(web_server, "IDLE_S", idle_s)
+        with serving_web(Starlette(routes=routes), ListenAddress("127.0.0.1", 0), vital=VITAL) as found:
+            yield found
+
+
+@pytest.fixture
+def address() -> Iterator[ListenAddress]:
+    with served() as found:
         yield found
 
 
@@ -120,3 +129,28 @@ def test_a_request_whose_body_does_not_come_is_let_go(address: ListenAddress, mo
         connection = open_to(held, address)
         connection.sendall(HALF_A_BODY)
         wait_until(closes(connection), "the connection is closed")
+
+
+WHOLE = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+LONG = b"GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n"
+SENT = (b"", b"G", HALF_A_HEAD, HALF_A_BODY, WHOLE + HALF_A_HEAD, WHOLE, LONG, LONG)
+CROWD = st.lists(st.tuples(st.sampled_from(SENT), st.sampled_from((1, 10, MAX_REQUESTS))), min_size=1, max_size=3)
+
+
+@settings(max_examples=5, deadline=None)
+@given(CROWD)
+def test_whatever_a_crowd_sends_who_asks_is_told_that_the_process_is_alive(crowd: list[tuple[bytes, int]]) -> None:
+    """And once the crowd has left, others than health are answered as well."""
+    with served(idle_s=0.5) as address:
+        with ExitStack() as held:
+            for sent, count in crowd:
+                for _ in range(count):
+                    open_to(held, address).sendall(sent)
+                assert status(address, "/healthz") == 200
+            halves = [open_to(held, address) for _ in range(3)]
+            for connection, sent in zip(halves, (b"", HALF_A_HEAD, HALF_A_BODY), strict=True):
+                connection.sendall(sent)
+            for connection in halves:
+                wait_until(closes(connection), "who sends no more is let go")
+            assert status(address, "/healthz") == 200
+        wait_until(lambda: status(address, "/metrics") == 200, "those that left are forgotten")

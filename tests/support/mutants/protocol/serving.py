@@ -14,7 +14,7 @@ MUTANTS = (
         '        if len(self._calls) >= MAX_REQUESTS and scope["path"] not in self._vital:\n',
         "        if len(self._calls) >= MAX_REQUESTS:\n",
         (_LOAD,),
-        NONE,
+        models(_LOAD, 100),
     ),
     Mutant(
         "waiting-connections-without-a-bound",
@@ -34,7 +34,7 @@ MUTANTS = (
         "cycle.response_complete or cycle.more_body",
         "cycle.response_complete",
         (_LOAD,),
-        NONE,
+        models(_LOAD, 100),
     ),
     Mutant(
         "one-failure-at-start-ends-it",

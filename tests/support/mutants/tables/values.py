@@ -100,7 +100,7 @@ MUTANTS = (
         "                    without |= with_nan(group)\n                options",
         "                    without |= frozenset()\n                options",
         (_FLOATS,),
-        models("tests/worker/merge/test_merged_histories.py", 200),
+        NONE,
     ),
     Mutant(
         "late-nan-in-merged-statistics",

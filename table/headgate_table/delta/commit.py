@@ -11,7 +11,7 @@ from headgate_table.delta.schema import DeltaColumns, Unmirrorable
 from headgate_table.delta.values import delta_path, partition_texts, statistics_text
 from headgate_table.indextables.log.predecessor import mark_of
 
-ENGINE = "headgate-mirror/1"
+ENGINE = "headgate-mirror/2"
 """Grows when the bytes of a commit change."""
 KEY = "headgate"
 """Where a commit's `commitInfo` says which version of which table it is."""

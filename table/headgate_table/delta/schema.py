@@ -25,6 +25,7 @@ from headgate_schemas.errors import HeadgateError
 
 _LOCAL_TIMES = "timestampNtz"
 """The table feature of Delta that readers need for times without a zone."""
+_NTZ = "timestamp_ntz"
 _COMMENT = "comment"
 _DEFAULT = "EXISTS_DEFAULT"
 
@@ -41,7 +42,10 @@ class DeltaColumns:
     partition_columns: tuple[str, ...]
     kinds: dict[str, ColumnKind]
     """Of all columns, in order."""
+    local_times: frozenset[str]
+    """The columns that are times without a zone."""
     has_local_times: bool
+    """In some column, or inside of one."""
 
     @property
     def protocol(self) -> dict[str, Any]:
@@ -76,7 +80,8 @@ def delta_columns(metadata: Metadata) -> DeltaColumns:
         json.dumps(body, ensure_ascii=False, separators=(",", ":")),
         metadata.partition_columns,
         {field.name: column_kind(kind_name(field.type)) for field in fields},
-        any(name == "timestamp_ntz" for field in fields for name in _atomics(field.type)),
+        frozenset(field.name for field in fields if field.type == Atomic(_NTZ)),
+        any(name == _NTZ for field in fields for name in _atomics(field.type)),
     )
 
 

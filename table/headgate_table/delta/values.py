@@ -41,12 +41,11 @@ def delta_path(path: str, table_uri: str) -> str:
 
 def partition_texts(values: Mapping[str, str], columns: DeltaColumns, path: str) -> dict[str, str | None]:
     """The value of each partition column, null as null. Raises `Unmirrorable` for one that its type can't hold."""
-    return {
-        name: _partition_text(values.get(name), columns.kinds[name], name, path) for name in columns.partition_columns
-    }
+    return {name: _partition_text(values.get(name), columns, name, path) for name in columns.partition_columns}
 
 
-def _partition_text(stored: str | None, kind: ColumnKind, column: str, path: str) -> str | None:
+def _partition_text(stored: str | None, columns: DeltaColumns, column: str, path: str) -> str | None:
+    kind = columns.kinds[column]
     value = stored_value(stored, kind)
     if value is None:
         if stored is None or stored_value(stored, ColumnKind.STRING) is None:
@@ -58,7 +57,7 @@ def _partition_text(stored: str | None, kind: ColumnKind, column: str, path: str
         case bool():
             return "true" if value else "false"
         case int():
-            return str(value) if kind is ColumnKind.INTEGER else _instant(value, "microseconds")
+            return str(value) if kind is ColumnKind.INTEGER else _time(value, is_local=column in columns.local_times)
         case Decimal():
             return format(value, "f")
         case (is_nan, number):
@@ -71,6 +70,11 @@ def _partition_text(stored: str | None, kind: ColumnKind, column: str, path: str
             return value
         case _:
             assert_never(value)
+
+
+def _time(micros: int, *, is_local: bool) -> str:
+    """An instant in UTC by ISO 8601. Readers take a local time with a space and without a zone alone."""
+    return _local(micros, "auto", " ") if is_local else _local(micros, "microseconds") + "Z"
 
 
 def _special(number: float) -> str | None:
@@ -87,14 +91,14 @@ def statistics_text(add: AddFile, columns: DeltaColumns) -> str | None:
     for column, kind in columns.kinds.items():
         if column in columns.partition_columns or column not in low_texts or column not in high_texts:
             continue
-        bounds = _bounds(kind, low_texts[column], high_texts[column])
+        bounds = _bounds(kind, low_texts[column], high_texts[column], "" if column in columns.local_times else "Z")
         if bounds is not None:
             lows[column], highs[column] = bounds
     body = {"numRecords": add.num_records, "minValues": lows, "maxValues": highs}
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
-def _bounds(kind: ColumnKind, low: str, high: str) -> tuple[Any, Any] | None:
+def _bounds(kind: ColumnKind, low: str, high: str, zone: str) -> tuple[Any, Any] | None:
     match kind:
         case ColumnKind.INTEGER:
             return _ordered(parse_integer(low), parse_integer(high))
@@ -110,7 +114,7 @@ def _bounds(kind: ColumnKind, low: str, high: str) -> tuple[Any, Any] | None:
             return None if days is None or not _are_of_calendar(*days) else (_day(days[0]), _day(days[1]))
         case ColumnKind.TIMESTAMP:
             micros = time_bounds(low, high)
-            return None if micros is None else _times(*micros)
+            return None if micros is None else _times(*micros, zone)
         case ColumnKind.STRING:
             return _texts(low, high)
         case ColumnKind.BOOLEAN | ColumnKind.OTHER:
@@ -143,17 +147,19 @@ def _day(ordinal: int) -> str:
     return date.fromordinal(ordinal).isoformat()
 
 
-def _times(low: int, high: int) -> tuple[str, str] | None:
+def _times(low: int, high: int, zone: str) -> tuple[str, str] | None:
     """A day wider at both ends: who wrote the statistics may have meant another zone. To the millisecond, as Delta has them."""
     try:
-        return _instant(low - _MICROS_PER_DAY, "milliseconds"), _instant(high + _MICROS_PER_DAY + 999, "milliseconds")
+        first = _local(low - _MICROS_PER_DAY, "milliseconds")
+        last = _local(high + _MICROS_PER_DAY + 999, "milliseconds")
     except OverflowError:
         return None
+    return first + zone, last + zone
 
 
-def _instant(micros: int, digits: str) -> str:
+def _local(micros: int, digits: str, separator: str = "T") -> str:
     moment = _EPOCH + timedelta(microseconds=micros)
-    return moment.isoformat(timespec=digits).removesuffix("+00:00") + "Z"
+    return moment.replace(tzinfo=None).isoformat(separator, digits)
 
 
 def _texts(low: str, high: str) -> tuple[str, str] | None:

@@ -53,7 +53,7 @@ def test_a_commit_is_these_bytes_whoever_writes_it() -> None:
     )
     assert commit_bytes(version, COLUMNS).decode() == (
         '{"commitInfo":{"timestamp":1700000000000,"operation":"WRITE","operationParameters":{"mode":"Append"},'
-        '"engineInfo":"headgate-mirror/1","headgate":{"table":"11111111-2222","version":3,"mark":"abc","operation":"Append"}}}\n'
+        '"engineInfo":"headgate-mirror/2","headgate":{"table":"11111111-2222","version":3,"mark":"abc","operation":"Append"}}}\n'
         '{"txn":{"appId":"job","version":4,"lastUpdated":1700000000000}}\n'
         '{"remove":{"path":"p=a/old.parquet","deletionTimestamp":1700000000000,"dataChange":false}}\n'
         '{"add":{"path":"p=a/f.parquet","partitionValues":{"p":"a","d":"2024-01-01"},"size":3,"modificationTime":5,'
@@ -119,6 +119,27 @@ def test_partition_values_are_null_or_in_deltas_spelling() -> None:
     }
     with pytest.raises(Unmirrorable, match=r"'one'.*partition column 'i'"):
         partition_texts({"i": "one"}, at, "f")
+
+
+@pytest.mark.parametrize(
+    ("stored", "expected"),
+    [
+        ("2024-01-01 12:00:00", "2024-01-01 12:00:00"),
+        ("2024-01-01T12%3A00%3A00.5", "2024-01-01 12:00:00.500000"),
+        ("0001-01-01", "0001-01-01 00:00:00"),
+    ],
+)
+def test_a_local_time_has_no_zone_where_delta_reads_it(stored: str, expected: str) -> None:
+    """Break: readers of Delta fail at a table that is partitioned by local times."""
+    metadata = Metadata("1", schema_string_of("id INT, at TIMESTAMP_NTZ, p TIMESTAMP_NTZ"), ("p",))
+    assert partition_texts({"p": stored}, delta_columns(metadata), "f") == {"p": expected}
+    micros = "1700000000000001"
+    file = add(partition_values={}, num_records=2, min_values={"at": micros}, max_values={"at": micros})
+    told = json.loads(statistics_text(file, delta_columns(metadata)) or "{}")
+    assert (told["minValues"], told["maxValues"]) == (
+        {"at": "2023-11-13T22:13:20.000"},
+        {"at": "2023-11-15T22:13:20.001"},
+    )
 
 
 def bounds(column: str, low: str, high: str) -> tuple[Any, Any]:

@@ -70,6 +70,15 @@ def _folder(value: str | None) -> str:
     return escape_partition_text(value) if value else "__HIVE_DEFAULT_PARTITION__"
 
 
+MOMENTS = (
+    dt.datetime(1, 1, 1, tzinfo=UTC),
+    dt.datetime(2024, 1, 1, 12, tzinfo=UTC),
+    dt.datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
+    dt.datetime(1582, 10, 10, 0, 0, 0, 1, tzinfo=UTC),
+    dt.datetime(9999, 12, 31, 23, 59, 59, 500_000, tzinfo=UTC),
+)
+
+
 @pytest.fixture(scope="module")
 def odd_table(tmp_path_factory: pytest.TempPathFactory) -> headgate.Table:
     folder = tmp_path_factory.mktemp("mirrored")
@@ -96,6 +105,41 @@ def test_every_version_is_read_as_it_is(odd_table: headgate.Table, reader: str) 
         read = READERS[reader](odd_table.uri, version)
         assert read.column_names == rows.column_names
         assert counted(read.cast(rows.schema), rows.column_names) == counted(rows, rows.column_names), version
+
+
+PARTITION_CELLS: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "STRING": (pa.string(), ["a/b", "%2F", "é e\N{COMBINING ACUTE ACCENT}", "null", " ", "2024-01-01"]),
+    "TINYINT": (pa.int8(), [-128, 0, 127]),
+    "SMALLINT": (pa.int16(), [-(2**15), 0, 2**15 - 1]),
+    "INT": (pa.int32(), [-(2**31), 0, 2**31 - 1]),
+    "BIGINT": (pa.int64(), [-(2**63), 0, 2**53 + 1, 2**63 - 1]),
+    "FLOAT": (pa.float32(), [0.5, math.inf, -math.inf, 3.4028234663852886e38, 1e-45]),
+    "DOUBLE": (pa.float64(), [0.1, 1e22, -5e-324, math.inf, -math.inf, 1.7976931348623157e308]),
+    "DECIMAL(38, 10)": (pa.decimal128(38, 10), [Decimal("-0.0000000001"), Decimal(10**27), Decimal("7.5")]),
+    "BOOLEAN": (pa.bool_(), [True, False]),
+    "DATE": (pa.date32(), [dt.date(1, 1, 1), dt.date(1582, 10, 10), dt.date(2024, 2, 29), dt.date(9999, 12, 31)]),
+    "TIMESTAMP": (pa.timestamp("us", "UTC"), list(MOMENTS)),
+    "TIMESTAMP_NTZ": (pa.timestamp("us"), [moment.replace(tzinfo=None) for moment in MOMENTS]),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("kind", PARTITION_CELLS)
+def test_partitions_of_every_type_are_read(tmp_path: Path, kind: str, reader: str) -> None:
+    """Break: the values of one type are spelled as those of another, and an engine reads nothing of the table."""
+    type_, cells = PARTITION_CELLS[kind]
+    table = headgate.Table.create(tmp_path, f"id BIGINT, at TIMESTAMP_NTZ, p {kind}", ["p"])
+    rows = pa.table(
+        {
+            "id": range(len(cells) + 1),
+            "at": pa.array([MOMENTS[1].replace(tzinfo=None)] * (len(cells) + 1), pa.timestamp("us")),
+            "p": pa.array([*cells, None], type_),
+        }
+    )
+    table.write(rows)
+    table.mirror()
+    read = READERS[reader](table.uri, 1).select(rows.column_names).cast(rows.schema)
+    assert counted(read, rows.column_names) == counted(rows, rows.column_names)
 
 
 @pytest.mark.parametrize("reader", READERS)

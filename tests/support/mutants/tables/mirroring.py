@@ -112,6 +112,16 @@ MUTANTS = (
         ROWS,
     ),
     Mutant(
+        "mirror-zones-local-times",
+        Rule.MIRRORS,
+        "A partition's local time stands in the mirror as an instant, which readers can't take.",
+        _VALUES,
+        '    return _local(micros, "auto", " ") if is_local else _local(micros, "microseconds") + "Z"\n',
+        '    return _local(micros, "microseconds") + "Z"\n',
+        (_COMMIT_TESTS, "tests/table/delta/test_mirror_readers.py"),
+        ROWS,
+    ),
+    Mutant(
         "cleaning-forgets-the-mirror",
         Rule.MIRRORS,
         "Cleaning doesn't wait until the mirror has published a removal.",

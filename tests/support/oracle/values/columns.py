@@ -98,7 +98,7 @@ _PAYLOADS = (
 )
 _PARTITIONS = (
     *(Kind.STRING, Kind.STRING, Kind.STRING, Kind.LONG, Kind.INT, Kind.DATE, Kind.DOUBLE, Kind.BOOLEAN, Kind.DECIMAL),
-    *(Kind.TIMESTAMP, Kind.FLOAT, Kind.BYTE),
+    *(Kind.TIMESTAMP, Kind.FLOAT, Kind.BYTE, Kind.TIMESTAMP_NTZ, Kind.SHORT),
 )
 
 

@@ -1,6 +1,6 @@
-"""`DataFile`: a file as users hand it to a table, checked where they can still mend it.
+"""`DataFile`: a file as users give it to a table, checked early, while they can still correct it.
 
-What a table does with it is decided elsewhere; `AddFile` is the same value without the checks.
+Other modules decide its effect on a table; `AddFile` is the same value without the checks.
 """
 
 import os
@@ -164,7 +164,7 @@ class DataFile(AddFile):
             >>> file.num_records, file.partition_values, file.max_values
             (2, {'day': '1'}, {'id': '2'})
         """
-        # Keeps numpy away from those who only name files.
+        # Programs that only name files don't need numpy.
         from headgate_table.parquet.bounds import column_bounds
 
         if max_text_length < 1:
@@ -187,7 +187,7 @@ class DataFile(AddFile):
             raise InvalidInput(f"{source.name} can't be added: {fine}")
         if schema is not None:
             named = tuple(values if partition_columns is None else partition_columns)
-            # A table's own text is taken as it is, whatever another program has put into it.
+            # A table's own text is used unchanged, whatever another program has put into it.
             is_own = isinstance(schema, str) and schema.lstrip().startswith("{")
             text = schema if isinstance(schema, str) and is_own else schema_string_of(schema)
             problem = columns_misfit(columns.types, columns.nulls, text, named)
@@ -254,7 +254,7 @@ def partition_folders(path: str) -> Iterator[tuple[str, str]]:
 
 
 def _plain(folder_text: str) -> str:
-    # Arrow escapes whatever a URL would, in UTF-8, and Hive a part of that. Both escape `%`, so no escape is ambiguous.
+    # Arrow escapes as in URLs, in UTF-8; Hive escapes a part of that. Both escape `%`, so no escape is ambiguous.
     if "%" not in folder_text:
         return folder_text
     try:
@@ -264,7 +264,9 @@ def _plain(folder_text: str) -> str:
 
 
 class _LocalFile:
-    """A file of the local file system. The size is that of one moment; a file in use is found out by its footer."""
+    """A file of the local file system. Its size is that of one moment; the footer shows whether the file is still being
+    written.
+    """
 
     __slots__ = ("_full", "modified_ms", "name", "size")
 
@@ -318,7 +320,7 @@ def _checked_path(path: str) -> str:
 
 
 class _Checks:
-    """The rules for the fields of one file; every refusal names the file, the field and the value."""
+    """The rules for the fields of one file; every error names the file, the field and the value."""
 
     __slots__ = ("_path",)
 

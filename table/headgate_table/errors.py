@@ -1,4 +1,4 @@
-"""Every error of the table room. Each message says what happened, to which table or file, and what to do."""
+"""All errors of the table room. Each message says what happened, to which table or file, and what to do."""
 
 from headgate_schemas.errors import HeadgateError
 

@@ -1,6 +1,6 @@
-"""The outside of an Avro object container file: header, blocks, codecs; every length checked before it is believed.
+"""The frame of an Avro object container file: header, blocks, codecs; every length is checked before it is used.
 
-What is inside of the blocks is read by `decode` (in bulk) or `records` (one by one).
+`decode` (in bulk) or `records` (one by one) reads the contents of the blocks.
 """
 
 import bz2
@@ -47,7 +47,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """A parsed file. `blocks` still hold compressed bytes; `name` is how errors call the file."""
+    """A parsed file. `blocks` still hold compressed bytes; `name` is the file's name in errors."""
 
     name: str
     data: bytes
@@ -84,7 +84,7 @@ class Container:
         return plain
 
     def payloads(self, max_block_bytes: int = MAX_DECOMPRESSED_BYTES) -> Iterator[tuple[Block, bytes]]:
-        """All blocks with their uncompressed bytes, bounded each and over the whole file."""
+        """All blocks with their uncompressed bytes; each one and the whole file are bounded."""
         left = MAX_DECOMPRESSED_BYTES
         for block in self.blocks:
             plain = self.payload(block, min(left, max_block_bytes))
@@ -149,7 +149,7 @@ def compress(codec: str, plain: bytes, level: int = 3) -> bytes:
         case "null":
             return plain
         case "zstandard":
-            # Avro has no checksums of its own; with that of the frame, damage is found by whoever reads it.
+            # Avro has no checksums of its own; with the frame's checksum, every reader finds damage.
             return zstandard.ZstdCompressor(level=level, write_content_size=False, write_checksum=True).compress(plain)
         case "deflate":
             packer = zlib.compressobj(wbits=-15)
@@ -218,7 +218,7 @@ def _read_blocks(data: bytes, position: int, sync: bytes, name: str) -> tuple[Bl
 
 
 def read_varint(data: bytes, position: int) -> tuple[int, int]:
-    """The number that begins here, and where it ends. Raises `IndexError` where none does."""
+    """The number that begins here, and its end. Raises `IndexError` if there is none."""
     shift = result = 0
     while True:
         byte = data[position]
@@ -239,7 +239,7 @@ def _read_bytes(data: bytes, position: int) -> tuple[bytes, int]:
 
 
 class _TooLarge(Exception):
-    """More output than allowed; turned into `CorruptTable` where the file's name is known."""
+    """More output than allowed; turned into `CorruptTable` by callers that know the file's name."""
 
 
 def _decompress(codec: str, raw: memoryview, limit: int) -> bytes:
@@ -279,7 +279,7 @@ def _deflate(raw: memoryview, limit: int) -> bytes:
     if not unpacker.eof:
         raise EOFError("the deflate stream ends too early")
     plain = b"".join(pieces)
-    # fastavro cuts the stream out of a zlib stream, and leaves a part of that one's checksum behind it.
+    # fastavro cuts the stream out of a zlib stream, and leaves a part of the zlib checksum behind it.
     if not zlib.adler32(plain).to_bytes(4, "big").startswith(unpacker.unused_data):
         raise ValueError(f"{len(unpacker.unused_data)} bytes follow the deflate stream")
     return plain
@@ -290,16 +290,16 @@ def _zstandard(raw: memoryview, limit: int) -> bytes:
     unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 27)
     at_once = min(limit, _USUAL_BYTES)
     with suppress(zstandard.ZstdError):
-        # A frame that tells its size, as known writers' don't, is given that much whatever the bound is.
+        # A frame with a stated size, which known writers don't write, gets that much memory whatever the bound is.
         if zstandard.frame_content_size(raw) <= at_once:
             return unpacker.decompress(raw, max_output_size=at_once)
-    # What didn't fit grows step by step, and what is damaged fails here.
+    # The output grows step by step if it didn't fit; a damaged frame fails here.
     with unpacker.stream_reader(raw, read_across_frames=False) as reader:
         return _bounded(reader, limit)
 
 
 def _check_frame_ends(raw: memoryview) -> None:
-    """The library ignores what follows a frame. Its end is told by the sizes of its blocks."""
+    """The library ignores bytes after a frame, so this finds its end by the sizes of its blocks."""
     has_checksum = zstandard.get_frame_parameters(raw).has_checksum
     position = zstandard.frame_header_size(raw)
     is_last = False
@@ -342,7 +342,7 @@ def _xz(raw: memoryview, limit: int) -> bytes:
 
 
 def _streams(new: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor], raw: memoryview, limit: int) -> bytes:
-    """All streams, one behind the other. What is none is an error, as is the lack of an end."""
+    """All streams, one after the other. Any other byte is an error, and so is a missing end."""
     pieces = []
     total = 0
     waiting = bytes(raw)

@@ -1,7 +1,7 @@
-"""File entries in bulk: the blocks of manifests, decoded by DataFusion into Arrow, in parallel and column by column.
+"""Decodes the file entries of manifests in bulk: DataFusion turns blocks into Arrow, in parallel and column by column.
 
-DataFusion decodes 20 times as fast as a record reader; what it can't do, fastavro does (`records`). Compression is undone
-here rather than there: it bounds what a file may unfold to, knows every codec, and lets blocks be skipped unread.
+DataFusion decodes 20 times as fast as a record reader; fastavro decodes the files that it can't (`records`). Blocks are
+decompressed here rather than in DataFusion: this bounds the output, supports every codec, and lets blocks be skipped.
 """
 
 import os
@@ -46,11 +46,11 @@ _Unfolded = tuple[int, bytes]
 
 
 class _Misread(Exception):
-    """DataFusion yielded rows, but not those that are there."""
+    """DataFusion returned other rows than those in the file."""
 
 
 class _Room:
-    """How much more a file, or several that are decoded together, may unfold to."""
+    """The remaining bound on the uncompressed size of one file, or of several that are decoded together."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -69,7 +69,7 @@ class _Room:
 
 
 def _session(batch_rows: int) -> SessionContext:
-    # One partition: the parallelism is ours, over blocks and files. There is nothing to optimise in taking some columns.
+    # One partition: our own threads work on blocks and files in parallel. Selecting columns needs no optimizer.
     return SessionContext(SessionConfig(_OPTIONS).with_target_partitions(1).with_batch_size(batch_rows))
 
 
@@ -78,7 +78,7 @@ def decode_columns(
 ) -> pa.Table:
     """The named fields of all records, as the Arrow types that the writer's schema implies; unknown names are left out.
 
-    `keep` may refuse blocks by their bytes: their records are missing from the result.
+    `keep` may refuse blocks by their bytes; the result then lacks their records.
     """
     schema = checked_schema(container)
     present = [field["name"] for field in schema["fields"]]
@@ -100,7 +100,7 @@ def decode_columns(
     try:
         return _decode_parts(container.schema_text, sentinel, parts, wanted, executor)
     except BaseException as error:
-        # DataFusion panics (a BaseException) on some damaged input; only what it is known to raise is caught.
+        # DataFusion panics (a BaseException) on some damaged input; only its known exceptions are caught.
         if not _is_decoder_failure(error):
             raise
         return _by_records(container, wanted, keep, error)
@@ -109,7 +109,7 @@ def decode_columns(
 def decode_together(
     containers: Sequence[Container], names: Sequence[str], executor: Executor | None = None
 ) -> list[pa.Table]:
-    """`decode_columns` of several small files, in order; those of one schema are decoded as if they were one file.
+    """`decode_columns` of several small files, in order; files with one schema are decoded as if they were one file.
 
     DataFusion takes some milliseconds for a file, whatever its size, and a state may have many small manifests.
     """
@@ -123,7 +123,7 @@ def decode_together(
         start = 0
         for place in places:
             container = containers[place]
-            # Where they can't be decoded as one, each is decoded for itself, and a damaged one names itself.
+            # If they can't be decoded as one, each is decoded by itself, so that an error names the damaged one.
             rows = container.num_records
             tables[place] = decode_columns(container, names, executor) if whole is None else whole.slice(start, rows)
             start += rows
@@ -131,7 +131,7 @@ def decode_together(
 
 
 def _decode_alike(group: Sequence[Container], names: Sequence[str], executor: Executor | None) -> pa.Table | None:
-    """The records of all files, which have one schema; None where that doesn't work out."""
+    """The records of all files, which have one schema; None if they can't be decoded as one."""
     schema = checked_schema(group[0])
     present = [field["name"] for field in schema["fields"]]
     wanted = [name for name in names if name in present]
@@ -162,7 +162,7 @@ def _decode_parts(
 
 
 def _unfolded(blocks: Sequence[tuple[Container, Block]], room: _Room) -> Iterator[_Unfolded]:
-    """One at a time, so that each is gone before the next one takes its place in the processor's caches."""
+    """The uncompressed blocks one at a time, so that each is freed before the next one fills the processor's caches."""
     for container, block in blocks:
         data = container.payload(block, room.left)
         room.take(len(data))
@@ -170,7 +170,7 @@ def _unfolded(blocks: Sequence[tuple[Container, Block]], room: _Room) -> Iterato
 
 
 def _kept(container: Container, keep: KeepBlock, room: _Room, executor: Executor | None) -> list[_Unfolded]:
-    """The blocks to keep: few, as a rule. Others are dropped at once, for the memory they take."""
+    """The blocks to keep, which are few as a rule. The others are dropped at once, to free their memory."""
 
     def look(part: Sequence[tuple[Container, Block]]) -> list[_Unfolded]:
         return [(count, data) for count, data in _unfolded(part, room) if keep(data)]
@@ -180,7 +180,7 @@ def _kept(container: Container, keep: KeepBlock, room: _Room, executor: Executor
 
 
 def _each(executor: Executor | None, work: Callable[[_T], _R], parts: Sequence[_T]) -> Iterable[_R]:
-    """In order, side by side where there are several."""
+    """The results in order; several items are processed in parallel."""
     return map(work, parts) if executor is None or len(parts) == 1 else executor.map(work, parts)
 
 
@@ -190,7 +190,7 @@ def _packed_parts(containers: Sequence[Container], executor: Executor | None) ->
 
 
 def _split(items: Sequence[_T], sizes: Sequence[int], least: int, executor: Executor | None) -> list[list[_T]]:
-    """Into parts of about the same size, for as many threads as that is worth."""
+    """Parts of about the same size, for as many threads as are worthwhile."""
     total = sum(sizes)
     most = 1 if executor is None else min(os.cpu_count() or 1, 4)
     count = max(1, min(most, total // least, len(items)))
@@ -203,9 +203,9 @@ def _split(items: Sequence[_T], sizes: Sequence[int], least: int, executor: Exec
 
 
 def _decode_part(schema_text: bytes, blocks: Iterable[_Unfolded], names: list[str], sentinel: bytes) -> pa.Table:
-    """All blocks as a single one that ends in sentinels, read in batches that end exactly where it ends.
+    """All blocks as a single one that ends in sentinels, read in batches that end exactly at its end.
 
-    So DataFusion stops after the last record whatever follows it (see `sentinel`).
+    So DataFusion stops after the last record, whatever follows (see `sentinel`).
     """
     with _scratch_file() as (descriptor, path):
         head_bytes = len(header_bytes(schema_text, "null", _SYNC, {_PADDING: b""})) + _COUNTS_BYTES + _LEAST_PADDING + 1
@@ -231,7 +231,7 @@ def _decode_part(schema_text: bytes, blocks: Iterable[_Unfolded], names: list[st
 
 
 def _head(schema_text: bytes, rows: int, size: int, length: int) -> bytes:
-    """All that comes before the records, in exactly so many bytes: they are written first, and counted only then."""
+    """All bytes before the records, with a fixed length: the counts are filled in after the records are written."""
     counts = varint(rows) + varint(size)
     bare = len(header_bytes(schema_text, "null", _SYNC, {_PADDING: b""})) + len(counts)
     return header_bytes(schema_text, "null", _SYNC, {_PADDING: bytes(length - bare - 1)}) + counts
@@ -239,7 +239,7 @@ def _head(schema_text: bytes, rows: int, size: int, length: int) -> bytes:
 
 @contextmanager
 def _scratch_file() -> Iterator[tuple[int, str]]:
-    """A file and its path, because DataFusion reads files only: in memory where the system can do that."""
+    """A file and its path, because DataFusion only reads files: in memory if the system supports that."""
     if hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd"):
         with os.fdopen(os.memfd_create("headgate-manifest"), "wb", buffering=0) as file:
             yield file.fileno(), f"/proc/{os.getpid()}/fd/{file.fileno()}"
@@ -261,7 +261,9 @@ def _is_decoder_failure(error: BaseException) -> bool:
 
 
 def _by_records(container: Container, names: list[str], keep: KeepBlock | None, error: BaseException) -> pa.Table:
-    """What DataFusion refused, read the slow way: it works (a type DataFusion doesn't know) or it names the damage."""
+    """Reads a file that DataFusion refused record by record: this works (for a type that DataFusion lacks) or names the
+    damage.
+    """
     if keep is not None:
         return decode_columns(container, names)
     records = read_records(container)

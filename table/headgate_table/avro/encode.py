@@ -1,7 +1,8 @@
-"""Arrow to Avro in bulk: rows become the exact bytes of records by Arrow kernels, without a Python loop over rows.
+"""Encodes Arrow to Avro in bulk: Arrow kernels turn rows into the exact bytes of records, without a Python loop over
+rows.
 
-Each field turns into one or more binary columns (length, content, terminator); joined element by element they are the
-records. That is about ten times as fast as a record writer and lets compaction keep its data in Arrow.
+Each field turns into one or more binary columns (length, content, terminator); joined element by element, they are the
+records. This is about ten times as fast as a record writer, and compaction can keep its data in Arrow.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +27,7 @@ _SLICE_BYTES = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class BlockSettings:
-    """How the blocks of a file are compressed, and how large they are before that."""
+    """The compression of a file's blocks, and their uncompressed size."""
 
     codec: str = "zstandard"
     level: int = 3
@@ -34,9 +35,9 @@ class BlockSettings:
 
 
 class EntryEncoder:
-    """Writes entries into one manifest as they come, holding at most one block back.
+    """Writes entries into one manifest as they come, and holds back at most one block.
 
-    Pieces of the file go to `sink` in order. `size_estimate` says how long the file would be if it ended now.
+    Pieces of the file go to `sink` in order. `size_estimate` is the file's length if it ended now.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class EntryEncoder:
             self._append_slice(entries.slice(start, step))
 
     def finish(self) -> int:
-        """Write what is held back; returns the length of the file."""
+        """Write the block that is held back; returns the length of the file."""
         self._end_block()
         return self._written
 
@@ -99,7 +100,7 @@ class EntryEncoder:
             if self._held_bytes >= self._blocks.size:
                 self._end_block()
             first = last
-        # What is held must not keep a whole slice of records alive.
+        # The held rows must not keep a whole slice of records in memory.
         self._held = [memoryview(bytes(piece)) for piece in self._held]
         self.num_entries += len(records)
 
@@ -126,7 +127,7 @@ def encode_manifest(
     codec: str = "zstandard",
     level: int = 3,
 ) -> bytes:
-    """One whole manifest in memory; sealed, where its name is given."""
+    """One whole manifest in memory; sealed if its name is given."""
     pieces: list[bytes] = []
     keys = seal_keys(name) if name else None
     encoder = EntryEncoder(pieces.append, fields, schema_text, sync, blocks=BlockSettings(codec, level), more=keys)
@@ -182,7 +183,7 @@ def _filled(kind: FieldKind, column: pa.Array) -> pa.Array:
         case FieldKind.BOOLEAN:
             return column.fill_null(False)
         case FieldKind.STRING_MAP | FieldKind.STRING_LIST:
-            return column  # lists keep their offsets; what lies under a null is dropped by the caller
+            return column  # lists keep their offsets; the caller drops values under a null
 
 
 def _values(kind: FieldKind, column: pa.Array) -> Iterator[pa.Array]:
@@ -194,7 +195,7 @@ def _values(kind: FieldKind, column: pa.Array) -> Iterator[pa.Array]:
         case FieldKind.BOOLEAN:
             yield pc.if_else(column, pa.scalar(b"\x01", pa.binary()), pa.scalar(b"\x00", pa.binary()))
         case FieldKind.STRING_MAP:
-            # flatten() and not .keys: it honours the slice and skips what lies under nulls.
+            # flatten() and not .keys: it honours the slice and skips values under nulls.
             yield from _collection(
                 column, [column.cast(_PAIRS).flatten().field(0), column.cast(_PAIRS).flatten().field(1)]
             )

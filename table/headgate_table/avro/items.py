@@ -1,6 +1,6 @@
-"""How many items a record holds, counted over its bytes before anything is built of them.
+"""Counts the items of a record over its bytes, before objects are made of them.
 
-An item of one byte in the file may take hundreds in memory: a record of all the fields that its schema gives it.
+An item of one byte in the file may take hundreds in memory: a record has all the fields of its schema.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ _Pass = Callable[[bytes, int], int]
 
 
 def check_items(schema: dict[str, Any], data: bytes, name: str) -> None:
-    """Refuse one record that holds more than `MAX_ITEMS`, or isn't all of the bytes. Its schema was checked before."""
+    """Refuse one record with more than `MAX_ITEMS` items, or with bytes left over. Its schema was checked before."""
     try:
         end = _Count(name).passing(schema)(data, 0)
     except IndexError:
@@ -28,7 +28,7 @@ def check_items(schema: dict[str, Any], data: bytes, name: str) -> None:
 
 
 class _Count:
-    """Passes over values by their schema, without a call for each text of a list."""
+    """Skips values by their schema, without a call for each text of a list."""
 
     def __init__(self, name: str) -> None:
         self._file = name
@@ -114,7 +114,9 @@ class _Count:
                     position = _text(data, position)
 
     def _block(self, data: bytes, position: int) -> tuple[int, int]:
-        """How many items the next block of an array or map has, 0 at its end, and where they begin. They are counted."""
+        """The number of items in the next block of an array or map (0 at its end), and their start. They count as
+        items.
+        """
         count, position = read_varint(data, position)
         if count < 0:
             count = -count

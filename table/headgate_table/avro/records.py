@@ -1,7 +1,7 @@
 """Single Avro records, by fastavro: for the one-record state manifest, and as the fallback for file entries.
 
-No file can make the reader recurse, loop or allocate without limit: the schema is checked first, the items of a state are
-counted before they are built, and of entries one block is held at a time.
+No file can make the reader recurse, loop or allocate without limit: the schema is checked first, the items of a state
+are counted before objects are made of them, and only one block of entries is in memory at a time.
 """
 
 import io
@@ -33,7 +33,7 @@ def checked_schema(container: Container) -> dict[str, Any]:
 
 
 def read_record(container: Container) -> dict[str, Any]:
-    """The only record of the file, whatever its size, decoded with the writer's own schema."""
+    """The only record of the file, of any size, decoded with the writer's own schema."""
     schema = checked_schema(container)
     parsed = _parsed(schema, container.name)
     if container.num_records != 1:
@@ -88,7 +88,7 @@ def _decoded(name: str, parsed: Any, count: int, plain: bytes) -> Iterator[dict[
 
 
 class _Check:
-    """One walk over a schema. Names resolve to finished types only, which is what refuses recursion."""
+    """One walk over a schema. Names resolve to finished types only, which excludes recursion."""
 
     def __init__(self, name: str) -> None:
         self._file = name
@@ -154,7 +154,7 @@ class _Check:
             raise self._wrong("a named type has no name")
         short = name.rpartition(".")[2]
         if short in self._known:
-            # Readers differ in which of two is meant where only that name stands.
+            # Readers differ in the meaning of a name that is defined twice.
             raise self._wrong(f"it defines two types called {short[:80]!r}")
         self._known[name] = self._known[short] = size, fields
         if isinstance(schema.get("namespace"), str):

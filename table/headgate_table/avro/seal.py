@@ -1,7 +1,7 @@
-"""The checksum of a whole Avro file, in its own header: Avro has none, so a changed name of a field would go unnoticed.
+"""The checksum of a whole Avro file in its own header. Avro has none, so a changed field name would go unnoticed.
 
-Two header keys, which all known readers ignore (docs/format.md, section 2.3): the SHA-256 of the file, computed with zeros in
-its place, and the file's name in the log. Files of other writers, and of earlier releases, have neither.
+Two header keys, which all known readers ignore (docs/format.md, section 13): the SHA-256 of the file, computed with
+zeros in its place, and the file's name in the log. Files of other writers, and of earlier releases, have neither.
 """
 
 import hashlib
@@ -22,18 +22,18 @@ _ADVICE = "Restore it from a copy of the table; `headgate table verify` shows wh
 
 
 def seal_keys(name: str) -> dict[str, bytes]:
-    """What the header of a file of this name holds until `sealed` puts its digest in."""
+    """The header keys of a file of this name, before `sealed` puts in its digest."""
     return {NAME_KEY: name.encode("utf-8"), DIGEST_KEY: _ZEROS}
 
 
 def sealed(data: bytes) -> bytes:
-    """The whole file, whose header was made with `seal_keys`, with its digest."""
+    """The whole file with its digest. Its header was made with `seal_keys`."""
     start = data.index(_MARK) + len(_MARK)
     return b"".join((data[:start], _digest(data, start), data[start + len(_ZEROS) :]))
 
 
 def check_seal(header: Mapping[str, bytes], data: bytes, name: str) -> None:
-    """Raises `CorruptTable` where the file isn't what was written. One without a seal only must have no damaged keys."""
+    """Raises `CorruptTable` if the file was changed. A file without a seal must only have no damaged keys."""
     changed = damaged_name(header.keys(), _KNOWN)
     if changed is not None:
         raise CorruptTable(
@@ -49,7 +49,7 @@ def check_seal(header: Mapping[str, bytes], data: bytes, name: str) -> None:
 
 
 def check_place(header: Mapping[str, bytes], name: str) -> None:
-    """Raises `CorruptTable` where the file was written under another name."""
+    """Raises `CorruptTable` if the file was written under another name."""
     own = header.get(NAME_KEY, b"").decode("utf-8", "replace")
     if own and not name.endswith(f"/{own}"):
         raise CorruptTable(f"{name} holds what was written as {own}: files were mixed up. {_ADVICE}")

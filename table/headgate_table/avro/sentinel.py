@@ -1,6 +1,6 @@
-"""A record without meaning, to be put behind the records that DataFusion decodes: if it comes back, every byte was read.
+"""A record without meaning that is appended to the records for DataFusion: if it comes back, every byte was read.
 
-DataFusion loops for ever over bytes that are left over behind a block's records, and doesn't say what it left unread.
+DataFusion loops for ever over bytes after a block's records, and doesn't report unread bytes.
 """
 
 from typing import Any
@@ -21,9 +21,9 @@ _LEAST = {
 
 
 def sentinel_record(schema: dict[str, Any], name: str) -> bytes | None:
-    """A record of this schema whose text field `name` is `TOKEN`, all else as short as can be.
+    """A record of this schema whose text field `name` is `TOKEN`; all other fields are as short as possible.
 
-    The schema has been checked. None where there is no such field, or the record would be large.
+    The schema has been checked. None if there is no such field, or if the record would be large.
     """
     known: dict[str, bytes] = {}
     pieces = []

@@ -1,4 +1,4 @@
-"""A bounded memory of immutable objects, shared by all tables of a process. Nothing in it can be stale; it only ages out."""
+"""A bounded cache of immutable objects, shared by all tables of a process. Its objects expire but are never stale."""
 
 import threading
 from collections import OrderedDict
@@ -31,7 +31,7 @@ class _Slot:
 
 
 class ObjectCache:
-    """Least recently used values go first when the bytes exceed the bound; each value expires unless used again."""
+    """Evicts the least recently used values when the bytes exceed the bound; each value expires unless used again."""
 
     def __init__(
         self,
@@ -68,14 +68,14 @@ class ObjectCache:
             return slot.value
 
     def peek(self, table: str, key: str) -> Any | None:
-        """As `get`, but it is no use of the value, and isn't counted."""
+        """As `get`, but it doesn't count as a use of the value, or in the statistics."""
         now_s = self._monotonic_s()
         with self._lock:
             slot = self._slots.get((table, key))
             return None if slot is None or slot.expires_s < now_s else slot.value
 
     def put(self, table: str, key: str, value: Any, size: int, expiration_s: float = DEFAULT_EXPIRATION_S) -> None:
-        """Remember a value for a while, unless it alone is over half of the bound or shouldn't be kept at all."""
+        """Remember a value for a while, unless it is larger than half of the bound or must not be kept at all."""
         if size > self._max_bytes // 2 or expiration_s <= 0:
             return
         expires_s = self._monotonic_s() + expiration_s
@@ -87,7 +87,7 @@ class ObjectCache:
                 self._forget(next(iter(self._slots)))
 
     def invalidate(self, table: str | None = None) -> CacheStatistics:
-        """Forget one table's objects, or all. Returns the statistics before that; they start anew."""
+        """Forget one table's objects, or all. Returns the statistics so far and resets them."""
         with self._lock:
             before = CacheStatistics(self._hits, self._misses, len(self._slots), self._bytes)
             for key in [key for key in self._slots if table is None or key[0] == table]:

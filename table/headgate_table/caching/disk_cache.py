@@ -1,7 +1,8 @@
-"""Decoded manifests on a local disk, for processes that start often: one file a column, mapped into memory when read.
+"""Decoded manifests on a local disk, for processes that start often: one file per column, mapped into memory for
+reading.
 
-Manifests never change, so nothing here can be stale. A file that isn't whole is removed and read anew from the store.
-Processes may share a folder: files appear whole by a rename, and one that is removed stays readable to who has it open.
+Manifests never change, so no file can be stale. An incomplete file is removed and read again from the store. Processes
+may share a folder: a file appears complete by a rename, and processes that have it open can still read a removed one.
 """
 
 import hashlib
@@ -45,7 +46,7 @@ class _Stored:
 
 
 class DiskCache:
-    """At most `max_bytes` in `folder`, by least recent use. Several processes may be over it by a sixteenth each."""
+    """At most `max_bytes` in `folder`, evicted by last use. Each of several processes may exceed it by a sixteenth."""
 
     def __init__(self, folder: str | os.PathLike[str], ambient: Ambient, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
         self._root = Path(folder) / _LAYOUT
@@ -56,7 +57,9 @@ class DiskCache:
         self._written_since = 0
 
     def get(self, table: str, key: str, columns: Sequence[str], num_rows: int | None = None) -> pa.Table | None:
-        """Those of the columns that are there, or None. A manifest known to have other than `num_rows` rows is removed."""
+        """The columns if all of them are there, else None. A manifest with another number of rows than `num_rows` is
+        removed.
+        """
         found: dict[str, pa.ChunkedArray] = {}
         for column in columns:
             path = self._path(table, key, column)
@@ -71,7 +74,7 @@ class DiskCache:
         return pa.table(found) if found else None
 
     def put(self, table: str, key: str, entries: pa.Table) -> None:
-        """Remember all columns. A disk that refuses costs a warning, never the reading."""
+        """Remember all columns. A disk error costs a warning, never the read."""
         try:
             written = 0
             for column in entries.column_names:
@@ -81,7 +84,7 @@ class DiskCache:
             _log.warning("disk_cache_write_failed", folder=str(self._root), table=table, reason=str(error))
 
     def invalidate(self, table: str | None = None) -> int:
-        """Remove one table's files, or all; returns how many."""
+        """Remove one table's files, or all; returns their number."""
         removed = 0
         for stored in self._stored(self._root if table is None else self._table_folder(table)):
             removed += _remove(stored.path)
@@ -122,7 +125,7 @@ class DiskCache:
             self._written_since = 0
 
     def _evict(self) -> int:
-        """Remove what was not used for longest until the bound holds; returns the bytes left."""
+        """Remove the files with the oldest last use until the bound holds; returns the bytes left."""
         abandoned_ns = (self._ambient.now_ms() - ABANDONED_MS) * 1_000_000
         stored = []
         for each in self._stored(self._root, with_temporary=True):
@@ -152,7 +155,7 @@ class DiskCache:
                             try:
                                 status = entry.stat(follow_symlinks=False)
                             except FileNotFoundError:
-                                continue  # the others of its folder count all the same
+                                continue  # the other files of its folder still count
                             yield _Stored(Path(entry.path), status.st_size, status.st_mtime_ns)
             except FileNotFoundError:
                 continue  # removed by another process, or never made
@@ -174,9 +177,9 @@ def _trailer(body: pa.Buffer) -> bytes:
 
 
 def _read(path: Path, column: str) -> pa.ChunkedArray | None:
-    """The column of a whole file, mapped; None when there is none. Reading it counts as use."""
+    """The column of a complete file, mapped; None if there is none. Reading it counts as use."""
     try:
-        with pa.memory_map(str(path)) as file:  # closing gives the descriptor back; the mapping stays
+        with pa.memory_map(str(path)) as file:  # close frees the descriptor; the mapping stays
             whole = file.read_buffer()
         os.utime(path)
     except FileNotFoundError:
@@ -188,7 +191,7 @@ def _read(path: Path, column: str) -> pa.ChunkedArray | None:
         whole.slice(0, max(0, whole.size - _TRAILER_BYTES)),
         whole.slice(max(0, whole.size - _TRAILER_BYTES)),
     )
-    # Arrow trusts the offsets in a file, so a wrong byte could crash the process: the checksum comes first.
+    # Arrow trusts the offsets in a file, so a wrong byte could crash the process: the checksum is verified first.
     if trailer.to_pybytes() != _trailer(body):
         _discard(path, "its checksum is wrong")
         return None

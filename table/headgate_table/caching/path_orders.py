@@ -1,6 +1,6 @@
-"""Which rows of a manifest may hold a path: hashes in order, twelve bytes an entry, kept while the table is in use.
+"""Sorted hashes of a manifest's paths, which show the rows that may hold a path; twelve bytes per entry.
 
-They answer for paths that are new, which most are, without the manifest. Building them from manifests is `manifests.path_index`'s.
+Most searched paths are new, and the hashes answer for them without the manifest. `manifests.path_index` builds them.
 """
 
 import threading
@@ -25,8 +25,8 @@ def path_hashes(paths: Sequence[str]) -> Hashes:
 
 
 def hashes_of(paths: pa.ChunkedArray) -> Hashes:
-    """The hash of each path; within this process only."""
-    # In slices: the texts of a whole manifest as Python objects would take more than the manifest itself.
+    """The hash of each path; valid only within this process."""
+    # In slices: the texts of a whole manifest would take more memory as Python objects than the manifest itself.
     parts = [
         path_hashes(chunk.slice(start, _SLICE).to_pylist())
         for chunk in paths.chunks
@@ -37,7 +37,7 @@ def hashes_of(paths: pa.ChunkedArray) -> Hashes:
 
 @dataclass(frozen=True, slots=True)
 class PathOrder:
-    """The hashes of one manifest's paths, ascending, and the rows they stand in. Two paths may share a hash."""
+    """The hashes of one manifest's paths, ascending, and their rows. Two paths may share a hash."""
 
     hashes: Hashes
     rows: npt.NDArray[np.int32]
@@ -53,9 +53,9 @@ class PathOrder:
         return self.hashes.nbytes + self.rows.nbytes
 
     def candidates(self, wanted: Hashes) -> list[tuple[int, int]]:
-        """Pairs (position in `wanted`, row) whose hashes agree."""
+        """Pairs (position in `wanted`, row) with equal hashes."""
         low = np.searchsorted(self.hashes, wanted, side="left")
-        # Most are found nowhere, and one comparison tells: the place to put them holds another hash.
+        # Most paths are not there, and one comparison shows it: their place in the order has another hash.
         there = low < len(self.hashes)
         there[there] = self.hashes[low[there]] == wanted[there]
         positions = np.flatnonzero(there)
@@ -69,7 +69,7 @@ class PathOrder:
 
 
 class PathOrders:
-    """The orders of all tables of a process. Nothing in it can be stale, since manifests never change."""
+    """The orders of all tables of a process. They are never stale, since manifests never change."""
 
     def __init__(self, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
         self._max_bytes = max_bytes
@@ -99,7 +99,7 @@ class PathOrders:
                 self._forget(next(iter(self._orders)))
 
     def trim(self, table: str, needed_bytes: int) -> None:
-        """Let go of orders that states of this table don't need any more: all beyond twice what one state needs."""
+        """Drop orders that states of this table no longer need: all beyond twice the number that one state needs."""
         bound = 2 * needed_bytes + _SPARE_BYTES
         with self._lock:
             if self._of_table.get(table, 0) <= bound:

@@ -1,4 +1,4 @@
-"""What readings share within a process: threads, and the cache of immutable objects. Made at first use, never on import."""
+"""The threads and the cache of immutable objects that all reads of a process share. Made at first use, never on import."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -34,18 +34,18 @@ class ReadResources:
     measures: Measures = SILENT
 
     def remember(self, table: str, key: str, value: object, size: int) -> None:
-        """Keep an immutable object in memory for as long as these resources keep anything."""
+        """Keep an immutable object in memory for as long as these resources exist."""
         self.cache.put(table, key, value, size, self.expiration_s)
 
     def invalidate(self, table: str | None = None) -> CacheStatistics:
-        """Forget what is remembered of one table, or of all, in memory and on disk. Returns the statistics before that."""
+        """Forget the cached objects of one table, or of all, in memory and on disk. Returns the statistics before that."""
         if self.disk is not None:
             self.disk.invalidate(table)
         self.orders.invalidate(table)
         return self.cache.invalidate(table)
 
     def each(self, work: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
-        """`work` on all items at once, results in order. The first failure cancels what has not begun."""
+        """`work` on all items in parallel, results in order. The first failure cancels items that have not begun."""
         if len(items) <= 1:
             return [work(item) for item in items]
         futures: list[Future[_R]] = [self.fetchers.submit(work, item) for item in items]
@@ -82,7 +82,7 @@ LEAN_CACHE_BYTES = 16 << 20
 def lean_resources(
     monotonic_s: Callable[[], float], parallelism: int = DEFAULT_PARALLELISM, measures: Measures = SILENT
 ) -> ReadResources:
-    """For a process that decides about many tables and scans none: it keeps orders of paths, but hardly any entries."""
+    """For a process that decides for many tables and scans none: it caches orders of paths, but hardly any entries."""
     return new_resources(ObjectCache(monotonic_s, LEAN_CACHE_BYTES, measures), parallelism, measures=measures)
 
 
@@ -90,7 +90,7 @@ def lean_resources(
 def process_resources(
     parallelism: int = DEFAULT_PARALLELISM, expiration_s: float = DEFAULT_EXPIRATION_S, disk_folder: str = ""
 ) -> ReadResources:
-    """Those that every table with these settings shares unless it is given its own. The cache is one for all."""
+    """The resources that all tables with these settings share unless they get their own. There is one cache for all."""
     disk = DiskCache(disk_folder, SystemAmbient()) if disk_folder else None
     return new_resources(_process_cache(), parallelism, disk, expiration_s, _process_orders())
 

@@ -1,6 +1,6 @@
-"""What a version's `commitInfo` line says of its author and its decisions, as a value. Pure.
+"""The author and the decisions in a version's `commitInfo` line, as a value. Pure.
 
-Direct commits carry decisions only; a committer's versions also say who it was and which proposals they settle.
+Direct commits have decisions only; a committer's versions also name the committer and the proposals that they settle.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ MAX_REASON = 500
 
 @dataclass(frozen=True, slots=True, order=True)
 class Term:
-    """Whose turn it was: a later term fences an earlier one, and ties go by committer id."""
+    """The turn of a committer: a later term fences an earlier one; equal epochs are ordered by committer id."""
 
     epoch: int
     committer: str
@@ -27,7 +27,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a version says about one proposal."""
+    """A version's decision on one proposal."""
 
     id: str
     accepted: bool
@@ -50,7 +50,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Which proposals of a source a version settles: those of the table in [first, next_offset)."""
+    """The proposals of a source that a version settles: those of the table in [first, next_offset)."""
 
     source: Source
     first: int
@@ -91,9 +91,9 @@ class CommitRecord:
 
     @property
     def appended_ms(self) -> int:
-        """When the bus took the newest proposal that this version settles, as far as it can be believed; else its own time.
+        """When the bus took the newest proposal that this version settles, if plausible; else the version's own time.
 
-        A client or a broker may date a batch a month ahead. What lies too far ahead of the version's own time is clipped.
+        A client or a broker may date a batch a month ahead. A time too far ahead of the version's own is reduced.
         """
         if self.settled is None:
             return self.time_ms
@@ -103,7 +103,7 @@ class CommitRecord:
 
 
 def commit_record(actions: Iterable[Action]) -> CommitRecord | None:
-    """What the version's `commitInfo` says; None for a foreign version. What can't be read counts as not said."""
+    """The record in the version's `commitInfo`; None for a foreign version. Unreadable values count as absent."""
     for action in actions:
         if isinstance(action, CommitInfo):
             return record_of(action.body)
@@ -111,7 +111,7 @@ def commit_record(actions: Iterable[Action]) -> CommitRecord | None:
 
 
 def record_of(body: Mapping[str, Any]) -> CommitRecord:
-    """What the body of a `commitInfo` says, wherever it stands. What can't be read counts as not said."""
+    """The record in the body of a `commitInfo` from any file. Unreadable values count as absent."""
     decisions = body.get("decisions")
     purged = body.get("purged")
     return CommitRecord(
@@ -174,7 +174,7 @@ def _code(body: Mapping[str, Any]) -> RejectCode:
     try:
         return RejectCode(_text(body, "code"))
     except ValueError:
-        return RejectCode.INVALID  # a code of a newer release; the reason still says why
+        return RejectCode.INVALID  # a code of a newer release; the reason is unchanged
 
 
 def _text(body: Mapping[str, Any], key: str) -> str:
@@ -183,7 +183,7 @@ def _text(body: Mapping[str, Any], key: str) -> str:
 
 
 def _is_unicode(text: str) -> bool:
-    """JSON can escape half of a surrogate pair, which nothing that is announced or stored later can hold."""
+    """JSON can escape half of a surrogate pair, which no later event or file could hold."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,7 +1,7 @@
-"""What a table remembers beyond its live files: decisions, writers, positions, removed and purged paths.
+"""The memory of a table beyond its live files: decisions, writers, positions, removed and purged paths.
 
-Pure: a function of the versions that were applied, in order, so that every process remembers the same. How it is kept in
-states is `memory_text`'s, how it is recovered from a log `recovery.memory_reader`'s.
+Pure: a function of the versions that were applied, in order, so every process computes the same. `memory_text` stores
+it in states, `recovery.memory_reader` recovers it from a log.
 """
 
 import hashlib
@@ -42,7 +42,7 @@ class MemoryLimits:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """When a proposal was made, and when it comes to be decided."""
+    """When a proposal was made, and when it is to be decided."""
 
     created_ms: int
     """By its author's clock; 0 is not known."""
@@ -74,7 +74,9 @@ class PurgedPaths:
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """What must survive whatever other writers do to the log: a copy of it may be old, but what it says was true once."""
+    """The part of the memory that must survive any other writer's commit. A copy may be old, but everything in it was
+    true once.
+    """
 
     term: Term | None = None
     rebound_epoch: int = 0
@@ -86,7 +88,7 @@ class Floor:
 
 @dataclass(slots=True)
 class TableMemory:
-    """Grows with `apply`, forgets by its limits. Equal logs make equal memories, whatever process reads them."""
+    """Grows with `apply`, and forgets by its limits. Equal logs give equal memories in every process."""
 
     limits: MemoryLimits = field(default_factory=MemoryLimits)
     through: int = -1
@@ -125,9 +127,9 @@ class TableMemory:
     _purged: dict[bytes, int] = field(default_factory=dict)
 
     def apply(self, version: int, actions: Sequence[Action], record: CommitRecord | None = None) -> None:
-        """Put one more version on top. Versions that were left out before it count as not readable.
+        """Apply one more version. Versions that were skipped before it count as unreadable.
 
-        Who has read the `record` of its commit already may hand it in.
+        A caller that has read the `record` of its commit may pass it.
         """
         if version <= self.through:
             return
@@ -149,12 +151,12 @@ class TableMemory:
         self._forget()
 
     def apply_record(self, version: int, record: CommitRecord) -> None:
-        """Put a version on top that is known by its record. Versions that were left out before it decided nothing."""
+        """Apply a version by its record alone. Versions that were skipped before it decided nothing."""
         self.through = max(self.through, version - 1)
         self.apply(version, (), record)
 
     def apply_files(self, version: int, actions: Sequence[Action]) -> None:
-        """Put a version on top of which only what it does to files counts, whatever it says that it decided."""
+        """Apply only a version's effect on files, and ignore its decisions."""
         self.apply(version, actions, CommitRecord())
         self.decisions_from = max(self.decisions_from, version + 1)
 
@@ -171,18 +173,19 @@ class TableMemory:
 
     @property
     def horizon_ms(self) -> int:
-        """Accepted ids that the bus took up to here may have been forgotten."""
+        """Accepted ids that the bus took up to this time may have been forgotten."""
         return self.ids.horizon_ms
 
     def become(self, other: "TableMemory") -> None:
-        """Remember what `other` does, and nothing else. `other` is used up."""
+        """Take over the memory of `other`, which must not be used afterwards."""
         for each in fields(self):
             setattr(self, each.name, getattr(other, each.name))
 
     def earlier(self, proposal_id: str, writer: Writer | None) -> Receipt | None:
-        """What was decided about this proposal before, as far as it is remembered.
+        """The earlier decision on this proposal, if it is remembered.
 
-        An id has one decision, whoever sends it: so it counts before the seq does. A seq below the remembered ones of its app is `superseded`: nothing tells whether it was committed.
+        An id has one decision, whoever sends it, so the id is checked before the seq. A seq below the remembered ones
+        of its app is `superseded`: nobody knows whether it was committed.
         """
         identity = hashed(proposal_id)
         rejected = self.ids.refusal_of(identity)
@@ -194,7 +197,7 @@ class TableMemory:
         return None if writer is None else self._earlier_of(writer, proposal_id)
 
     def receipt_of(self, proposal_id: str) -> Receipt | None:
-        """The first decision about an id, where it is still remembered."""
+        """The first decision about an id, if it is still remembered."""
         identity = hashed(proposal_id)
         version = self._version_of(identity)
         if version is not None:
@@ -203,29 +206,29 @@ class TableMemory:
         return None if rejected is None else Rejected(*rejected, proposal_id)
 
     def version_of_seq(self, writer: Writer) -> int | None:
-        """The version that committed this seq, where it is one of the newest of its app."""
+        """The version that committed this seq, if the seq is one of the newest of its app."""
         return dict(self.writers.get(writer.app, ())).get(writer.seq)
 
     def may_be_of_another(self, remembered: Receipt, writer: Writer | None) -> bool:
-        """Whether what is remembered of an id may be what another writer did under it: the seq says another version, or none."""
+        """Whether another writer may have used the remembered id: the seq belongs to another version, or to none."""
         if writer is None or not isinstance(remembered, Committed):
             return False
         return self.version_of_seq(writer) != remembered.version
 
     def newer_seq(self, writer: Writer) -> int | None:
-        """The newest committed seq of the app, where this lower one surely was never committed; else None."""
+        """The newest committed seq of the app, if this lower one was certainly never committed; else None."""
         recent = self.writers.get(writer.app, ())
         if not recent or writer.seq >= recent[-1][0] or not self._is_gap_known(writer):
             return None
         return recent[-1][0]
 
     def may_have_decided(self, arrival: Arrival, writer: Writer | None) -> int | None:
-        """Whether a proposal that isn't remembered may be one of those that were forgotten: the horizon that it was made before.
+        """The horizon before which the proposal was made, if it may be one of the forgotten ones; else None.
 
-        A proposal with a writer is known by its seq, so only decisions that were lost count. Forgotten refusals count only for
-        one that came late, or whose author's clock is ahead: a first delivery comes soon after the proposal is made, and
-        refusals are remembered for longer than that. A time that isn't known, or lies too far ahead, tells nothing: then the
-        proposal is new for sure only where nothing was forgotten.
+        A proposal with a writer is known by its seq, so only lost decisions count. Forgotten refusals count only for a
+        proposal that came late, or whose author's clock is ahead: a first delivery comes soon after the proposal is
+        made, and refusals are remembered longer than that. An unknown time, or one too far ahead, proves nothing: then
+        the proposal is certainly new only if nothing was forgotten.
         """
         is_far_ahead = self.is_far_ahead(arrival)
         created_ms = 0 if is_far_ahead else arrival.created_ms
@@ -234,14 +237,14 @@ class TableMemory:
             horizon_ms = max(horizon_ms, self.ids.direct_horizon_ms)
         refused_ms = self.ids.refused_horizon_ms
         if refused_ms and not is_far_ahead and self.is_ahead(arrival):
-            return refused_ms  # its time tells nothing
+            return refused_ms  # its time proves nothing
         if arrival.appended_ms - created_ms >= LATE_MS and (created_ms or writer is None):
             # Refusals are dated by their versions, whose clock may be behind those of authors.
             horizon_ms = max(horizon_ms, refused_ms + MAX_AHEAD_MS if refused_ms else 0)
         return horizon_ms if _is_before(horizon_ms, created_ms, arrival) else None
 
     def may_have_committed(self, arrival: Arrival) -> int | None:
-        """The same for an id that is committed directly, by whose clock it was tried first."""
+        """The same check for the id of a direct commit, whose own clock dates its first attempt."""
         horizon_ms = max(self.horizon_ms, self.lost_ms, self.ids.direct_horizon_ms)
         return horizon_ms if _is_before(horizon_ms, arrival.created_ms, arrival) else None
 
@@ -250,11 +253,11 @@ class TableMemory:
         return arrival.created_ms > max(arrival.present_ms, self.newest_ms) + arrival.skew_ms
 
     def is_far_ahead(self, arrival: Arrival) -> bool:
-        """Whether a proposal was made by a clock that can't be believed, so that its time doesn't tell that it is new."""
+        """Whether the proposal's clock is so far ahead that its time doesn't prove that the proposal is new."""
         return arrival.created_ms > max(arrival.now_ms, self.newest_ms) + MAX_AHEAD_MS
 
     def has_room_ahead(self) -> bool:
-        """Whether one more id can be remembered that was made by a clock that is ahead, for as long as that is so."""
+        """Whether one more id from a clock that is ahead can be remembered until its time has come."""
         return self.ids.ahead < self.limits.max_ids
 
     def is_purged(self, path: str) -> bool:
@@ -264,7 +267,7 @@ class TableMemory:
         return bool(self.removed) and hashed(path) in self.removed
 
     def has_room_for(self, app: str, besides: int = 0) -> bool:
-        """Whether this app's seqs can be remembered: a full memory takes no new app, and lets none go.
+        """Whether this app's seqs can be remembered: a full memory accepts no new app, and drops none.
 
         `besides` counts other new apps that are about to be remembered.
         """
@@ -278,7 +281,7 @@ class TableMemory:
         return self.positions.get(source)
 
     def floor(self) -> Floor:
-        """What a copy of this memory has to say at least."""
+        """The part that every copy of this memory must have at least."""
         return Floor(
             term=self.term,
             rebound_epoch=self.rebound_epoch,
@@ -288,9 +291,9 @@ class TableMemory:
         )
 
     def raise_floor(self, floor: Floor) -> None:
-        """What another copy of this memory knows: the highest counts, whichever copy is older.
+        """Merge the values of another copy of this memory: the higher ones count, whichever copy is older.
 
-        A position counts only among copies that know of the same binding to a source: binding may set positions back.
+        A position counts only among copies with the same binding to a source, because a rebind may lower positions.
         """
         if floor.term is not None and (self.term is None or floor.term > self.term):
             self.term = floor.term
@@ -310,7 +313,7 @@ class TableMemory:
 
     def _apply_record(self, version: int, record: CommitRecord) -> None:
         latest_ms = record.time_ms
-        if record.nonce:  # who writes none is a stranger, whose clock and whose units nobody knows
+        if record.nonce:  # a writer without one is foreign, with an unknown clock and unknown units
             earlier_ms, self.newest_ms = self.newest_ms, record.time_ms
             self._sure_ms = min(earlier_ms, record.time_ms)
             latest_ms = max(earlier_ms, record.time_ms)
@@ -327,9 +330,10 @@ class TableMemory:
             self.remember_purge(PurgedPaths(version, latest_ms, tuple(map(hashed, record.purged))))
 
     def _remember_ids(self, version: int, record: CommitRecord, latest_ms: int) -> None:
-        """Those of accepted proposals with a writer are kept apart: they are known by their seq, too."""
+        """Keep the ids of accepted proposals with a writer apart: they are also known by their seq."""
         settled = record.settled
-        # They are kept for the window from their decision on, whatever times the bus tells, and however long they waited there.
+        # They stay for the window from their decision on, whatever times the bus reports, and however long they waited
+        # there.
         decided_ms = latest_ms if settled is None else max(record.time_ms, self.newest_appended_ms)
         for decision in record.decisions:
             if not decision.accepted and self.writers_ids.version_of(hashed(decision.id)) is None:
@@ -348,12 +352,12 @@ class TableMemory:
         )
 
     def _version_of(self, identity: bytes) -> int | None:
-        """The first version that accepted the id, of a proposal with a writer or without."""
+        """The first version that accepted the id, of a proposal with or without a writer."""
         found = (self.ids.version_of(identity), self.writers_ids.version_of(identity))
         return min((version for version in found if version is not None), default=None)
 
     def _settle(self, settled: Settled, record: CommitRecord) -> None:
-        # Ids age by it: no faster than by the version's own time, whatever times a bus tells.
+        # Ids age by this clock: no faster than by the version's own time, whatever times a bus reports.
         told_ms = min(settled.appended_ms, record.time_ms) if record.time_ms else settled.appended_ms
         self.newest_appended_ms = max(self.newest_appended_ms, told_ms)
         if record.rebound:
@@ -362,7 +366,7 @@ class TableMemory:
             return
         is_late = record.term is not None and record.term.epoch < self.rebound_epoch
         if is_late and settled.source != self.source:
-            return  # of a committer that missed the rebinding: it reads what the table is fed from no more
+            return  # of a committer that missed the rebind: it no longer reads the table's source
         self.source = settled.source
         self._remember_position(settled.source, settled.next_offset)
 
@@ -386,7 +390,7 @@ class TableMemory:
         if version is not None:
             return Duplicate(version, proposal_id)
         if self._is_gap_known(writer):
-            return None  # never committed: refusing it is a decision, which a version has to hold
+            return None  # never committed: its refusal is a decision, which must be in a version
         return Rejected(
             RejectCode.SUPERSEDED,
             f"seq {writer.seq} of writer {writer.app!r} lies below those that the table remembers (the newest is "
@@ -396,7 +400,7 @@ class TableMemory:
         )
 
     def _is_gap_known(self, writer: Writer) -> bool:
-        """Whether this seq, which isn't remembered, lies between two commits of its app and nothing between them was lost."""
+        """Whether this forgotten seq lies between two commits of its app without a lost one between them."""
         recent = self.writers[writer.app]
         if any(seq == writer.seq for seq, _ in recent):
             return False
@@ -419,13 +423,16 @@ class TableMemory:
 
 
 def _is_before(horizon_ms: int, created_ms: int, arrival: Arrival) -> bool:
-    """A horizon that lies in the future, as logs of earlier releases may have one, counts for nothing that comes at once: all of
-    today's proposals were made before it."""
+    """Whether the time lies before the horizon.
+
+    A horizon in the future, as in logs of earlier releases, doesn't count for prompt proposals: all of today's
+    proposals would lie before it.
+    """
     if not horizon_ms or (horizon_ms > arrival.present_ms and arrival.is_prompt):
         return False
     return created_ms < horizon_ms + arrival.skew_ms
 
 
 def hashed(text: str) -> bytes:
-    """By what ids and paths are remembered: 96 bits, so that two never meet in practice."""
+    """The key under which ids and paths are remembered: 96 bits, so that collisions don't occur in practice."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=HASH_BYTES).digest()

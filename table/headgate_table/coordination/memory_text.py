@@ -1,6 +1,6 @@
-"""A table's memory as text: whole, as states carry it, and its floor, as their configuration does. Pure.
+"""A table's memory as text: the whole in states, its floor in the configuration. Pure.
 
-Equal memories give equal texts. What can't be read counts as not there: then the memory is recovered from less.
+Equal memories give equal texts. An unreadable text counts as absent; the memory is then recovered from less.
 """
 
 import json
@@ -31,12 +31,12 @@ _MALFORMED = (KeyError, IndexError, TypeError, ValueError, AttributeError, Recur
 
 
 class UnreadableMemory(ValueError):
-    """A text that is none of ours, of a newer release, or damaged."""
+    """The text isn't a memory, is of a newer release, or is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptMemory:
-    """A memory at one version, as it is written there; other than the memory itself it never changes."""
+    """A memory at one version, as stored there. Unlike the memory itself, it never changes."""
 
     through: int
     field: str
@@ -51,7 +51,7 @@ def kept_memory(memory: TableMemory) -> KeptMemory:
 
 
 def memory_limits(options: TableOptions) -> MemoryLimits:
-    """The limits that the settings mean."""
+    """The limits in the settings."""
     return MemoryLimits(
         window_ms=options.dedupe_window_hours * _HOUR_MS,
         max_ids=options.dedupe_max_ids,
@@ -83,7 +83,7 @@ def format_memory(memory: TableMemory) -> str:
 
 
 def parse_memory(text: str, limits: MemoryLimits) -> TableMemory:
-    """The memory as it was. Raises `UnreadableMemory`."""
+    """The stored memory. Raises `UnreadableMemory`."""
     try:
         return _memory(_body(text), limits)
     except _MALFORMED as error:
@@ -91,7 +91,7 @@ def parse_memory(text: str, limits: MemoryLimits) -> TableMemory:
 
 
 def is_memory(text: str | None) -> bool:
-    """Whether a state's field is worth keeping the state for."""
+    """Whether a state's field holds a memory, so that the state must be kept."""
     if text is None:
         return False
     try:
@@ -141,7 +141,9 @@ def _source_body(source: Source) -> list[str | int]:
 
 
 def _ids_bodies(ids: RememberedIds) -> dict[str, Any]:
-    """Refusals stand beside the accepted ids, as earlier releases read them; without their reason they have a list of their own."""
+    """Refusals are listed beside the accepted ids, where earlier releases read them; those without a reason have their
+    own list.
+    """
     entries = [
         [each.version, each.decided_ms, int(each.is_direct), _blob(each.accepted), []] for each in ids.accepted.values()
     ]
@@ -199,7 +201,7 @@ def _memory(body: dict[str, Any], limits: MemoryLimits) -> TableMemory:
 
 
 def _ids(body: dict[str, Any]) -> RememberedIds:
-    """An earlier release kept refusals and accepted ids together, so that one horizon tells of both."""
+    """An earlier release kept refusals and accepted ids together, with one horizon for both."""
     horizon = body["horizon"]
     oldest = min((_int(entry[0]) for entry in body["ids"]), default=body["through"] + 1)
     ids = RememberedIds(
@@ -248,7 +250,7 @@ def _code(text: str) -> RejectCode:
     try:
         return RejectCode(text)
     except ValueError:
-        return RejectCode.INVALID  # a code of a newer release; the reason still says why
+        return RejectCode.INVALID  # a code of a newer release; the reason is unchanged
 
 
 def _blob(hashes: Iterable[bytes]) -> str:

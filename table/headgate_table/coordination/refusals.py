@@ -1,4 +1,4 @@
-"""What stands against a commit: a rule of the format, or another writer that was faster."""
+"""The obstacles to a commit: a rule of the format, or another writer that was faster."""
 
 from dataclasses import dataclass
 
@@ -7,15 +7,15 @@ from headgate_schemas.messages.operations import RejectCode
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An operation that can't be committed to the table as it is, and why."""
+    """An operation that can't be committed to the table as it is, and the reason."""
 
     code: RejectCode
     reason: str
 
 
 class NumberTaken(Exception):
-    """The number is another writer's: read what is new, and try the next."""
+    """Another writer has taken the number: read the new versions, and try the next number."""
 
 
 class PredecessorGone(NumberTaken):
-    """The number stands alone over a log that was cleaned meanwhile: nothing that was read before holds any more."""
+    """The log below the number was cleaned meanwhile, so all earlier reads are out of date."""

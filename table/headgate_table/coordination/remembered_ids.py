@@ -1,8 +1,8 @@
-"""Proposals that a table knows by their id: accepted ones, and refused ones, which are bounded apart.
+"""The proposals that a table knows by id: accepted and refused ones, each with their own bound.
 
-What is forgotten leaves a horizon: a proposal that was made before it may be one of the forgotten. Nobody can make the proposals
-of others expire: refusals never move the horizon of accepted ids, and what was made lately, or by a clock that is ahead, is kept
-until its time has passed. Pure.
+Forgotten ids leave a horizon: a proposal that was made before it may be one of them. No author can make other authors'
+proposals expire: refusals never move the horizon of accepted ids, and recent ids, or ids from a clock that is ahead,
+stay until their time has passed. Pure.
 """
 
 import heapq
@@ -38,7 +38,7 @@ class IdsOfVersion:
 
     @property
     def horizon_ms(self) -> int:
-        """Any of them that comes again was made at this time or before. Never 0, which is the time of what has none."""
+        """Each of these ids, if it comes again, was made at or before this time. Never 0, which means "no time"."""
         return max(1, self.decided_ms if self.made_ms is None else self.made_ms)
 
 
@@ -55,7 +55,7 @@ class RememberedRefusal:
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """By what ids age, and how many are kept."""
+    """The clock by which ids age, and the number that is kept."""
 
     bus_ms: int
     sure_ms: int
@@ -66,13 +66,13 @@ class Clocks:
     max_ids: int
 
     def is_old(self, decided_ms: int, *, is_direct: bool) -> bool:
-        """By the clock that dated it: the bus's, or those of direct commits."""
+        """Whether it is old by the clock that dated it: the bus's, or that of a direct commit."""
         return decided_ms < (self.sure_ms if is_direct else self.bus_ms) - self.window_ms
 
 
 @dataclass(slots=True)
 class RememberedIds:
-    """Grows with `accept` and `refuse`; `forget` holds it to its bounds. First decisions stand."""
+    """Grows with `accept` and `refuse`; `forget` keeps it within its bounds. The first decision on an id counts."""
 
     horizon_ms: int = 0
     """Accepted ids of proposals that were made up to here may have been forgotten."""
@@ -100,16 +100,18 @@ class RememberedIds:
     _reason_chars: int = 0
 
     def __len__(self) -> int:
-        """Accepted ids that are remembered."""
+        """The number of remembered accepted ids."""
         return self._count
 
     @property
     def ahead(self) -> int:
-        """Accepted ids that were made later than the newest version tells. They can't be forgotten before that time has come."""
+        """Accepted ids that were made later than the newest version's time. They can't be forgotten before that time
+        has come.
+        """
         return self._ahead_count
 
     def version_of(self, identity: bytes) -> int | None:
-        """The version that accepted it."""
+        """The version that accepted the id."""
         return self._version_of.get(identity)
 
     def refusal_of(self, identity: bytes) -> tuple[RejectCode, str] | None:
@@ -135,7 +137,7 @@ class RememberedIds:
         self._version_of.update(dict.fromkeys(new, ids.version))
 
     def refuse(self, identity: bytes, refused: RememberedRefusal) -> None:
-        """An empty reason is one that was forgotten."""
+        """An empty reason is a forgotten one."""
         if self._is_decided(identity):
             return
         self.refused[identity] = refused
@@ -144,11 +146,11 @@ class RememberedIds:
             self._reason_chars += len(refused.reason)
 
     def lose(self, time_ms: int) -> None:
-        """Ids that the bus took up to this time may have been decided by what can't be read."""
+        """Ids that the bus took up to this time may have been decided by versions that can't be read."""
         self.horizon_ms = max(self.horizon_ms, time_ms)
 
     def let_pass(self, latest_ms: int) -> None:
-        """The newest version tells this time."""
+        """Advance to the newest version's time."""
         self._latest_ms = latest_ms
         while self._ahead and self._ahead[0][0] <= latest_ms:
             version = heapq.heappop(self._ahead)[1]
@@ -157,7 +159,7 @@ class RememberedIds:
                 self._ahead_count -= len(self.accepted[version].accepted)
 
     def forget(self, clocks: Clocks) -> None:
-        """What one version decided is never forgotten at once, or the group would be decided twice after a crash."""
+        """A version's ids are never forgotten at once; otherwise the group would be decided twice after a crash."""
         self.let_pass(clocks.latest_ms)
         newest = next(reversed(self.accepted), -1)
         for ids in self._due(clocks):
@@ -167,7 +169,7 @@ class RememberedIds:
             entry = heapq.heappop(self._by_time)
             is_young = entry[1] in self.accepted and entry[0] > clocks.sure_ms - KEPT_MS
             if is_young and self._count <= clocks.max_ids + MAX_YOUNG:
-                kept.append(entry)  # all that are left were made later still
+                kept.append(entry)  # all remaining ones were made later still
                 break
             if entry[1] == newest:
                 kept.append(entry)
@@ -183,7 +185,9 @@ class RememberedIds:
         return ((key, list(run)) for key, run in items)
 
     def _due(self, clocks: Clocks) -> list[IdsOfVersion]:
-        """Those whose time is over, but for what was made by a clock that is ahead: it would set the horizon into the future."""
+        """Ids whose time is over, except those from a clock that is ahead, because these would set the horizon into the
+        future.
+        """
         due: list[IdsOfVersion] = []
         for ids in self.accepted.values():
             if not clocks.is_old(ids.decided_ms, is_direct=ids.is_direct) or len(due) + 1 >= len(self.accepted):
@@ -201,7 +205,7 @@ class RememberedIds:
         for identity in ids.accepted:
             del self._version_of[identity]
         self.forgotten_through = max(self.forgotten_through, ids.version)
-        if ids.is_direct:  # whose clock may be anything, and whose ids nobody sends to the bus
+        if ids.is_direct:  # their clock may be wrong, and nobody sends their ids to the bus
             self.direct_horizon_ms = max(self.direct_horizon_ms, ids.horizon_ms)
         else:
             self.horizon_ms = max(self.horizon_ms, ids.horizon_ms)

@@ -1,7 +1,7 @@
-"""Accepted proposals with a writer, by their ids: the newest, so that an id that comes again under another name is known.
+"""The newest ids of accepted proposals with a writer, so that an id that comes again under another name is recognised.
 
-Such a proposal is known for good by its seq. Its id is needed only where it comes again without the writer, or with another one.
-So the ids have a small bound of their own, and those that are forgotten leave no horizon. Pure.
+The seq identifies such a proposal for ever. Its id matters only if it comes again without the writer, or with another
+one. So the ids have a small bound of their own, and forgotten ones leave no horizon. Pure.
 """
 
 from collections import OrderedDict
@@ -16,7 +16,7 @@ MAX_WRITERS_IDS = 2_000
 
 @dataclass(slots=True)
 class WritersIds:
-    """Hashes of ids with the version that accepted each, oldest first. First decisions stand."""
+    """Hashes of ids with the version that accepted each, oldest first. The first decision counts."""
 
     _versions: OrderedDict[bytes, int] = field(default_factory=OrderedDict)
 
@@ -24,7 +24,7 @@ class WritersIds:
         return len(self._versions)
 
     def version_of(self, identity: bytes) -> int | None:
-        """The version that accepted it."""
+        """The version that accepted the id."""
         return self._versions.get(identity)
 
     def accept(self, version: int, identities: Iterable[bytes]) -> None:

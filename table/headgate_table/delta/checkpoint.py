@@ -1,4 +1,4 @@
-"""A checkpoint of a Delta log: everything that is live at one version, as one Parquet file. No I/O."""
+"""A checkpoint of a Delta log: all live files of one version, as one Parquet file. No I/O."""
 
 import io
 import json
@@ -100,13 +100,13 @@ def checkpoint_bytes(
     writers: Mapping[str, int],
     table_uri: str,
 ) -> tuple[bytes, int]:
-    """The file, and how many actions it holds. `entries` has `ENTRY_COLUMNS`; `writers` is the newest seq by app.
+    """The file, and the number of its actions. `entries` has `ENTRY_COLUMNS`; `writers` is the newest seq by app.
 
     Raises `Unmirrorable`.
     """
     head: list[dict[str, Any]] = [{"protocol": columns.protocol}, {"metaData": _texts_as_maps(metadata, columns)}]
     head += [{"txn": {"appId": app, "version": seq}} for app, seq in sorted(writers.items())]
-    import pyarrow.parquet as pq  # who only reads tables by their own log has no use for it
+    import pyarrow.parquet as pq  # programs that read tables only by their own log don't need it
 
     sink = io.BytesIO()
     schema = _SCHEMA.with_metadata({KEY: json.dumps(asdict(identity), separators=(",", ":"))})
@@ -118,7 +118,7 @@ def checkpoint_bytes(
 
 
 def identity_of_checkpoint(data: bytes) -> MirroredVersion | None:
-    """Which version a checkpoint says it mirrors; None of one that no mirror wrote."""
+    """The version that a checkpoint mirrors; None if no mirror wrote it."""
     import pyarrow.parquet as pq
 
     try:
@@ -129,7 +129,7 @@ def identity_of_checkpoint(data: bytes) -> MirroredVersion | None:
 
 
 def last_checkpoint_bytes(version: int, actions: int, files: int, size: int) -> bytes:
-    """The hint by which readers find the newest checkpoint without a long listing."""
+    """The hint that names the newest checkpoint, so that readers need no long listing."""
     body = {"version": version, "size": actions, "sizeInBytes": size, "numOfAddFiles": files}
     return json.dumps(body, separators=(",", ":")).encode()
 

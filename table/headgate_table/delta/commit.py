@@ -1,4 +1,4 @@
-"""One version as one commit of a Delta log: a pure function of the version, so that whoever writes it writes the same bytes."""
+"""One version as one commit of a Delta log: a pure function of the version, so that all writers write the same bytes."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -31,7 +31,9 @@ _MODES = {"Append": "Append", "Overwrite": "Overwrite"}
 
 @dataclass(frozen=True, slots=True)
 class MirroredVersion:
-    """Which version of which table a commit mirrors. Two of the same table and number differ by their mark."""
+    """The table and the version that a commit mirrors. Two versions with the same table and number differ by their
+    mark.
+    """
 
     table: str
     version: int
@@ -40,7 +42,7 @@ class MirroredVersion:
 
 @dataclass(frozen=True, slots=True)
 class VersionToMirror:
-    """A version, with the table's metadata in force after it."""
+    """A version, with the table's metadata after it."""
 
     table_uri: str
     version: int
@@ -71,7 +73,7 @@ def commit_bytes(version: VersionToMirror, columns: DeltaColumns) -> bytes:
 
 
 def identity_of(commit: bytes) -> MirroredVersion | None:
-    """Which version a commit file says it mirrors; None of a commit that no mirror wrote."""
+    """The version that a commit file mirrors; None if no mirror wrote it."""
     try:
         for line in commit.splitlines():
             body = json.loads(line)
@@ -146,7 +148,7 @@ def _commit_info(version: VersionToMirror, record: CommitRecord) -> dict[str, An
 
 
 def _transactions(record: CommitRecord) -> list[dict[str, Any]]:
-    """The newest seq of each writer whose proposal the version holds."""
+    """The newest seq of each writer with a proposal in the version."""
     newest: dict[str, int] = {}
     for decision in record.decisions:
         if decision.accepted and decision.writer is not None:
@@ -156,7 +158,7 @@ def _transactions(record: CommitRecord) -> list[dict[str, Any]]:
 
 
 def _last_of_each_path(actions: Iterable[Action]) -> list[AddFile | RemoveFile]:
-    """A Delta commit names a path once; of several actions of a version the last one counts."""
+    """A Delta commit names a path once, so the last one of a version's actions counts."""
     last: dict[str, AddFile | RemoveFile] = {}
     for action in actions:
         if isinstance(action, AddFile | RemoveFile):

@@ -1,7 +1,8 @@
-"""Publishing the versions of a table as a Delta log beside it. What a commit holds is `commit`'s; this module reads and writes.
+"""Publishes the versions of a table as a Delta log beside it. `commit` makes the bytes of a commit; this module reads
+and writes.
 
-A commit is created only if absent, in order. So any number of mirrors may run side by side, and each may be killed anywhere: the
-next one goes on after the newest commit that is there.
+Commits are created in order, and only if absent. So any number of mirrors may run side by side, and each may be killed
+at any point: the next one continues after the newest commit.
 """
 
 from collections.abc import Callable
@@ -49,12 +50,12 @@ _log = get_logger("headgate.mirror")
 
 
 class MirrorStopped(HeadgateError):
-    """The mirror can't go on by itself. The message says why, and what to do."""
+    """The mirror can't continue by itself. The message gives the reason and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class MirrorStatus:
-    """How far a mirror is."""
+    """The progress of a mirror."""
 
     version: int
     """The newest version that its readers see; -1 without any."""
@@ -69,7 +70,7 @@ class MirrorStatus:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What one run has published."""
+    """The result of one run."""
 
     first: int
     """The first version that is new in the mirror; above `version` where none is."""
@@ -84,7 +85,7 @@ class Published:
 
 
 class DeltaMirror:
-    """The Delta log beside one table. `give_up` is asked before each commit, and may raise to end a run."""
+    """The Delta log beside one table. `give_up` is called before each commit, and may raise to end a run."""
 
     def __init__(self, reader: LogReader, options: TableOptions, give_up: Callable[[], None] = lambda: None) -> None:
         self._reader = reader
@@ -93,7 +94,7 @@ class DeltaMirror:
         self._give_up = give_up
 
     def status(self) -> MirrorStatus:
-        """How far the mirror is, and what stops it. Reads a few small objects."""
+        """The mirror's progress, and the reason if it has stopped. Reads a few small objects."""
         log = self._reader.latest()
         listing = self._listing()
         try:
@@ -106,8 +107,8 @@ class DeltaMirror:
     def publish(self) -> Published:
         """Publish every version that the mirror lacks.
 
-        Raises `MirrorStopped` where somebody else has written to the Delta log, and `Unmirrorable` for a table that Delta can't
-        hold. What was published before that stays.
+        Raises `MirrorStopped` if another program has written to the Delta log, and `Unmirrorable` for a table that
+        Delta can't hold. Versions that were published before that stay.
         """
         log = self._reader.latest()
         listing = self._listing()
@@ -123,9 +124,9 @@ class DeltaMirror:
         return Published(missing.start, log.version, self._checkpoint_if_due(log, checkpoint))
 
     def rebuild(self) -> Published:
-        """Delete the mirror, whoever has written to it since, and make it anew.
+        """Delete the mirror, whoever has written to it since, and make it again.
 
-        Raises `MirrorStopped` for a Delta log that no mirror of this table began: that is somebody's table.
+        Raises `MirrorStopped` for a Delta log that no mirror of this table began, because it is a table of its own.
         """
         listing = delta_listing(self._store.list(f"{FOLDER}/"))
         if not listing.is_empty and not self._was_ours(listing):
@@ -135,7 +136,7 @@ class DeltaMirror:
             )
         keys = [LAST_CHECKPOINT, *(info.key for info in listing.others)]
         keys += [info.key for _, info in sorted(listing.checkpoints.items(), reverse=True)]
-        # From the newest down: what is left after a kill is an earlier part of the mirror.
+        # From the newest down: after a kill, the rest is an earlier state of the mirror.
         keys += [info.key for _, info in sorted(listing.commits.items(), reverse=True)]
         for key in keys:
             self._store.delete([key])
@@ -145,7 +146,7 @@ class DeltaMirror:
     # ---- what is there
 
     def _listing(self) -> DeltaListing:
-        """From the newest checkpoint on, where the mirror has one."""
+        """The listing from the mirror's newest checkpoint on, if there is one."""
         start = self._hinted_checkpoint()
         found = delta_listing(self._store.list(f"{FOLDER}/", after=f"{FOLDER}/{start:020}" if start else ""))
         if start and start not in found.checkpoints:
@@ -159,7 +160,7 @@ class DeltaMirror:
             return 0
 
     def _check_head(self, listing: DeltaListing, log: LoadedLog) -> None:
-        """Raises `MirrorStopped` unless the newest commit is one that a mirror of this very history wrote."""
+        """Raises `MirrorStopped` unless a mirror of this same history wrote the newest commit."""
         if listing.is_empty:
             return
         head = listing.head
@@ -205,7 +206,9 @@ class DeltaMirror:
     # ---- what is written
 
     def _begin(self, log: LoadedLog, listing: DeltaListing) -> Published:
-        """Begin where the table's history allows it; what the mirror had before goes, since a part between is lost."""
+        """Begin at a version that the table's history allows; the mirror's earlier part is deleted, because a part
+        between is lost.
+        """
         first = self._first(log)
         if first > 0:
             base = log if first == log.version else self._reader.at_version(first)
@@ -219,12 +222,12 @@ class DeltaMirror:
         return Published(first, log.version, checkpoint)
 
     def _forget_below(self, listing: DeltaListing, base: int) -> None:
-        """Delete what lies below a part that is missing: nobody can read it, and some readers stumble over it."""
+        """Delete commits below a missing one: nobody can read them, and some readers fail on them."""
         for info in listing.below(base):
             self._store.delete([info.key])
 
     def _first(self, log: LoadedLog) -> int:
-        """The lowest version, of the newest `HISTORY`, that can be read and after which every version file is there."""
+        """The lowest readable version, of the newest `HISTORY`, after which every version file is there."""
         listing = self._reader.full_listing()
         lowest = log.version
         while lowest > 0 and lowest in listing.version_objects and log.version - lowest < HISTORY:
@@ -250,9 +253,9 @@ class DeltaMirror:
             self._create(wanted, commit_bytes(wanted, columns))
 
     def _metadata_before(self, versions: range, log: LoadedLog) -> Metadata:
-        """The metadata in force when the first of the versions begins; the newest where that is not retained.
+        """The metadata before the first of the versions; the newest if that is not retained.
 
-        A schema only gains columns, so the newest metadata says the same of every file that is older.
+        A schema only gains columns, so the newest metadata describes every older file as well.
         """
         first = next((version for version in versions if self._metadata_of(version) is not None), None)
         if first is not None and first > versions.start:
@@ -261,7 +264,7 @@ class DeltaMirror:
         return self._reader.metadata(log)
 
     def _metadata_of(self, version: int) -> Metadata | None:
-        """What the version file itself says."""
+        """The metadata in the version file itself."""
         told = [action for action in self._reader.actions_or_none(version) or () if isinstance(action, Metadata)]
         return told[-1] if told else None
 

@@ -1,4 +1,4 @@
-"""The names of a Delta log's objects, relative to the table, and what a listing of them shows. Pure."""
+"""The names of a Delta log's objects, relative to the table, and the contents of a listing. Pure."""
 
 import json
 import re
@@ -43,7 +43,7 @@ class DeltaListing:
 
     @property
     def first(self) -> int:
-        """The lowest version from which on every commit is there; above `head` where the newest has none."""
+        """The lowest version from which on every commit is there; above `head` if the newest has none."""
         version = self.head + 1
         while version - 1 in self.commits:
             version -= 1
@@ -51,7 +51,7 @@ class DeltaListing:
 
     @property
     def base(self) -> int:
-        """Where the part without a hole begins: its first commit, or the checkpoint that this leans on."""
+        """The start of the part without a gap: its first commit, or the checkpoint before that."""
         return max((version for version in self.checkpoints if version <= self.first), default=0)
 
     def below(self, version: int) -> list[ObjectInfo]:
@@ -77,7 +77,7 @@ def delta_listing(infos: Iterable[ObjectInfo]) -> DeltaListing:
 
 
 def version_of_hint(data: bytes) -> int:
-    """The version that `_last_checkpoint` names; 0 where it can't be read, for it is only a hint."""
+    """The version that `_last_checkpoint` names; 0 if it can't be read, because it is only a hint."""
     try:
         version = json.loads(data)["version"]
     except (ValueError, KeyError, TypeError, RecursionError):

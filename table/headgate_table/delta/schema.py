@@ -1,4 +1,4 @@
-"""The columns of a table as Delta names them, and why a table can't be mirrored. Pure."""
+"""The columns of a table in Delta's terms, and the reasons why a table can't be mirrored. Pure."""
 
 import json
 from collections.abc import Iterator
@@ -31,12 +31,12 @@ _DEFAULT = "EXISTS_DEFAULT"
 
 
 class Unmirrorable(HeadgateError):
-    """The table has something that a Delta log can't say. The message names it."""
+    """The table uses a feature that a Delta log lacks. The message names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeltaColumns:
-    """What commits need to know of a table's columns."""
+    """The columns as commits need them."""
 
     schema_string: str
     partition_columns: tuple[str, ...]
@@ -49,7 +49,7 @@ class DeltaColumns:
 
     @property
     def protocol(self) -> dict[str, Any]:
-        """The lowest protocol that says it all, so that the most readers take it."""
+        """The lowest sufficient protocol, so that most readers support it."""
         if self.has_local_times:
             features = [_LOCAL_TIMES]
             return {

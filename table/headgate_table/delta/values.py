@@ -40,7 +40,7 @@ def delta_path(path: str, table_uri: str) -> str:
 
 
 def partition_texts(values: Mapping[str, str], columns: DeltaColumns, path: str) -> dict[str, str | None]:
-    """The value of each partition column, null as null. Raises `Unmirrorable` for one that its type can't hold."""
+    """The value of each partition column, null as null. Raises `Unmirrorable` for a value that its type can't hold."""
     return {name: _partition_text(values.get(name), columns, name, path) for name in columns.partition_columns}
 
 
@@ -148,7 +148,7 @@ def _day(ordinal: int) -> str:
 
 
 def _times(low: int, high: int, zone: str) -> tuple[str, str] | None:
-    """A day wider at both ends: who wrote the statistics may have meant another zone. To the millisecond, as Delta has them."""
+    """A day wider at both ends, because their writer may have used another zone. To the millisecond, as in Delta."""
     try:
         first = _local(low - _MICROS_PER_DAY, "milliseconds")
         last = _local(high + _MICROS_PER_DAY + 999, "milliseconds")

@@ -1,4 +1,4 @@
-"""`LogTable`: one table that is a log of versions. Each of its methods brings the parts together that do the work."""
+"""`LogTable`: one table that is a log of versions. Each method calls the packages that do the work."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
@@ -30,7 +30,9 @@ from headgate_table.store.interface import Store
 
 
 class LogTable:
-    """A `TableFormat`, and what only a log of versions can do. `commit` proposes; without it, changes are committed directly."""
+    """A `TableFormat`, with further methods for logs. `commit` proposes changes; without it, they are committed
+    directly.
+    """
 
     def __init__(
         self,
@@ -63,7 +65,7 @@ class LogTable:
         return self._options_for(self.metadata.configuration)
 
     def _seen_options(self) -> TableOptions:
-        """The settings as of the last look at the log, without another."""
+        """The settings as of the last look at the log."""
         return self._options_for(self.reader.metadata(self.newest.seen()).configuration)
 
     def snapshot(
@@ -103,7 +105,9 @@ class LogTable:
 
     @cached_property
     def committer(self) -> DirectCommitter:
-        """Made by the first change: reading needs none of what writing does. Two of them get along, as two processes do."""
+        """Made by the first change, because reading doesn't need it. Two committers work side by side, as two processes
+        do.
+        """
         return DirectCommitter(self.newest, self._ambient, self._options_for)
 
     def commit(self, operation: Operation) -> Receipt:

@@ -1,7 +1,7 @@
 """PURGE: carries out a cleaning plan. First the log, then data files, and those only after an accepted purge commit.
 
-What may go is decided in `plan`, `orphans` and `leftovers`. Every step leaves a table that reads as before, and several
-cleaners at once only repeat each other's deletes.
+`plan`, `orphans` and `leftovers` choose the objects. After every step the table reads as before, and several cleaners
+at once only repeat each other's deletes.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -53,7 +53,7 @@ _log = get_logger("headgate.clean")
 
 @dataclass(frozen=True, slots=True)
 class PurgeReport:
-    """What PURGE found and did. Without problems `status` is SUCCESS or DRY_RUN, else PARTIAL_SUCCESS."""
+    """The result of PURGE. Without problems `status` is SUCCESS or DRY_RUN, else PARTIAL_SUCCESS."""
 
     status: str
     orphaned_files_found: int
@@ -74,7 +74,7 @@ class PurgeReport:
 
 @dataclass(slots=True)
 class _Run:
-    """One purge: when it began, which is the one time that ages are counted to, and what it has come to so far."""
+    """One purge: its start, to which all ages refer, and its results so far."""
 
     now_ms: int
     hours: int
@@ -87,9 +87,9 @@ class _Run:
 
 
 class Cleaner:
-    """Cleans one table. `protected` is what somebody needs that the table's log doesn't know of.
+    """Cleans one table. `protected` are needs that the table's log doesn't show.
 
-    `give_up` is asked again and again, and may raise to end the run: what is left then waits for the next.
+    `give_up` is called repeatedly, and may raise to end the run; the next run deletes the rest.
     """
 
     def __init__(
@@ -103,7 +103,9 @@ class Cleaner:
         *,
         is_direct: bool = False,
     ) -> None:
-        """`is_direct`: purges are committed past the bus, so they are not decided behind the proposals that wait there."""
+        """`is_direct`: purges are committed without the bus, so they are not decided after the proposals that wait
+        there.
+        """
         self._reader = reader
         self._store = reader.store
         self._ambient = ambient
@@ -121,7 +123,8 @@ class Cleaner:
         dry_run: bool = False,
         also: Sequence[Deletion] = (),
     ) -> PurgeReport:
-        """Delete expired versions and states, manifests and data files that nothing retained names, and what `also` lists.
+        """Delete expired versions and states, manifests and data files that nothing retained names, and the objects in
+        `also`.
 
         Raises `InvalidInput` for a retention of files under 24 hours, unless `purge.retentionCheckEnabled` is false.
         """
@@ -161,7 +164,7 @@ class Cleaner:
         return report
 
     def _refused(self, run: _Run, damage: str, dry_run: bool, began_s: float) -> PurgeReport:
-        """Nothing goes from a damaged table: what can't be read may need anything, and a repair all that is left."""
+        """Nothing is deleted from a damaged table: its unreadable parts may need any object, and so may a repair."""
         run.deleted.problems.append(f"nothing was deleted, because the log is damaged: {damage}")
         run.is_complete = False
         _log.warning("table_not_purged", table=self._store.uri, reason=damage)
@@ -218,7 +221,7 @@ class Cleaner:
         return hours
 
     def _orphans(self, inventory: LogInventory, plan: CleaningPlan, run: _Run) -> list[Deletion]:
-        """Data files that nothing names which the plan leaves; none when that can't be found out."""
+        """The unnamed data files that the plan leaves; none if they can't be found out."""
         self._give_up()
         try:
             source = self._fed_from() if self._passes_bus else None
@@ -255,14 +258,14 @@ class Cleaner:
         return [Deletion(info.key, info.size, Category.DATA_FILE, reason) for info in found]
 
     def _fed_from(self) -> Source | None:
-        """The bus whose committer decides about the table; None where only direct commits were made."""
+        """The source whose committer decides for the table; None if there were only direct commits."""
         return recover(self._reader, self._reader.latest(), self._options).source
 
     def _is_unmovable(self, key: str) -> bool:
         return self._options.purge_quarantine_hours > 0 and not fits_into_quarantine(key)
 
     def _leavings(self, run: _Run) -> list[Deletion]:
-        """What killed writers and earlier cleaners have left behind."""
+        """The leftovers of killed writers and earlier cleaners."""
         hours = self._options.purge_quarantine_hours or self._options.purge_file_retention_hours
         oldest_ms = run.now_ms - hours * HOUR_MS - margin_ms(self._options)
         temporaries = expired_temporaries(run.local, run.youngest_ms, run.now_ms)
@@ -272,7 +275,7 @@ class Cleaner:
         window_s = self._options.dedupe_window_hours * 3600
         step = max(1, min(PURGE_PATHS, self._options.purge_deletes_per_second * window_s // _SHARE_OF_WINDOW))
         for start in range(0, len(orphans), step):
-            # Counted from before the commit, by both clocks: one of them may have stood still with the machine.
+            # Counted from before the commit, by both clocks: one of them may have stopped with the machine.
             began_s, began_ms = self._ambient.monotonic_s(), self._ambient.now_ms()
             batch = self._forbidden(orphans[start : start + step], run)
 

@@ -1,4 +1,4 @@
-"""Deleting what a plan lists: in its order, in batches, no faster than allowed, into quarantine where that is wanted."""
+"""Deletes the objects of a plan: in its order, in batches, at a limited rate, and into quarantine if that is set."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ _log = get_logger("headgate.clean")
 
 @dataclass(slots=True)
 class Deleted:
-    """What was deleted so far, and what went wrong."""
+    """The deleted objects so far, and the problems."""
 
     done: list[Deletion] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -37,7 +37,7 @@ class Deleted:
 
 
 def count_states(deletions: Sequence[Deletion]) -> int:
-    """How many states these deletions take away; a folder may hold several objects."""
+    """The number of states that these deletions remove; a folder may hold several objects."""
     return len({item.key.rpartition("/")[0] for item in deletions if item.category is Category.STATE})
 
 
@@ -50,7 +50,7 @@ def _go_on() -> None:
 
 
 class Deleter:
-    """Deletes from one table, during one run. `give_up` is asked before every request, and may raise to end the run."""
+    """Deletes from one table, during one run. `give_up` is called before every request, and may raise to end the run."""
 
     def __init__(
         self,
@@ -71,9 +71,10 @@ class Deleter:
     def delete_all(
         self, deletions: Sequence[Deletion], deleted: Deleted, may_go_on: Callable[[], bool] = _always
     ) -> bool:
-        """Delete in the given order; whether all was. The first failure ends it: what comes later leans on what came before.
+        """Delete in the given order; returns whether all was deleted.
 
-        So does `may_go_on`, which is asked right before every request.
+        The first failure ends it, because later deletions depend on earlier ones. `may_go_on`, which is called right
+        before every request, ends it too.
         """
         position = 0
         while position < len(deletions):
@@ -83,7 +84,7 @@ class Deleter:
             left = len(deletions) - position
             try:
                 self._copy(batch)
-                if not may_go_on():  # asked last, for all before it may have taken its time
+                if not may_go_on():  # called last, because the calls before it may have taken time
                     deleted.problems.append(f"it took too long; {left} objects were left for the next run")
                     return False
                 self._store.delete([deletion.key for deletion in batch])
@@ -98,7 +99,7 @@ class Deleter:
         return True
 
     def _measure(self, batch: Sequence[Deletion]) -> None:
-        """A batch is of one category."""
+        """All objects of a batch have the same category."""
         category = batch[0].category.value.replace(" ", "_")
         self._measures.count(CLEANED_OBJECTS, category, by=len(batch))
         self._measures.count(CLEANED_BYTES, category, by=sum(deletion.size for deletion in batch))
@@ -111,8 +112,10 @@ class Deleter:
                 copy_object(self._store, deletion.key, quarantine_key(deletion.key, now_ms))
 
     def _remove_emptied(self, batch: Sequence[Deletion]) -> None:
-        """On a local disk a state's folder would outlive it, and be taken for a state by every listing of the log; folders of
-        killed batches would only pile up."""
+        """Remove the emptied folders of a local disk.
+
+        Every listing of the log would take a state's empty folder for a state; folders of killed batches would pile up.
+        """
         for folder in sorted({deletion.key.rpartition("/")[0] for deletion in batch}):
             above, _, name = folder.rpartition("/")
             if above == LOG and parse_state_folder(name) is not None:
@@ -120,7 +123,7 @@ class Deleter:
             remove_emptied_staging(self._store, folder)
 
     def _wait(self, count: int) -> None:
-        """Until these may be deleted: a request that deletes many makes the next one wait for all of them."""
+        """Wait until these may be deleted: after a request with many deletes, the next one waits for all of them."""
         now_s = self._ambient.monotonic_s()
         if now_s < self._next_s:
             self._ambient.sleep(self._next_s - now_s)
@@ -129,7 +132,8 @@ class Deleter:
     def _next_batch(self, deletions: Sequence[Deletion], position: int) -> Sequence[Deletion]:
         category = deletions[position].category
         if category in (Category.VERSION, Category.STATE, Category.CHECKPOINT):
-            # One request deletes in any order, but versions must go as a prefix, and states and checkpoints before their parts.
+            # One request deletes in any order, but versions must go as a prefix, and states and checkpoints before
+            # their parts.
             return deletions[position : position + 1]
         most = min(BATCH, self._per_second)
         end = position

@@ -34,9 +34,9 @@ def drop_partitions(
     matching: Callable[[str], int],
     commit: Callable[[Operation], Receipt],
 ) -> DropReport:
-    """Remove the partitions that match `where`. `matching` counts the live files that do.
+    """Remove the partitions that match `where`. `matching` counts their live files.
 
-    Raises `InvalidInput` for a table without partitions, and for a column that is no partition column.
+    Raises `InvalidInput` for a table without partitions, and for a column that isn't a partition column.
     """
     predicate = _checked(reader.store.uri, metadata, where)
     if matching(where) == 0:
@@ -69,9 +69,9 @@ def _checked(uri: str, metadata: Metadata, where: str) -> Predicate:
 
 
 def _report(reader: LogReader, metadata: Metadata, version: int, where: str, predicate: Predicate) -> DropReport:
-    """What the version really removed: files may have come and gone since they were counted.
+    """The files that the version really removed: files may have come and gone since they were counted.
 
-    A version may hold what others proposed as well, such as removes in other partitions.
+    The version may also hold other proposals, such as removes in other partitions.
     """
     matches = covering(predicate, kinds_of(column_kinds(metadata.schema_string)))
     removes = [

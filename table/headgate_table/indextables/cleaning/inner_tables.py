@@ -1,4 +1,4 @@
-"""Tables that lie inside of another one: found by their logs among the keys of a listing. No I/O."""
+"""Finds tables inside of another table, by their logs among the keys of a listing. No I/O."""
 
 from headgate_table.indextables.format.names import LOG
 
@@ -14,7 +14,7 @@ _ICEBERG_SUFFIX = ".metadata.json"
 
 
 class InnerTables:
-    """The folders of these tables, as far as their logs have been seen: which may come after their files."""
+    """The folders of these tables, as far as their logs were seen; a log may come after its files in the listing."""
 
     def __init__(self) -> None:
         self._folders: set[str] = set()

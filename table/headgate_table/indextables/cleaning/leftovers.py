@@ -1,11 +1,11 @@
-"""Files that local writers left when they were killed: which of them nobody can be writing any more."""
+"""Files of killed local writers that nobody can be writing any more."""
 
 from headgate_table.indextables.cleaning.plan import HOUR_MS, Category, Deletion
 from headgate_table.store.local.leftovers import LocalLeftovers
 
 
 def expired_temporaries(found: LocalLeftovers, youngest_ms: int, now_ms: int) -> list[Deletion]:
-    """Those that were last written to before that time. No log can name them, so they need no purge."""
+    """The files that were last written before that time. No log can name them, so they need no purge."""
     return [
         Deletion(
             info.key,

@@ -1,4 +1,6 @@
-"""What a Delta mirror beside the table asks of cleaning: which versions must stay for it, and which of its objects may go."""
+"""The needs of a Delta mirror beside the table: which versions must stay for it, and which of its objects may be
+deleted.
+"""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
@@ -14,15 +16,15 @@ NO_MIRROR = DeltaListing({}, {})
 
 @dataclass(frozen=True, slots=True)
 class MirrorTerms:
-    """The mirror's objects, and how long its readers are given."""
+    """The mirror's objects, and the time that its readers get."""
 
     listing: DeltaListing
     retention_ms: int
 
     def protecting(self, protected: Protected, now_ms: int) -> Protected:
-        """With the versions that the mirror has not published, and those that it published lately.
+        """Also protects the versions that the mirror has not published, and those that it published lately.
 
-        A version file that stays names the files that it removed, so that these stay with it.
+        A version file names the files that it removed, so these stay with it.
         """
         if self.listing.is_empty:
             return protected
@@ -32,7 +34,9 @@ class MirrorTerms:
         return replace(protected, versions_from=needed if others is None else min(others, needed))
 
     def expired(self, inventory: LogInventory, gone: Collection[str], now_ms: int) -> Iterator[Deletion]:
-        """Commits and checkpoints below the last checkpoint that the table's oldest version needs, when these keys are gone."""
+        """Commits and checkpoints below the last checkpoint that the table's oldest version needs, after these keys are
+        deleted.
+        """
         retained = min(_left(inventory, gone), default=0)
         base = max((version for version in self.listing.checkpoints if version <= retained), default=0)
         reason = f"the table doesn't retain the versions below {retained} any more, and the mirror has a checkpoint at {base}"
@@ -45,7 +49,7 @@ class MirrorTerms:
 
 
 def _left(inventory: LogInventory, gone: Collection[str]) -> Iterator[int]:
-    """The numbers of versions, states and checkpoints without the objects that are gone."""
+    """The numbers of versions, states and checkpoints without the deleted objects."""
     for objects in (inventory.versions, inventory.checkpoints):
         yield from (number for number, info in objects.items() if info.key not in gone)
     for number, folder in inventory.states.items():
@@ -54,6 +58,6 @@ def _left(inventory: LogInventory, gone: Collection[str]) -> Iterator[int]:
 
 
 def mirror_at(store: Store, options: TableOptions) -> MirrorTerms:
-    """Of a table that has no mirror by its settings, nothing is protected and nothing expires."""
+    """The mirror's terms. If the settings ask for no mirror, nothing is protected and nothing expires."""
     listing = delta_listing(store.list(f"{FOLDER}/")) if "delta" in options.mirror_formats else NO_MIRROR
     return MirrorTerms(listing, options.mirror_retention_hours * HOUR_MS + margin_ms(options))

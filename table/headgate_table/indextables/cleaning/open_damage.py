@@ -1,4 +1,4 @@
-"""Whether a log is damaged anywhere, for those who delete: what can't be read may need what they are about to delete."""
+"""Finds damage anywhere in a log, before anything is deleted: an unreadable part may need the objects."""
 
 from headgate_table.errors import ObjectMissing, TableNotFound, UnsupportedTable
 from headgate_table.indextables.cleaning.survey import LogSurvey
@@ -13,9 +13,9 @@ from headgate_table.indextables.rules.named_files import UNTOLD, named_paths
 
 
 def open_damage(reader: LogReader, survey: LogSurvey) -> str | None:
-    """What is wrong with the log; None where its newest version and every object of it can be read, and none is lost.
+    """The damage of the log; None if its newest version and every object can be read, and none is lost.
 
-    Reads the whole log, through the cache: who cleans reads most of it anyway, to know which files it names.
+    Reads the whole log, through the cache: a cleaner reads most of it anyway, to learn which files it names.
     """
     inventory, roots = survey.inventory, survey.roots
     pointer = reader.pointer()
@@ -34,7 +34,7 @@ def open_damage(reader: LogReader, survey: LogSurvey) -> str | None:
         anchors = {*states_in_history(roots.states), *inventory.checkpoints}
         lost = lost_versions(reader, inventory.versions, lambda: anchors)
     except UnsupportedTable:
-        return None  # sound to a newer release; what it may name is kept by whoever can't read it
+        return None  # sound for a newer release; this release can't read its names, and keeps them
     except (*UNTOLD, TableNotFound, ObjectMissing) as error:
         return str(error)
     return f"{lost[0].missing}; {lost[0].advice}" if lost else None

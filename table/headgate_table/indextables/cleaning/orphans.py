@@ -1,4 +1,4 @@
-"""Finding data files that nothing names in a listing of a table. Which ones are named is `rules.named_files`'."""
+"""Finds unnamed data files in a listing of a table. `rules.named_files` collects the named ones."""
 
 from collections.abc import Callable, Container, Iterable
 
@@ -13,9 +13,9 @@ def _nothing(key: str) -> bool:
 class OrphanSearch:
     """Finds data files that nothing names in a listing of the table, at most `limit` of them.
 
-    What is hidden (a leading dot or underscore, unless it is a partition folder), staged ("#"), young, or part of another
-    table that lies inside of this one, is never found. What `must_stay` for another reason is no orphan either: it is only
-    `left`.
+    It never reports hidden files (a leading dot or underscore, unless it is a partition folder), staged ("#") or young
+    ones, and files of another table inside of this one. A file that `must_stay` for another reason isn't an orphan
+    either: it is only `left`.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class OrphanSearch:
         self.is_complete = True
 
     def see(self, info: ObjectInfo) -> None:
-        """An object of the listing; all of them are to be seen, for any may tell of an inner table."""
+        """Take an object of the listing. All of them must be passed, because any may reveal an inner table."""
         self._inner.note(info.key)
         if not is_data_key(info.key):
             return
@@ -48,10 +48,10 @@ class OrphanSearch:
                 self.is_complete = False
 
     def found(self, again: Callable[[], Iterable[ObjectInfo]]) -> list[ObjectInfo]:
-        """The orphans, in the order of the listing, which `again` begins anew.
+        """The orphans, in the order of the listing; `again` starts a new pass.
 
-        An inner table's log may come after its files. Where these have taken the room of orphans, a second look does better:
-        it knows from its beginning what the first has seen by its end.
+        An inner table's log may come after its files, which may have taken the room of orphans. A second pass does
+        better: it knows from its start all inner tables of the first pass.
         """
         found = self._outside()
         if self.is_complete or len(found) == self._limit:
@@ -62,7 +62,7 @@ class OrphanSearch:
         return self._outside()
 
     def left(self) -> list[str]:
-        """Keys of what would be orphans but must stay, the first `limit` of them."""
+        """Keys of objects that would be orphans but must stay, the first `limit` of them."""
         return [key for key in self._left if key not in self._inner]
 
     def _outside(self) -> list[ObjectInfo]:

@@ -1,8 +1,8 @@
-"""What cleaning may delete from a table: pure plans over an inventory, with the reason for each object.
+"""Which objects cleaning may delete from a table: pure plans over an inventory, with the reason for each object.
 
-The rules (docs/format.md, section 6.6): deleted versions are a prefix, in ascending order, strictly below the pointer and
-never above a state that stays, so that a late writer can't fill a hole and be believed; the newest version file, the
-newest two states and whatever these need always stay. Gathering what a plan needs, and deleting, is `cleaner`'s.
+The rules (docs/format.md, section 6.6): deleted versions are a prefix, in ascending order, strictly below the pointer
+and never above a state that stays, so that a late writer can't fill a gap and be believed. The newest version file, the
+newest two states and everything that they need always stay. `cleaner` gathers the facts for a plan, and deletes.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -22,7 +22,7 @@ MIN_MANIFEST_AGE_MS = 20 * MINUTE_MS
 
 
 class Category(Enum):
-    """What a deleted object is. The order of the members is the order of deletion."""
+    """The kind of a deleted object. The order of the members is the order of deletion."""
 
     STATE = "state"
     CHECKPOINT = "checkpoint"
@@ -51,7 +51,7 @@ class Category(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """One object that is deleted. On a local store the sidecar that Hadoop keeps beside a file goes with it, unlisted."""
+    """One object that is deleted. On a local store, Hadoop's sidecar of the file is deleted with it, unlisted."""
 
     key: str
     size: int
@@ -61,7 +61,7 @@ class Deletion:
 
 @dataclass(frozen=True, slots=True)
 class StateFacts:
-    """What planning needs to know from inside of a state."""
+    """The facts from inside of a state that planning needs."""
 
     created_at: int
     manifests: frozenset[str]
@@ -74,7 +74,7 @@ class StateFacts:
 
 @dataclass(frozen=True, slots=True)
 class Protected:
-    """What somebody needs that the log itself doesn't know of: proposals that are not decided yet, and their committer."""
+    """Needs that the log itself doesn't show: those of undecided proposals and their committer."""
 
     files: frozenset[str] = frozenset()
     """Keys of data files."""
@@ -93,7 +93,7 @@ class Protected:
 
 @dataclass(frozen=True, slots=True)
 class Roots:
-    """What must stay, as far as names and ages don't say it."""
+    """The objects that must stay for other reasons than names and ages."""
 
     pointer: int | None
     """Where the pointer stood when it was read last; None without a usable one."""
@@ -120,7 +120,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class CleaningPlan:
-    """What to delete, in the order in which a crash at any point is harmless."""
+    """The objects to delete, in an order in which a crash at any point is harmless."""
 
     deletions: tuple[Deletion, ...]
     notes: tuple[str, ...] = ()
@@ -133,7 +133,7 @@ class CleaningPlan:
 
 
 def limits_of(options: TableOptions, log_retention_hours: int | None = None) -> Limits:
-    """The limits that the settings mean."""
+    """The limits in the settings."""
     log_hours = options.purge_log_retention_hours if log_retention_hours is None else log_retention_hours
     return Limits(
         state_count=options.retention_versions,
@@ -145,12 +145,12 @@ def limits_of(options: TableOptions, log_retention_hours: int | None = None) -> 
 
 
 def margin_ms(options: TableOptions) -> int:
-    """What is added to retentions, since ages are told by two clocks; nothing where somebody says that no job is running."""
+    """The addition to retentions, since ages are measured by two clocks; 0 if the user states that no job is running."""
     return options.purge_clock_skew_minutes * MINUTE_MS if options.purge_retention_check else 0
 
 
 def plan_cleaning(inventory: LogInventory, roots: Roots, limits: Limits, now_ms: int) -> CleaningPlan:
-    """What may go from the log. Data files are found by `orphans`, when the log is clean."""
+    """The log objects that may be deleted. `orphans` finds data files after the log is clean."""
     notes: list[str] = []
     problems: list[str] = []
     states: list[Deletion] = []
@@ -184,14 +184,14 @@ def _kept_anchors(inventory: LogInventory, roots: Roots, pointer: int, limits: L
     history = states_in_history(roots.states)
     anchors = sorted({*history, *inventory.checkpoints})
     kept = set(anchors[-max(limits.state_count, MIN_STATES) :])
-    # Whoever is under way with a state found it by its number alone.
+    # A running reader has found its state by its number alone.
     kept |= set(sorted({*roots.states, *inventory.checkpoints})[-MIN_STATES:])
     kept |= {pointer, *(number for number in roots.states if number >= pointer)}
     for version in roots.rebuilt:
         kept |= set([number for number in anchors if number <= version][-1:])
     recovery = [number for number in history if (facts := roots.states[number]) and facts.has_coordinator]
     kept |= set(recovery[-1:])
-    # A state without metadata leans on the version file that has it, or else on the newest state below that does.
+    # A state without metadata depends on the version file that has it, or else on the newest state below that does.
     for number in sorted(kept):
         facts = roots.states.get(number)
         if facts is not None and not facts.has_metadata and facts.metadata_version is None:
@@ -216,17 +216,17 @@ def _expired_states(
             continue
         gone.add(number)
         reason = f"state {number} is {_age(age_ms, limits.state_age_ms)}not among those that are kept"
-        # The state itself first: without it, what else lies in the folder is no state any more.
+        # The state itself first: without it, the rest of its folder isn't a state any more.
         for info in (folder.manifest, *folder.strays):
             deletions.append(Deletion(info.key, info.size, Category.STATE, reason))
     return gone, deletions
 
 
 def _superseded_below(inventory: LogInventory, limits: Limits, now_ms: int) -> int:
-    """States below it have had a later one for so long that no writer is still at work on top of them.
+    """States below this number have had a later one for so long that no writer still builds on them.
 
-    Such a writer carries their manifests over, which may be as old as can be: what counts for these is how long nobody can
-    have begun to refer to them. Once their state is gone, nothing tells that any more, so it stays until then.
+    Such a writer carries their manifests over, however old these are, so their own age doesn't count: it counts how
+    long no writer can have begun to refer to them. Only the state above shows that, so it stays until then.
     """
     least_ms = -1 if limits.manifests_with_states else MIN_MANIFEST_AGE_MS + limits.skew_ms
     old = [
@@ -264,16 +264,16 @@ def _expired_checkpoints(
 def _expired_versions(
     inventory: LogInventory, roots: Roots, pointer: int, staying: Sequence[int], limits: Limits, now_ms: int
 ) -> list[Deletion]:
-    """A prefix of the version files that no state or checkpoint which stays needs."""
+    """A prefix of the version files that no remaining state or checkpoint needs."""
     if not staying or not inventory.versions:
         return []
-    # Up to the lowest state that stays: a hole above a state could be filled by a late writer, who would find that
-    # state as its predecessor and take its version for committed.
+    # Up to the lowest state that stays: a late writer could fill a gap above a state, find that state as its
+    # predecessor, and take its version for committed.
     last = min(*staying, pointer - 1, max(inventory.versions) - 1)
     if roots.versions_from is not None:
         last = min(last, roots.versions_from - 1)
     if any(version < min(staying) for version in roots.rebuilt):
-        return []  # rebuilt from nothing: every version file is needed
+        return []  # rebuilt without a base: every version file is needed
     for number in staying:
         facts = roots.states.get(number)
         if facts is not None and not facts.has_metadata and facts.metadata_version is not None:
@@ -297,8 +297,11 @@ def _orphan_manifests(
     now_ms: int,
     problems: list[str],
 ) -> list[Deletion]:
-    """Manifests that no state which stays refers to. Their age counts from their own modification, which is as good as from
-    when the last state let go of them: `_superseded_below` keeps that one until then."""
+    """Manifests that no remaining state refers to.
+
+    Their age counts from their own modification. This is as good as from the time when the last state dropped them,
+    because `_superseded_below` keeps that state until then.
+    """
     referenced = set(roots.manifests)
     for number in inventory.readable_states():
         if number in gone_states:
@@ -325,7 +328,7 @@ def _orphan_manifests(
 
 
 def _age(age_ms: int, least_ms: int) -> str:
-    """Nothing where no age is asked for: then it is no reason, and the one that was given may be made up."""
+    """The age as a reason; none if no age is required, because the given age may then be artificial."""
     return f"{_hours(age_ms)} old and " if least_ms >= 0 else ""
 
 

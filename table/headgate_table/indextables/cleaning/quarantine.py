@@ -1,7 +1,8 @@
-"""Where cleaning moves data files and manifests for a second period, if it is told to; and how they come back.
+"""The quarantine: cleaning can move data files and manifests there for a second period; this module also brings them
+back.
 
-They lie under `_headgate/quarantine/`, the day they were moved, and their own key; no reader lists that folder as data.
-Versions, states and checkpoints are never moved: an old version that came back would be taken for one that stands.
+They lie under `_headgate/quarantine/`, the day of the move, and their own key; no reader lists that folder as data.
+Versions, states and checkpoints are never moved: an old version that came back would count as a version of the log.
 """
 
 from dataclasses import dataclass
@@ -22,14 +23,14 @@ _DAY_LENGTH = 8
 
 @dataclass(frozen=True, slots=True)
 class BroughtBack:
-    """`restored` are in their places again; `in_the_way` were left in quarantine, since something has their name."""
+    """`restored` are in their places again; `in_the_way` stayed in quarantine, because another object has their name."""
 
     restored: tuple[str, ...]
     in_the_way: tuple[str, ...]
 
 
 def quarantine_key(key: str, now_ms: int) -> str:
-    """Where the object is moved to. Raises `InvalidInput` when it has no room for so long a name."""
+    """The key in quarantine. Raises `InvalidInput` if the object's name is too long for it."""
     day = datetime.fromtimestamp(now_ms / 1000, UTC).strftime("%Y%m%d")
     return check_key(f"{QUARANTINE}{day}/{key}")
 
@@ -39,7 +40,7 @@ def fits_into_quarantine(key: str) -> bool:
 
 
 def expired_in_quarantine(store: Store, older_than_ms: int, now_ms: int) -> list[Deletion]:
-    """What was moved there before that time, by the store's clock: it counts from the move."""
+    """Objects that were moved there before that time, by the store's clock: their period begins with the move."""
     found: list[Deletion] = []
     for info in store.list(QUARANTINE):
         if info.modified_ms < older_than_ms and len(found) < MAX_EXPIRED:
@@ -51,7 +52,7 @@ def expired_in_quarantine(store: Store, older_than_ms: int, now_ms: int) -> list
 
 
 def bring_back(store: Store, prefix: str = "") -> BroughtBack:
-    """Put what lies in quarantine and whose own key begins with `prefix` into its place again; the copy goes then.
+    """Move objects in quarantine whose own key begins with `prefix` back to their places.
 
     Of an object that was moved more than once, the last one comes back. Safe to repeat after a crash.
     """

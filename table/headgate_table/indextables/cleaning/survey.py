@@ -1,4 +1,6 @@
-"""Reading what a cleaning plan needs to know of a log: what its states refer to, and what leans on what."""
+"""Reads the facts of a log that a cleaning plan needs: the references of its states, and the dependencies between
+objects.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,9 +26,10 @@ class LogSurvey:
 
 
 def survey_log(reader: LogReader, protected: Protected, *, will_remember: bool = False) -> LogSurvey:
-    """List the log, read its states, and last the pointer: it only moves forward, so what lies below it stays below.
+    """List the log, read its states, and last the pointer, which only moves forward: objects below it stay below it.
 
-    `will_remember`: before anything is deleted, a state of the newest version is written, with all that the table remembers.
+    `will_remember`: before anything is deleted, a state of the newest version is written, with the table's whole
+    memory.
     """
     inventory = take_inventory(reader.store)
     states: dict[int, StateFacts | None] = {}
@@ -35,12 +38,12 @@ def survey_log(reader: LogReader, protected: Protected, *, will_remember: bool =
     for version in reversed(inventory.readable_states()):
         try:
             state = reader.state(version)
-            # Recovery needs the newest one whose memory can be read; what others hold is not looked into.
+            # Recovery needs the newest state with a readable memory; the memories of the others are not read.
             has_coordinator = state.coordinator is not None and (remembers or is_memory(state.coordinator))
             remembers = remembers or has_coordinator
             states[version] = _facts(reader, state, version, has_coordinator=has_coordinator)
         except ObjectMissing:
-            vanished.add(version)  # cleaned up by another program since the listing
+            vanished.add(version)  # another program deleted it since the listing
         except (CorruptTable, UnsupportedTable):
             states[version] = None
     states = dict(sorted(states.items()))
@@ -51,21 +54,19 @@ def survey_log(reader: LogReader, protected: Protected, *, will_remember: bool =
     known = _with_metadata_versions(reader, inventory, states)
     pointer = _pointer(reader, inventory, known)
     versions_from = protected.versions_from
-    if (
-        not (remembers or will_remember) and not inventory.checkpoints
-    ):  # JSON checkpoints carry the floor, and nothing carries more
+    if not (remembers or will_remember) and not inventory.checkpoints:  # JSON checkpoints hold only the floor
         first = _first_to_remember(reader, inventory)
-        # The lowest that is left in a cleaned log is not believed: it might have come late.
+        # The lowest version file of a cleaned log doesn't count: it might have come late.
         versions_from = _lower(versions_from, None if first is None else first - 1)
     roots = Roots(pointer, known, manifests, versions_from, protected.rebuilt)
     return LogSurvey(inventory, roots)
 
 
 def _pointer(reader: LogReader, inventory: LogInventory, states: Mapping[int, StateFacts | None]) -> int | None:
-    """Where the pointer stands; None without a usable one.
+    """The pointer's version; None without a usable one.
 
-    Writers go on meanwhile. What it names may be newer than the listing: then it counts as standing at the newest state
-    or checkpoint that was listed, which it has passed, so that all beyond stays.
+    Writers continue meanwhile, so the pointer may name a version newer than the listing. It then counts as the newest
+    listed state or checkpoint, which it has passed, so that everything beyond stays.
     """
     found = reader.pointer()
     if not isinstance(found, Pointer):
@@ -99,15 +100,17 @@ def _lower(one: int | None, other: int | None) -> int | None:
 
 
 def _first_to_remember(reader: LogReader, inventory: LogInventory) -> int | None:
-    """The first version of a committer, or that forbids paths. No state carries the memory (those of other programs don't), so
-    recovery needs every version from it on."""
+    """The first version of a committer, or that forbids paths.
+
+    No state holds the memory (those of other programs don't), so recovery needs every version from this one on.
+    """
     for version in sorted(inventory.versions):
         try:
             record = commit_record(reader.actions(version))
         except ObjectMissing:
             continue
         except CorruptTable:
-            return version  # nobody can tell; so it stays
+            return version  # nobody knows, so it stays
         if record is not None and (record.term is not None or record.purged):
             return version
     return None
@@ -151,4 +154,4 @@ def _holds_metadata(reader: LogReader, version: int) -> bool:
     except ObjectMissing:
         return False
     except CorruptTable:
-        return True  # nobody can tell; so it stays
+        return True  # nobody knows, so it stays

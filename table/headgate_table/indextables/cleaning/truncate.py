@@ -1,6 +1,6 @@
-"""TRUNCATE TIME TRAVEL: forget the versions before now, and what only they needed. Data files stay as they are.
+"""TRUNCATE TIME TRAVEL: deletes the versions before the newest, and the objects that only they needed. Data files stay.
 
-What may go is decided in `plan`, here without any age.
+`plan` chooses the objects; ages don't matter here.
 """
 
 from collections.abc import Callable, Mapping
@@ -46,7 +46,7 @@ _NO_AGE = Limits(
 
 @dataclass(frozen=True, slots=True)
 class TruncateReport:
-    """What TRUNCATE TIME TRAVEL did. `files_preserved` counts the live data files, all of which stay."""
+    """The result of TRUNCATE TIME TRAVEL. `files_preserved` counts the live data files, all of which stay."""
 
     table_path: str
     status: str
@@ -60,7 +60,7 @@ class TruncateReport:
 
 
 class Truncation:
-    """Forgets the history of one table."""
+    """Deletes the history of one table."""
 
     def __init__(
         self,
@@ -77,15 +77,15 @@ class Truncation:
         self._protected = protected or Protected()
 
     def run(self, *, dry_run: bool = False) -> TruncateReport:
-        """Write a state of the newest version if it has none, then delete what lies before it.
+        """Write a state of the newest version if it has none, then delete the objects before it.
 
         Other implementations leave exactly one state. Here the newest two states, the versions between them, the newest
-        version file and the metadata's only source stay: a reader that is under way, a late writer and a restarting
-        committer need them. So a version or two may remain readable.
+        version file and the metadata's only source stay: a running reader, a late writer and a restarting committer
+        need them. So a version or two may remain readable.
         """
         log = self._reader.latest() if dry_run else self._checkpoint()
         files = self._live_files(log)
-        # The store's clock may be ahead of ours: age plays no part here, except for manifests and a mirror.
+        # The store's clock may be ahead of ours: ages don't matter here, except for manifests and a mirror.
         now_ms = time_for_ages_ms(self._reader.store, self._ambient, self._protected.looked_ms)
         protected = mirror_at(self._reader.store, self._options).protecting(self._protected, now_ms)
         if dry_run:
@@ -108,12 +108,12 @@ class Truncation:
         return self._report(log.version, files, plan, deleted, dry_run)
 
     def _live_files(self, log: LoadedLog) -> int:
-        """Read the newest version whole, before anything that could stand in for it goes."""
+        """Read the whole newest version, before any object that could replace a part of it is deleted."""
         entries, _ = read_entries(self._reader.store, self._reader.resources, log, ("path",))
         return int(entries.num_rows)
 
     def _assert_pointer(self, log: LoadedLog) -> None:
-        """A state that another program wrote may have no pointer yet."""
+        """Another program may have written a state without a pointer."""
         if log.plan.base == Base(BaseKind.CHECKPOINT, log.version):
             return  # the pointer to a JSON checkpoint was moved when it was written or found
         state = log.state
@@ -154,7 +154,7 @@ class Truncation:
 
 
 def _aged(inventory: LogInventory) -> LogInventory:
-    """The same inventory with versions, states and checkpoints as old as can be."""
+    """The same inventory with versions, states and checkpoints of maximal age."""
 
     def old(info: ObjectInfo) -> ObjectInfo:
         return replace(info, modified_ms=0)
@@ -172,8 +172,9 @@ def _aged(inventory: LogInventory) -> LogInventory:
 
 
 def _with_base(survey: LogSurvey, wanted: Base, log: LoadedLog) -> LogSurvey:
-    """What the log would look like with a state of the newest version, which refers to what its base refers to; or with a
-    JSON checkpoint, which refers to nothing."""
+    """The log with a state of the newest version, which refers to the manifests of its base; or with a JSON checkpoint,
+    which refers to none.
+    """
     version = log.version
     inventory, roots = survey.inventory, survey.roots
     if wanted.kind is BaseKind.CHECKPOINT:

@@ -1,4 +1,4 @@
-"""Compacting a table because somebody asks: plan, write, commit, and again where others were faster. Workers have their own."""
+"""Compacts a table on request: plan, write, commit, and again after conflicts. Workers have their own loop."""
 
 from collections.abc import Callable, Mapping
 
@@ -25,7 +25,7 @@ def compact(
     *,
     full: bool,
 ) -> Receipt:
-    """See `Table.compact`. `checkpoint` gives the newest version with a base of its own."""
+    """See `Table.compact`. `checkpoint` writes a base of the newest version."""
     plans = 0
     while True:
         plans += 1
@@ -40,7 +40,7 @@ def compact(
                 return Committed(log.version, ambient.new_id())
             receipt = commit(compactor.prepare(log.state, plan, metadata))
         except CorruptTable as error:
-            # Another compaction may have taken the place of its base, and cleaning that base's manifests.
+            # Another compaction may have replaced its base, and cleaning may have deleted the base's manifests.
             if plans == MAX_PLANS or reader.latest().plan.base.version <= log.plan.base.version:
                 raise
             reason = str(error)
@@ -48,5 +48,5 @@ def compact(
             if plans == MAX_PLANS or not (isinstance(receipt, Rejected) and receipt.code is RejectCode.BASE_GONE):
                 return receipt
             reason = receipt.reason
-        # The manifests that were written are named by nothing; cleaning finds them.
+        # No log names the written manifests; cleaning finds them.
         _log.info("compaction_planned_again", table=reader.store.uri, base=log.plan.base.version, reason=reason)

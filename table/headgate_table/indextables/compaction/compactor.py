@@ -1,7 +1,7 @@
-"""Running a compaction plan: go through the chosen manifests twice, write new ones, and say what is swapped. Commits nothing.
+"""Runs a compaction plan: it reads the chosen manifests twice, writes new ones, and returns the swap. Commits nothing.
 
-The first look finds out which entries live and where they go, the second takes them there. What it takes in memory grows with
-a dozen bytes and the packed size of an entry; entries as such are there for a few manifests at a time.
+The first pass finds the live entries and their order, the second one moves them. Its memory grows with a dozen bytes
+and the packed size of each entry; decoded entries of only a few manifests are in memory at a time.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ class Compactor:
         self._options = options
 
     def plan(self, state: StateManifest, *, full: bool = False) -> CompactionPlan:
-        """What to rewrite; for a part of the state, with dead entries counted exactly."""
+        """The manifests to rewrite; for a part of the state, with dead entries counted exactly."""
         if full or compaction_due(state, self._options) is None:
             return plan_compaction(state, (), self._options, full=full)
         places = {info.path: place for place, info in enumerate(state.manifests)}
@@ -60,12 +60,14 @@ class Compactor:
         return plan
 
     def _is_listed_elsewhere(self, state: StateManifest, plan: CompactionPlan) -> bool:
-        """Whether a path to rewrite is in a manifest that stays, too: which entry counts depends on their order."""
+        """Whether a remaining manifest also lists a path that is to be rewritten: the order of manifests decides which
+        entry counts.
+        """
         chosen = set(plan.rewrite)
         rewritten = [state.manifests[place] for place in plan.rewrite]
         stays = [info for place, info in enumerate(state.manifests) if place not in chosen]
         runs = ManifestRuns(self._reader.store, self._reader.resources, state.version, rewritten)
-        # Of few paths it is worth knowing their partitions: most manifests can't hold them, and are not opened.
+        # For few paths their partitions help: most manifests can't hold them, and are not opened.
         are_few = sum(info.num_entries for info in rewritten) <= FEW_PATHS
         columns = ("path", "partition_values") if are_few else ("path",)
         return any(
@@ -88,7 +90,7 @@ class Compactor:
             [kinds.get(column, ColumnKind.OTHER) for column in metadata.partition_columns],
             lambda rows: _paths_at(runs, firsts.tolist(), rows),
         )
-        # With everything rewritten, tombstones of paths that no manifest lists have nothing left to hide.
+        # After a full rewrite, tombstones of paths that no manifest lists hide nothing.
         settled = dict.fromkeys(path for found in surveys for path in found.settled) | dict.fromkeys(plan.idle)
         renamed: Mapping[str, str] = {}
         mappings: Mapping[str, str] = {}
@@ -118,7 +120,7 @@ class Compactor:
         return runs.each(look, SURVEYED_COLUMNS, is_last=False)
 
     def _noting_paths(self, runs: ManifestRuns, run: ManifestRun, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
-        """Paths are remembered as far as there is room: who commits directly compares them next."""
+        """Remembers paths as far as there is room: a direct commit compares them next."""
         store, resources = self._reader.store, self._reader.resources
         for table in tables:
             yield table
@@ -160,7 +162,7 @@ class Compactor:
             return encode_named(name, self._options, joined(pieces), metadata)
 
         def write(number: int) -> NewManifest:
-            pieces, shares[number] = shares[number], []  # let go as soon as they are joined
+            pieces, shares[number] = shares[number], []  # freed as soon as they are joined
             data, manifest = resources.splitters.submit(encoded, names[number], pieces).result()
             store.put(log_key(manifest.path), data)
             return manifest

@@ -1,6 +1,6 @@
-"""In which order the entries of a compacted state stand, and which are left out: numbers about entries, not entries.
+"""The order of the entries of a compacted state, and which of them are left out: numbers about entries, not entries.
 
-Pure, and small: a dozen bytes an entry. Reading entries is `manifests.runs`', moving them `entry_pieces`'.
+Pure, and small: a dozen bytes an entry. `manifests.runs` reads entries, and `entry_pieces` moves them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -32,7 +32,7 @@ _NUMBERS = {
 
 @dataclass(frozen=True, slots=True)
 class EntrySurvey:
-    """What the first look at some entries finds, in their order."""
+    """The facts that the first pass finds about some entries, in their order."""
 
     is_alive: npt.NDArray[np.bool_]
     """Whether no tombstone hides the entry."""
@@ -81,8 +81,9 @@ def arranged(
 ) -> Places:
     """For each entry its place in the new order, or `LEFT_OUT`.
 
-    Ordered by partition values, otherwise as they came; `kinds` are those of the partition columns. Of a path that is there
-    several times, its last entry stays, as in a replay: `paths_at` is asked for the paths of rows that look alike.
+    Ordered by partition values, otherwise in the old order; `kinds` are those of the partition columns. If a path
+    occurs several times, its last entry stays, as in a replay. `paths_at` is called for the paths of rows that look
+    alike.
     """
     stays = np.concatenate([np.empty(0, np.bool_), *(found.is_alive for found in surveys)])
     _leave_repeats_out(stays, np.concatenate([np.empty(0, np.int64), *(found.hashes for found in surveys)]), paths_at)
@@ -130,7 +131,7 @@ def _ranks(pieces: Sequence[pa.DictionaryArray], kind: ColumnKind) -> npt.NDArra
 
 
 def text_ranks(texts: pa.Array, kind: ColumnKind) -> npt.NDArray[np.int32]:
-    """The place of each of these distinct texts in their order: numbers as numbers, then what is none, as text."""
+    """The place of each of these distinct texts in their order: numbers as numbers, then the others as texts."""
     keys = {"text": texts}
     if kind in _NUMBERS:
         pattern, number_type = _NUMBERS[kind]

@@ -1,6 +1,6 @@
-"""Entries on their way from old manifests into new ones: cut by where they go, kept small, and joined in their new order.
+"""Moves entries from old manifests into new ones: split by target, packed, and joined in their new order.
 
-All entries of a table are on their way at once, since any old manifest may hold some of any partition: so they are packed.
+All entries of a table are in memory at once, since any old manifest may hold some of any partition; so they are packed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ class Piece:
 
 
 def cut(entries: pa.Table, places: Places, per_manifest: int) -> Iterator[tuple[int, Piece]]:
-    """The entries that have a place, by the number of the new manifest that takes them."""
+    """The entries that have a place, by the number of their new manifest."""
     rows = np.flatnonzero(places != LEFT_OUT)
     rows = rows[np.argsort(places[rows], kind="stable")]
     if not len(rows):
@@ -39,7 +39,7 @@ def cut(entries: pa.Table, places: Places, per_manifest: int) -> Iterator[tuple[
 
 
 def joined(pieces: Sequence[Piece]) -> pa.Table:
-    """The entries of all pieces in order. Columns that have no values are left out."""
+    """The entries of all pieces in order. Columns without values are left out."""
     entries = pa.concat_tables([_unpacked(piece.packed) for piece in pieces], promote_options="default")
     places = np.concatenate([piece.places for piece in pieces])
     if (places[1:] > places[:-1]).all():

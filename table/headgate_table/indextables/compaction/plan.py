@@ -1,4 +1,4 @@
-"""When a state should be compacted and which of its manifests are rewritten: pure plans. Running them is `compactor`'s."""
+"""Plans when a state is compacted and which of its manifests are rewritten. Pure; `compactor` runs the plan."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _SMALL_SHARE = 4
 
 @dataclass(frozen=True, slots=True)
 class CompactionPlan:
-    """The manifests to rewrite, by their places in the state; empty when there is nothing to do."""
+    """The manifests to rewrite, by their indexes in the state; empty if there is nothing to do."""
 
     rewrite: tuple[int, ...]
     reason: str
@@ -25,7 +25,7 @@ class CompactionPlan:
 
 
 def compaction_due(state: StateManifest, options: TableOptions, new_removes: int = 0) -> str | None:
-    """Why the state should be compacted, by the triggers of the format; None when it needn't be."""
+    """The reason to compact the state, by the triggers of the format; None if there is none."""
     entries = sum(info.num_entries for info in state.manifests)
     dead = len(state.tombstones) + new_removes
     if state.num_files <= 0 and entries > 0:
@@ -42,10 +42,11 @@ def compaction_due(state: StateManifest, options: TableOptions, new_removes: int
 def plan_compaction(
     state: StateManifest, dead: Sequence[int], options: TableOptions, *, full: bool = False, idle: Sequence[str] = ()
 ) -> CompactionPlan:
-    """What to rewrite. `dead` counts the tombstoned entries of each manifest; `idle` are the tombstones without entries.
+    """The manifests to rewrite. `dead` counts the tombstoned entries of each manifest; `idle` are the tombstones
+    without entries.
 
     `full` rewrites everything unless the state is clean and compact already. Otherwise only manifests with many dead
-    entries, and small ones, are rewritten and the rest is carried; unless compaction would then still be due.
+    entries, and small ones, are rewritten and the rest is carried over; unless compaction would then still be due.
     """
     everything = tuple(range(len(state.manifests)))
     if full:

@@ -1,4 +1,4 @@
-"""Entries of an Arrow table as add actions again: for the few places that need them one by one."""
+"""Converts entries of an Arrow table back to add actions, for the few places that need them one by one."""
 
 from collections.abc import Iterator
 

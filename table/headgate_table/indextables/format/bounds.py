@@ -1,6 +1,6 @@
-"""The least and greatest partition texts of a manifest's entries, as every known reader may safely compare them.
+"""The least and greatest partition texts of a manifest's entries, safe for comparisons by every known reader.
 
-How bounds of any writer are used is in `manifests.pruning`.
+`manifests.pruning` uses the bounds of any writer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,8 +20,8 @@ class Bounds:
     max: str | None
 
 
-# What some reader takes for a number (docs/format.md, section 7), in RE2's syntax: Java trims blanks, takes suffixes and
-# hexadecimal floats; Rust takes inf and nan in any case. Too wide is safe here, too narrow is not.
+# Texts that some reader takes for numbers (docs/format.md, section 7), in RE2's syntax: Java trims blanks and accepts
+# suffixes and hexadecimal floats; Rust accepts inf and nan in any case. Too wide is safe here, too narrow is not.
 LOOKS_NUMERIC = (
     r"(?is)^[\x00-\x20]*[+-]?"
     r"(nan|inf|infinity|0x[0-9a-f]*\.?[0-9a-f]*(p[+-]?[0-9]+)?[df]?|([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?[df]?)"
@@ -41,12 +41,12 @@ def compute_partition_bounds(
 ) -> dict[str, Bounds] | None:
     """The bounds of each partition column over the entries' `partition_values`; None for an unpartitioned table.
 
-    The known readers compare two texts as integers if both are, else as doubles if both are, else as texts. Where that is
-    no proper order of the column's texts (numbers mixed with other texts, numbers spelled in several ways), a column gets
-    no bounds at all: whatever we wrote, some reader would skip files that match. Null bounds say that every value is
-    empty or missing; a known reader skips those for IS NOT NULL, so they are never used for "can't say".
+    The known readers compare two texts as integers if both are, else as doubles if both are, else as texts. If that
+    isn't a proper order of the column's texts (numbers mixed with other texts, numbers spelled in several ways), the
+    column gets no bounds at all: with any bounds, some reader would skip files that match. Null bounds mean that every
+    value is empty or missing; a known reader skips those for IS NOT NULL, so they never stand for "unknown".
 
-    The marker for null is a text like any other to other readers, and takes part.
+    Other readers treat the null marker as a text like any other, so it counts here.
     """
     if not partition_columns:
         return None
@@ -78,10 +78,10 @@ def _column_bounds(texts: pa.ChunkedArray, kind: ColumnKind | None) -> Bounds | 
         return None
     found = _number_bounds(values, numbers)
     if has_marker:
-        # Above every number as text, and so to a reader.
+        # Above every number as text, and so for a reader.
         found = Bounds(found.min, NULL_PARTITION)
     if kind is ColumnKind.STRING and found != _text_bounds(distinct):
-        # A literal of such a column may be no number, and then everything is compared as text.
+        # A literal of such a column may be no number, and then readers compare everything as text.
         return None
     return found
 

@@ -1,6 +1,6 @@
-"""Keeping each distinct document mapping once: files refer to it by hash (docs/format.md, section 4).
+"""Keeps each distinct document mapping once: files refer to it by hash (docs/format.md, section 4).
 
-Pure rules over files and a registry (bare hash to text). Where a registry is stored is the writers' affair.
+Pure rules over files and a registry (bare hash to text). The writers store the registry.
 """
 
 from collections.abc import Iterable, Mapping
@@ -33,7 +33,7 @@ class Renormalised:
 
 
 def deduplicate(adds: Iterable[AddFile], registry: Mapping[str, str]) -> Deduplicated:
-    """Move inline mappings into the registry. Files without one are handed through as they are."""
+    """Move inline mappings into the registry. Files without one are unchanged."""
     hashes: dict[str, str] = {}
     new: dict[str, str] = {}
     moved: list[AddFile] = []
@@ -42,7 +42,7 @@ def deduplicate(adds: Iterable[AddFile], registry: Mapping[str, str]) -> Dedupli
         if text is None:
             moved.append(add)
             continue
-        # Files of one writer share one text: each distinct one is hashed once.
+        # Files of one writer share one text, so each distinct text is hashed once.
         hash_ = hashes.get(text)
         if hash_ is None:
             hash_ = hashes[text] = mapping_hash(text)
@@ -55,10 +55,10 @@ def deduplicate(adds: Iterable[AddFile], registry: Mapping[str, str]) -> Dedupli
 def renormalise(
     refs: Iterable[str], registry: Mapping[str, str], threshold: int = RENORMALISE_THRESHOLD
 ) -> Renormalised:
-    """Give every referenced mapping its canonical hash, so that those that differ only in order become one.
+    """Give every referenced mapping its canonical hash, so that mappings that differ only in order become one.
 
-    Nothing is renamed at `threshold` distinct references or fewer. A reference that the registry doesn't know keeps
-    its name. The text that stays is the one of the first reference.
+    Nothing is renamed at `threshold` distinct references or fewer. A reference that the registry lacks keeps its name.
+    The text of the first reference stays.
     """
     distinct = tuple(dict.fromkeys(refs))
     bare_registry = {bare_hash(key): text for key, text in registry.items()}
@@ -82,10 +82,10 @@ def renormalise(
 def renormalise_entries(
     entries: pa.Table, registry: Mapping[str, str], threshold: int = RENORMALISE_THRESHOLD
 ) -> tuple[pa.Table, dict[str, str]]:
-    """Entries that refer to mappings by canonical hash, and what the registry lacks for that (bare hash to text).
+    """Entries that refer to mappings by canonical hash, and the missing mappings of the registry (bare hash to text).
 
-    For writers that write every entry of a table anew. Old names are never taken out of a registry here: version files
-    that are still retained may use them.
+    For writers that write every entry of a table again. Old names stay in the registry, because retained version files
+    may use them.
     """
     refs = [ref for ref in entries.column("doc_mapping_ref").unique().to_pylist() if ref is not None]
     renamed, new = renaming(refs, registry, threshold)
@@ -95,13 +95,13 @@ def renormalise_entries(
 def renaming(
     refs: Iterable[str], registry: Mapping[str, str], threshold: int = RENORMALISE_THRESHOLD
 ) -> tuple[Mapping[str, str], dict[str, str]]:
-    """The references that get another name, and what the registry lacks for that (bare hash to text)."""
+    """The references that get another name, and the missing mappings of the registry (bare hash to text)."""
     found = renormalise(refs, registry, threshold)
     return found.renamed, {name: text for name, text in found.registry.items() if look_up(name, registry) is None}
 
 
 def rename_refs(entries: pa.Table, renamed: Mapping[str, str]) -> pa.Table:
-    """The entries with other names for some references."""
+    """The entries with new names for some references."""
     if not renamed:
         return entries
     column = entries.column("doc_mapping_ref")

@@ -106,10 +106,10 @@ def added_table(files: Iterable[AddedFile], columns: Sequence[str]) -> pa.Table:
 
 
 def _writers_names(container: Container, columns: Sequence[str]) -> dict[str, str | None]:
-    """How the file calls each column: by our name or, where a field was renamed, by the name that has its id now.
+    """The file's name of each column: our name or, if a field was renamed, the name of the field with the column's id.
 
-    A field with a name that we know is never taken for another, whatever its id: old texts give wrong ids
-    (docs/format.md, section 2.1).
+    A field with a known name is never taken for another one, whatever its id: old texts list wrong ids (docs/format.md,
+    section 2.1).
     """
     fields = checked_schema(container)["fields"]
     present = {field["name"] for field in fields}
@@ -130,7 +130,7 @@ def _writers_names(container: Container, columns: Sequence[str]) -> dict[str, st
 
 
 def _refuse_damaged(present: set[str], renamed: Mapping[int, str], name: str) -> None:
-    """A field whose name was damaged must not count as absent. One that is known by its id has its name on purpose."""
+    """A damaged field name must not count as an absent field. A field that is found by its id is renamed on purpose."""
     by_id = {field.name for field in ENTRY_FIELDS if field.field_id in renamed}
     found = damaged_name(present, FIELD_BY_NAME.keys() - by_id)
     if found is not None:
@@ -155,7 +155,7 @@ def _conform(column: pa.ChunkedArray, field: EntryField, name: str) -> pa.Chunke
 def _cast(column: pa.ChunkedArray, wanted: pa.DataType, field: EntryField, name: str) -> pa.ChunkedArray:
     try:
         if field.kind in (FieldKind.STRING_MAP, FieldKind.STRING_LIST):
-            # Nested types differ in names and nullability of their children; the values decide.
+            # Nested types differ in names and nullability of their children; only the values count.
             chunks = [_nested(chunk, wanted) for chunk in column.chunks]
             return pa.chunked_array(chunks, type=wanted)
         return column.cast(wanted)
@@ -169,14 +169,14 @@ def _nested(chunk: pa.Array, wanted: pa.DataType) -> pa.Array:
         if pa.types.is_string(chunk.keys.type) and pa.types.is_string(items.type):
             return pa.MapArray.from_arrays(chunk.offsets, chunk.keys, items)
     if pa.types.is_map(wanted) and pa.types.is_list(chunk.type):
-        # Read record by record: pairs in lists, whose type is null where every map is empty.
+        # Decoded record by record: pairs in lists, whose type is null if every map is empty.
         rows = [None if row is None else [tuple(pair) for pair in row] for row in chunk.to_pylist()]
         return pa.array(rows, type=wanted)
     return chunk.cast(wanted)
 
 
 def _without_nulls(column: pa.ChunkedArray, field: EntryField) -> pa.ChunkedArray:
-    """Maps and lists of texts alone, as actions have them: a null is left out, or says that a file has no partition value."""
+    """Maps and lists of texts, as actions have them: a null is left out, or means that a file has no partition value."""
     if not any(_texts(chunk).null_count for chunk in column.chunks):
         return column
     is_partition = field.column == "partition_values"

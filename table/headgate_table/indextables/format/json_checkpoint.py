@@ -36,7 +36,7 @@ def read_checkpoint(version: int, get: Callable[[str], bytes]) -> list[Action]:
 
 
 def read_checkpoint_files(version: int, get: Callable[[str], bytes]) -> list[tuple[str, list[Action]]]:
-    """The same, by the key of the object that holds them: the checkpoint itself, or each of its parts."""
+    """All actions of the checkpoint, by the key of their object: the checkpoint itself, or each of its parts."""
     key = checkpoint_key(version)
     data = get(key)
     parts = _part_names(data, key)
@@ -58,7 +58,7 @@ def read_checkpoint_files(version: int, get: Callable[[str], bytes]) -> list[tup
 
 
 def _check_metadata(actions: Sequence[Action], key: str) -> None:
-    """Every checkpoint begins with the table's metadata; without, it was cut off, or isn't one."""
+    """Every checkpoint begins with the table's metadata; one without was cut off, or isn't a checkpoint."""
     if not any(isinstance(action, Metadata) for action in actions):
         raise CorruptTable(
             f"{key} holds no metadata, so it is damaged. Restore it; or delete it, if version files from 0 on are left. "
@@ -74,10 +74,11 @@ def write_checkpoint(
     created_time: int,
     actions_per_part: int = ACTIONS_PER_PART,
 ) -> tuple[list[CheckpointFile], int | None]:
-    """The files to write, the one that makes the checkpoint valid last, and the number of parts (None for a single file).
+    """The files to write, the one that makes the checkpoint valid last, and the number of parts (None for a single
+    file).
 
-    They are compressed whatever the settings say: gzip has a checksum and holds the file's name, and known readers leave no
-    other place for either.
+    They are compressed whatever the settings say: gzip has a checksum and holds the file's name, and known readers
+    accept no other place for either.
     """
     if len(actions) <= actions_per_part:
         return [_actions_file(checkpoint_key(version), actions)], None
@@ -109,7 +110,7 @@ def checkpoint_id_of(part_key: str) -> str | None:
 
 
 def _part_names(data: bytes, key: str) -> list[str] | None:
-    """The parts that a multi-part checkpoint lists; None when the file holds actions itself."""
+    """The parts that a multi-part checkpoint lists; None if the file holds actions itself."""
     text = unpack(data, key).strip()
     if b"\n" in text or b'"parts"' not in text:
         return None
@@ -133,7 +134,7 @@ def _part_names(data: bytes, key: str) -> list[str] | None:
 
 
 def _check_list(body: Mapping[str, Any], parts: Sequence[str], key: str) -> None:
-    """The names of the parts say which checkpoint they are of, and how many come before each."""
+    """Check the names of the parts: they contain the checkpoint's id and the index of each part."""
     version = parse_checkpoint_name(key.rpartition("/")[2])
     if body.get("version", version) != version:
         raise CorruptTable(f"{key}: it says that it is the checkpoint of version {str(body['version'])[:40]}")

@@ -6,7 +6,7 @@ import pyarrow.compute as pc
 
 
 def map_values(column: pa.ChunkedArray, key: str) -> pa.ChunkedArray:
-    """The value of `key` in every row, null where the row or the key is missing. Of a repeated key the first counts.
+    """The value of `key` in every row, null if the row or the key is missing. Of a repeated key the first counts.
 
     Works on the flattened keys: Arrow's own `map_lookup` takes fifteen times as long.
     """
@@ -39,7 +39,7 @@ def _chunk_values(chunk: pa.MapArray, key: str) -> pa.Array:
 
 
 def distinct_values(values: pa.ChunkedArray) -> tuple[list[str | None], np.ndarray[tuple[int], np.dtype[np.int64]]]:
-    """The distinct values, null last and always there, and for each row the place of its value among them."""
+    """The distinct values, with null always last, and for each row the index of its value."""
     encoded = values.combine_chunks().dictionary_encode()
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.combine_chunks()

@@ -1,4 +1,4 @@
-"""How the objects of a table log are called (docs/format.md, section 1). Keys are relative to the table."""
+"""The names of the objects of a table log (docs/format.md, section 1). Keys are relative to the table."""
 
 import re
 
@@ -42,7 +42,7 @@ def checkpoint_part_key(version: int, checkpoint_id: str, part: int) -> str:
 
 
 def manifest_path(manifest_id: str) -> str:
-    """The path of a shared manifest as a state names it: relative to the log."""
+    """The path of a shared manifest in a state: relative to the log."""
     return f"{MANIFESTS}/manifest-{manifest_id}.avro"
 
 
@@ -68,7 +68,7 @@ def parse_checkpoint_part_name(name: str) -> int | None:
 
 
 def is_log_name(name: str) -> bool:
-    """Whether a file of action lines, or of a checkpoint's parts, has such a name."""
+    """Whether a file of action lines, or of a checkpoint's parts, can have this name."""
     return any(pattern.fullmatch(name) for pattern in (_VERSION_FILE, _CHECKPOINT, _CHECKPOINT_PART))
 
 
@@ -77,7 +77,7 @@ def is_manifest_name(name: str) -> bool:
 
 
 def has_numeric_bounds(path: str) -> bool:
-    """Whether the bounds of this manifest are known to be ordered numerically (docs/format.md, section 7).
+    """Whether the bounds of this manifest are certainly ordered numerically (docs/format.md, section 7).
 
     Writers with 16-digit ids always ordered numbers as numbers; those with 8 digits did so only later.
     """
@@ -98,7 +98,7 @@ def resolve_manifest(path: str, state_version: int, table_uri: str) -> str:
 
 
 def carried_path(path: str, state_version: int) -> str:
-    """The path to write when a later state refers to a manifest that `state_version` names."""
+    """The path in a later state for a manifest that `state_version` names."""
     return path if "/" in path else f"{state_folder(state_version)}/{path}"
 
 
@@ -107,7 +107,7 @@ def _inside(path: str, table_uri: str) -> str | None:
     for prefix in (table_uri, "file://" + table_uri, "file:" + table_uri, table_uri.replace("s3://", "s3a://", 1)):
         if path.startswith(prefix + "/"):
             return path[len(prefix) + 1 :]
-    # The table was copied elsewhere: what follows the name of the log folder still tells the place.
+    # The table was copied elsewhere: the part after the name of the log folder still gives the place.
     _, found, rest = path.rpartition(f"/{LOG}/")
     return log_key(rest) if found else None
 

@@ -25,13 +25,13 @@ class Pointer:
         return self.format == "avro-state"
 
     def is_as_new_as(self, other: "Pointer") -> bool:
-        """Whether `other` has nothing to add. Of one version, a checkpoint may take the place of a state and back."""
+        """Whether `other` adds nothing. For the same version, a checkpoint may replace a state and the reverse."""
         return self.version > other.version or (self.version == other.version and self.is_avro == other.is_avro)
 
 
 @dataclass(frozen=True, slots=True)
 class BrokenPointer:
-    """The object is there but says nothing usable; readers list the log instead."""
+    """The object exists but is unusable; readers list the log instead."""
 
     reason: str
 
@@ -62,7 +62,7 @@ def parse_pointer(data: bytes) -> Pointer | BrokenPointer:
 
 
 def format_pointer(pointer: Pointer) -> bytes:
-    """The nine keys in the order of known writers, nulls included, and nothing else: an extra key breaks old readers."""
+    """The nine keys in the order of known writers, nulls included, and no others: an extra key breaks old readers."""
     body = {
         "version": pointer.version,
         "size": pointer.size,
@@ -99,7 +99,7 @@ def checkpoint_pointer(
     checkpoint_id: str | None,
     parts: int | None,
 ) -> Pointer:
-    """To a JSON checkpoint, whose size is the number of its actions (docs/format.md, section 1.4)."""
+    """The pointer to a JSON checkpoint, whose size is the number of its actions (docs/format.md, section 1.4)."""
     return Pointer(
         version=version,
         size=num_actions,

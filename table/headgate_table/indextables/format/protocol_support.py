@@ -1,4 +1,4 @@
-"""Which protocols and features this Headgate reads and writes, and the refusal of all others."""
+"""The protocols and features that this release reads and writes, and the refusal of all others."""
 
 from headgate_schemas.actions.actions import MAX_PROTOCOL_VERSION, Protocol
 from headgate_table.errors import UnsupportedTable
@@ -12,12 +12,12 @@ FEATURES_SINCE = 3
 
 
 def check_readable(protocol: Protocol, uri: str) -> None:
-    """Raise `UnsupportedTable` where only a newer Headgate may read."""
+    """Raise `UnsupportedTable` if only a newer Headgate may read the table."""
     _check(uri, "reader", "reads", protocol.min_reader_version, protocol.reader_features, READER_FEATURES)
 
 
 def check_writable(protocol: Protocol, uri: str) -> None:
-    """Raise `UnsupportedTable` where only a newer Headgate may write."""
+    """Raise `UnsupportedTable` if only a newer Headgate may write the table."""
     _check(uri, "writer", "writes", protocol.min_writer_version, protocol.writer_features, WRITER_FEATURES)
 
 

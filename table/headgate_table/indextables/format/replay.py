@@ -1,4 +1,6 @@
-"""What a run of version files does to a table, as a value: pure, strict in file order (docs/format.md, section 5.3)."""
+"""The effect of a run of version files on a table, as a value: pure, strict in file order (docs/format.md, section
+5.3).
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -19,7 +21,7 @@ from headgate_schemas.tolerant_json import INT64
 
 @dataclass(frozen=True, slots=True)
 class AddedFile:
-    """A file that a version added, with what a file entry says about it beyond the add action."""
+    """A file that a version added, with the fields of an entry that the add action lacks."""
 
     add: AddFile
     version: int
@@ -28,9 +30,9 @@ class AddedFile:
 
 @dataclass(slots=True)
 class Delta:
-    """The net effect of some versions on whatever lies under them.
+    """The net effect of some versions on any base below them.
 
-    A path is in `added` when it ends live, in `removed` when it ends removed; in either case it hides the base's entry.
+    A path that ends live is in `added`, one that ends removed is in `removed`; both hide the base's entry.
     """
 
     added: dict[str, AddedFile] = field(default_factory=dict)
@@ -43,14 +45,14 @@ class Delta:
     """The commit time that the newest version tells of those that tell one; 0 where none does."""
 
     def apply(self, version: int, actions: Iterable[Action]) -> None:
-        """Put one more version on top."""
+        """Apply one more version."""
         timestamp = commit_time(actions := list(actions))
         for action in actions:
             match action:
                 case AddFile():
                     added_at = timestamp if timestamp is not None else action.modification_time
                     self.removed.pop(action.path, None)
-                    # Taken out first: a path that is added again moves to the end of the order.
+                    # Removed first: a path that is added again moves to the end of the order.
                     self.added.pop(action.path, None)
                     self.added[action.path] = AddedFile(action, version, added_at)
                 case RemoveFile():
@@ -78,14 +80,14 @@ class Delta:
 
 
 def _over(earlier: Metadata | None, later: Metadata) -> Metadata:
-    """The later metadata. Version files don't carry what a checkpoint keeps beside it, and so don't take it back."""
+    """The later metadata. Version files lack the additional entries of a checkpoint's metadata, so these stay."""
     if later.coordinator is not None or earlier is None or earlier.coordinator is None:
         return later
     return replace(later, coordinator=earlier.coordinator)
 
 
 def commit_time(actions: Iterable[Action]) -> int | None:
-    """When a version was committed, where its `commitInfo` says so: in a number that entries and states can hold."""
+    """The commit time in a version's `commitInfo`, if it is a number that entries and states can hold."""
     for action in actions:
         if isinstance(action, CommitInfo):
             value = action.body.get("timestamp")

@@ -39,7 +39,7 @@ _NAMES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ManifestInfo:
-    """What a state says about one manifest."""
+    """A state's item for one manifest."""
 
     path: str
     num_entries: int
@@ -52,7 +52,7 @@ class ManifestInfo:
 
 @dataclass(frozen=True, slots=True)
 class StateManifest:
-    """One state. `num_files` and `total_bytes` are what its writer said; other writers' values may be estimates."""
+    """One state. `num_files` and `total_bytes` are its writer's numbers, which may be estimates."""
 
     version: int
     created_at: int
@@ -72,7 +72,7 @@ class StateManifest:
 
 
 def decode_state(data: bytes, name: str) -> StateManifest:
-    """Read `_manifest.avro` of any known writer; unknown fields are left alone, missing ones get their defaults."""
+    """Read `_manifest.avro` of any known writer; unknown fields are ignored, missing ones get their defaults."""
     container = parse_container(data, name)
     schema = checked_schema(container)
     _check_names(schema, name)
@@ -117,7 +117,7 @@ def decode_legacy_state(data: bytes, name: str) -> StateManifest:
 
 
 def of_version(state: StateManifest, version: int, name: str) -> StateManifest:
-    """The state, which must be that of this version: its folder has the number, too."""
+    """The state, which must be the one of this version, because its folder has the number, too."""
     if state.version != version:
         raise CorruptTable(
             f"{name} says that it is the state of version {state.version}: it was damaged, or put into another version's folder. "
@@ -160,7 +160,7 @@ def encode_state(state: StateManifest, sync: bytes, *, codec: str = "zstandard",
 
 
 def _check_names(schema: Any, name: str) -> None:
-    """A field whose name was damaged would be left alone, and the one that it was get its default."""
+    """A damaged field name would be ignored, and its field would get the default, so this raises."""
     match schema:
         case {"type": "record", "fields": list() as fields}:
             found = damaged_name({field["name"] for field in fields}, _NAMES)
@@ -234,7 +234,7 @@ def _bounds_record(bounds: Mapping[str, Bounds] | None) -> dict[str, dict[str, s
 
 
 def _metadata(text: Any, name: str) -> Metadata | None:
-    """The metadata a state carries: {"metaData": {…}}, or the bare object that old jars wrote."""
+    """The metadata in a state: {"metaData": {…}}, or the bare object of old jars."""
     if text is None or text == "":
         return None
     body = json.loads(text) if isinstance(text, str) else text

@@ -1,6 +1,6 @@
 """Version files and other files of action lines: compressed or plain text, read tolerantly, written strictly.
 
-How one line looks is `actions.action_json`'s subject (docs/format.md, sections 1.1 and 3), how a file is sealed `version_seal`'s.
+`actions.action_json` has the form of a line (docs/format.md, sections 1.1 and 3), `version_seal` the seal of a file.
 """
 
 import gzip
@@ -43,7 +43,8 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 def decode_actions(data: bytes, name: str) -> list[Action]:
     """All actions of a file, in order. Damage raises `CorruptTable` with the file's name and the line.
 
-    A file without any line is damaged: no known writer makes one. Of our own, the seal says that there is nothing to say.
+    A file without any line is damaged, because no known writer makes one. A file of Headgate without actions still has
+    its seal.
     """
     packed = _unpacked(data, name)
     text, has_seal = unsealed(packed.text, name)
@@ -79,13 +80,15 @@ def iterate_actions(text: bytes, name: str) -> Iterator[Action]:
 
 
 def encode_version(version: int, actions: Iterable[Action], *, compressed: bool = True) -> bytes:
-    """The bytes of a version file: its seal and one line per action, in the compression that every known reader takes."""
+    """The bytes of a version file: its seal and one line per action, in the compression that every known reader
+    accepts.
+    """
     text = sealed(version, format_lines(actions))
     return pack(text) if compressed else text
 
 
 def encode_actions(actions: Iterable[Action], *, compressed: bool = True, name: str = "") -> bytes:
-    """The same without a seal, for JSON checkpoints: their oldest reader fails on a line that it doesn't know."""
+    """The bytes without a seal, for JSON checkpoints: their oldest reader fails on an unknown line."""
     text = format_lines(actions)
     return pack(text, name) if compressed else text
 
@@ -95,7 +98,7 @@ def format_lines(actions: Iterable[Action]) -> bytes:
 
 
 def pack(text: bytes, name: str = "") -> bytes:
-    """Compressed. With a name, the gzip header says that this is the file's own: what is put elsewhere is noticed."""
+    """Compressed. With a name, the gzip header contains it, so that a misplaced file is noticed."""
     packed = gzip.compress(text, compresslevel=6, mtime=0)
     if name:
         head = bytearray(packed[:_GZIP_HEAD])
@@ -112,12 +115,14 @@ class _Unpacked:
 
 
 def unpack(data: bytes, name: str) -> bytes:
-    """The text of a file in any form that a known writer produced."""
+    """The text of a file in any form of a known writer."""
     return _unpacked(data, name).text
 
 
 def _check_end(packed: _Unpacked, name: str) -> None:
-    """Nothing follows the text of a file of ours. In those of other writers it is ignored, as other readers do."""
+    """No bytes may follow the text in a file of Headgate. In files of other writers they are ignored, as by other
+    readers.
+    """
     if packed.behind:
         raise CorruptTable(
             f"{name} is damaged: {packed.behind} bytes follow its compressed text, which nobody wrote there. Restore it from a "
@@ -157,7 +162,7 @@ def _gunzip(data: bytes, name: str) -> _Unpacked:
         member = zlib.decompressobj(wbits=31)
         waiting: bytes | memoryview = b""
         while not member.eof:
-            # Fed in small steps: zlib copies what it leaves over, so whole files would be copied again and again.
+            # In small steps: zlib copies its unread input, so whole files would be copied again and again.
             if not waiting:
                 waiting = view[position : position + _STEP_BYTES]
                 position += len(waiting)
@@ -183,7 +188,7 @@ def _gunzip(data: bytes, name: str) -> _Unpacked:
 
 
 def _check_own_name(data: bytes, name: str) -> bool:
-    """A gzip header may tell the file's name. Where that is of a log, the file must have it: then the file is one of ours."""
+    """Check the name in the gzip header. If it is a name of a log, the file must have it, and is one of Headgate."""
     if len(data) <= _GZIP_HEAD or not data[_GZIP_FLAGS] & _FNAME or data[_GZIP_FLAGS] & _FEXTRA:
         return False
     told = data[_GZIP_HEAD : _GZIP_HEAD + 256].partition(b"\x00")[0].decode("latin-1")

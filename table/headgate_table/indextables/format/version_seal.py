@@ -1,6 +1,7 @@
-"""The seal of a version file: a first line with the version's number, how many lines follow, and their digest. Pure.
+"""The seal of a version file: a first line with the version's number, the count of following lines, and their digest.
+Pure.
 
-It stands first, since whatever is cut off a file is cut off at its end. Known readers ignore the line (docs/format.md, section
+It is the first line, because a truncated file loses its end. Known readers ignore the line (docs/format.md, section
 13). Files of other writers, and of earlier releases, have none.
 """
 
@@ -17,13 +18,13 @@ _START = b'{"seal":'
 
 
 def sealed(version: int, text: bytes) -> bytes:
-    """The lines of a version file, which must end with a newline, with their seal in front."""
+    """The lines of a version file, which must end with a newline, after their seal."""
     seal = {"version": version, "lines": text.count(b"\n"), "sha256": hashlib.sha256(text).hexdigest()}
     return b"".join((json.dumps({"seal": seal}, separators=(",", ":")).encode("ascii"), b"\n", text))
 
 
 def unsealed(text: bytes, name: str) -> tuple[bytes, bool]:
-    """The lines without the seal, and whether they had one. Raises `CorruptTable` where it doesn't fit them or the name."""
+    """The lines without the seal, and whether they had one. Raises `CorruptTable` if it doesn't fit them or the name."""
     if not text.startswith(_START):
         return text, False
     line, _, rest = text.partition(b"\n")

@@ -1,7 +1,7 @@
-"""What changed between two versions: the files that came and those that went, from version files or from states.
+"""The added and removed files between two versions, from version files or from states.
 
-The net effect counts: a file that came and went in between is in neither table, nor is one that went and came back as it
-was. Columns of entries are `format.entries`' subject, loading versions `log.reader`'s.
+Only the net effect counts: a file that was added and removed again in between is in neither result, and neither is one
+that was removed and added again unchanged. `format.entries` has the columns of entries, `log.reader` loads versions.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -44,14 +44,14 @@ _BATCH = 64
 def changes(reader: LogReader, newest: LoadedLog, since: int, until: int | None = None) -> Changes:
     """The net effect of the versions after `since` up to `until` (the newest, without it); -1 is before the first.
 
-    Raises `VersionNotRetained` when neither version files nor states tell any more what `since` or `until` held.
+    Raises `VersionNotRetained` if neither version files nor states still have the files of `since` or `until`.
     """
     last = _checked(reader, newest, since, until)
     return _Feed(reader, newest, since).between(since, last)
 
 
 def changes_by_version(reader: LogReader, newest: LoadedLog, since: int, until: int | None = None) -> Iterator[Changes]:
-    """One `Changes` for each version after `since` up to `until`, in order, each read when it is asked for."""
+    """One `Changes` for each version after `since` up to `until`, in order, each read on demand."""
     last = _checked(reader, newest, since, until)
     feed = _Feed(reader, newest, since)
     return (feed.between(before, version) for before, version in pairwise(range(since, last + 1)))
@@ -60,7 +60,7 @@ def changes_by_version(reader: LogReader, newest: LoadedLog, since: int, until: 
 def added_after(
     reader: LogReader, log: LoadedLog, *, version: int | None = None, timestamp_ms: int | None = None
 ) -> pa.Table:
-    """The live entries whose own record says that they were added after a version or time.
+    """The live entries that were added after a version or time, according to the entries themselves.
 
     Manifests that can hold none are not opened. Entries of writers that record no version (docs/format.md, section 5.3)
     are never found by version; `changes` finds them.
@@ -75,7 +75,7 @@ def added_after(
 
 
 class _Feed:
-    """Computes changes after a version. Lists the log once and keeps the log it loaded last."""
+    """Computes changes after a version. Lists the log once and keeps the last loaded log."""
 
     def __init__(self, reader: LogReader, newest: LoadedLog, since: int) -> None:
         self._reader = reader
@@ -104,7 +104,7 @@ class _Feed:
                 for version, actions in self._actions(versions):
                     net.apply(version, actions)
             except (ObjectMissing, _CameLate):
-                raise untold from None  # cleaned since the log was listed, or before it came
+                raise untold from None  # cleaned since the log was listed, or before it was read
             return net.changes(since, until)
         added, gone = difference(self._reader, before, after, DEFAULT_COLUMNS)
         return Changes(since, until, added, self._dated(gone, since, after))
@@ -113,14 +113,15 @@ class _Feed:
         log = self._loaded.get(version)
         if log is None:
             log = self._reader.at_version(version)
-            # The newest stays; of the others the last one is enough, for whoever goes on from there.
+            # The newest stays; of the others, only the last one is needed for the next step.
             self._loaded = {self._newest.version: self._newest, version: log}
         return log
 
     def _replayed_ours(self, versions: range) -> "_Net | None":
-        """The net effect of version files; None if states must tell, because a file is damaged, was cleaned since, or comes
-        from a writer that may have removed what wasn't live, or lost its commit to a state (docs/format.md, sections 5.3 and
-        6.3).
+        """The net effect of version files; None if states are needed.
+
+        States are needed if a file is damaged, was cleaned since, or is from a writer that may have removed a file that
+        wasn't live, or whose commit was lost to a state (docs/format.md, sections 5.3 and 6.3).
         """
         net = _Net()
         try:
@@ -133,7 +134,7 @@ class _Feed:
         return net
 
     def _actions(self, versions: Sequence[int]) -> Iterator[tuple[int, list[Action]]]:
-        """Raises `_CameLate` in the end where one of them doesn't belong to the log that snapshots are made of."""
+        """Raises `_CameLate` at the end if one of them doesn't belong to the log that snapshots use."""
         before: list[Action] | None = None
         is_untold = False
         for start in range(0, len(versions), _BATCH):
@@ -149,7 +150,7 @@ class _Feed:
             raise _CameLate
 
     def _after(self, version: int) -> list[Action] | None:
-        """The next version, where it can be read."""
+        """The next version, if it can be read."""
         if version >= self._newest.version or version + 1 not in self._files:
             return None
         try:
@@ -158,7 +159,7 @@ class _Feed:
             return None
 
     def _removals(self, since: int, until: int) -> dict[str, "_Removed"]:
-        """What version files say of removals; one that is damaged, came late, or was cleaned since, says nothing."""
+        """The removes in version files; a file that is damaged, came late, or was cleaned since, gives none."""
         told: dict[str, _Removed] = {}
         before: tuple[int, list[Action]] | None = None
         for version in range(since + 1, until + 1):
@@ -174,7 +175,7 @@ class _Feed:
         return told
 
     def _dated(self, gone: pa.Table, since: int, after: LoadedLog) -> pa.Table:
-        """Removed files with the version that removed each, as far as version files or a single step tell."""
+        """Removed files with the version that removed each, as far as version files or a single step show it."""
         until = after.version
         told = self._removals(since, until) if gone.num_rows else {}
         single = until if until == since + 1 else None
@@ -196,7 +197,7 @@ class _CameLate(Exception):
 
 
 def _check_named(own: Sequence[Action], following: Sequence[Action]) -> bool:
-    """Whether the next version doesn't tell what it was put upon. Raises `_CameLate` where it names another than this one."""
+    """Whether the next version doesn't name its predecessor. Raises `_CameLate` if it names another one than this."""
     told = is_named(own, following)
     if told is False:
         raise _CameLate
@@ -212,7 +213,7 @@ class _Removed:
 
 @dataclass(slots=True)
 class _Net:
-    """The net effect of version files whose removes concern live files and whose adds concern others."""
+    """The net effect of version files that remove only live files and add only other ones."""
 
     added: dict[str, AddedFile] = field(default_factory=dict)
     removed: dict[str, _Removed] = field(default_factory=dict)
@@ -240,7 +241,7 @@ class _Net:
 
 
 def _is_back(remove: RemoveFile, added: AddedFile | None) -> bool:
-    """Whether a removed file was added again as it was, as a restore does."""
+    """Whether a removed file was added again unchanged, as by a restore."""
     return added is not None and remove.size in (None, added.add.size)
 
 
@@ -274,12 +275,12 @@ def _removed_table(files: Iterable[_Removed]) -> pa.Table:
 
 
 def _is_ours(actions: Sequence[Action]) -> bool:
-    """Whether a version went through `decide`: only then are its removes known to concern live files, and so on."""
+    """Whether a version was decided by `decide`: only then do its removes certainly concern live files, and so on."""
     return any(isinstance(action, CommitInfo) and "nonce" in action.body for action in actions)
 
 
 def _checked(reader: LogReader, newest: LoadedLog, since: int, until: int | None) -> int:
-    """`until` as a number, with both in the range of the log."""
+    """`until` as a number; both are in the range of the log."""
     last = newest.version if until is None else until
     if since < BEGINNING:
         raise InvalidInput(f"changes can't be given since version {since}; the first version is 0, and -1 is before it")
@@ -292,9 +293,9 @@ def _checked(reader: LogReader, newest: LoadedLog, since: int, until: int | None
 
 
 def _without_older(log: LoadedLog, version: int) -> LoadedLog:
-    """The log without the manifests whose entries were all added at or before a version, where their writer says so.
+    """The log without the manifests whose entries were all added at or before a version, according to their writer.
 
-    0 is no version here: it stands for a writer that keeps none (docs/format.md, section 8).
+    0 isn't a version here: it stands for a writer that records none (docs/format.md, section 8).
     """
     if log.state is None:
         return log

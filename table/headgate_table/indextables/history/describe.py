@@ -1,4 +1,4 @@
-"""What a table looks like from outside, in one value: DESCRIBE STATE. The rows of its log are `describe_log`'s subject."""
+"""DESCRIBE STATE: a table in one value. `describe_log` makes the rows of its log."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
@@ -26,9 +26,9 @@ MAX_SKIPS_SHOWN = 100
 def describe(
     reader: LogReader, options_for: Callable[[Mapping[str, str]], TableOptions], now_ms: int | None = None
 ) -> TableDescription:
-    """The newest version, and with the time the skips that hold at it.
+    """The newest version; with a time, also the skips that hold at that time.
 
-    A log that can't be read is described, too, by its error. Raises `TableNotFound`.
+    For an unreadable log, the result contains the error. Raises `TableNotFound`.
     """
     try:
         log = reader.latest()

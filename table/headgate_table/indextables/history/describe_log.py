@@ -1,4 +1,4 @@
-"""The actions of a log as rows: DESCRIBE TRANSACTION LOG, with its columns as the format's operators know them.
+"""DESCRIBE TRANSACTION LOG: the actions of a log as rows, with the columns of the format's own statement.
 
 docs/format.md, section 9.
 """
@@ -100,9 +100,9 @@ _Row = dict[str, Any]
 
 
 def describe_log(reader: LogReader, include_all: bool = False) -> pa.Table:
-    """The state (or JSON checkpoint) that the newest version is read from, and the versions after it.
+    """The state (or JSON checkpoint) from which the newest version is read, and the versions after it.
 
-    With `include_all`, the actions of every retained version file instead. Each row names the object it comes from.
+    With `include_all`, the actions of every retained version file instead. Each row names its object.
     """
     if include_all:
         parts = [LOG_SCHEMA.empty_table(), *_version_rows(reader, reader.full_listing().versions)]
@@ -147,7 +147,7 @@ def _state_rows(reader: LogReader, log: LoadedLog, state: StateManifest) -> Iter
 
 
 def _older_metadata(reader: LogReader, below: int) -> Iterator[pa.Table]:
-    """The metadata of a state that carries none: that of the newest version file before it."""
+    """The metadata for a state without its own: that of the newest version file before it."""
     for version in reversed(reader.full_listing().versions):
         found = (
             [action for action in reader.actions(version) if isinstance(action, Metadata)] if version <= below else []
@@ -247,7 +247,7 @@ def _row(action: Action) -> _Row:
 
 
 def _text(value: Any) -> Any:
-    """Maps and lists as JSON, everything else as it is."""
+    """Maps and lists as JSON, everything else unchanged."""
     if isinstance(value, Mapping):
         return _json(dict(value))
     if isinstance(value, tuple):

@@ -1,6 +1,6 @@
-"""What happened to a table, version by version: from version files, and from states where there are no others.
+"""The history of a table, version by version: from version files, and from states for versions without a file.
 
-Which files came and went is `changes`' subject; here they are only counted.
+`changes` lists the files; here they are only counted.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ _MOST_LOST = 10_000
 
 
 def history(reader: LogReader, limit: int | None = None) -> list[HistoryEntry]:
-    """The versions that the log still tells of, newest first. `limit` bounds the reading, too."""
+    """The versions in the log, newest first. `limit` bounds the reads, too."""
     if limit is not None and limit < 1:
         raise InvalidInput(f"a history of {limit} versions can't be given; the limit is at least 1")
     entries: list[HistoryEntry] = []
@@ -47,12 +47,13 @@ def _entries(reader: LogReader, listing: LogListing, limit: int | None) -> Itera
     was_cleaned = bool(numbers) and first_left(listing, numbers[0]) > 0
     for start in range(0, len(numbers), step):
         window = numbers[start : start + step]
-        # Whether a state is history shows by those after it alone; the one before is what it differs from.
+        # Only later states show whether a state is history; and each is compared with the one before.
         near = replace(listing, states=tuple(number for number in listing.states if number >= window[-1]))
         timeline = Timeline(reader, near)
         files = [number for number in window if number in listing.version_objects]
         found = zip(files, reader.resources.each(reader.actions_or_none, files), strict=True)
-        told = {number: actions for number, actions in found if actions is not None}  # but what was cleaned since
+        # except for those that were cleaned since
+        told = {number: actions for number, actions in found if actions is not None}
         for number in window:
             own = told.get(number)
             if own is not None and was_cleaned and following is not None and following[0] == number + 1:
@@ -60,7 +61,7 @@ def _entries(reader: LogReader, listing: LogListing, limit: int | None) -> Itera
             if own is not None:
                 following = number, own
             if number <= late:
-                told.pop(number, None)  # it came late, and readers of snapshots know nothing of it
+                told.pop(number, None)  # it came late, and snapshots ignore it
         usable = set(reader.states_in_order(near)) if len(told) < len(window) else set()
         for number in window:
             if number in told:
@@ -78,7 +79,7 @@ def _entries(reader: LogReader, listing: LogListing, limit: int | None) -> Itera
 
 
 def _lost_numbers(reader: LogReader, listing: LogListing) -> set[int]:
-    """The versions of which nothing is left; of a hole that is beyond belief, the highest."""
+    """The versions of which nothing is left; of an implausibly large gap, only the highest."""
     return {number for lost in reader.lost(listing) for number in lost.highest(_MOST_LOST)}
 
 
@@ -120,7 +121,7 @@ def _proposals(info: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _of_state(reader: LogReader, listing: LogListing, state: StateManifest) -> HistoryEntry:
-    """A version that only a state tells of, by what differs from the version before it."""
+    """A version that only a state shows, by its differences from the version before it."""
     entry = _untold(state.version, state.created_at, "state")
     before = _before(reader, listing, state)
     if before is None:
@@ -129,10 +130,10 @@ def _of_state(reader: LogReader, listing: LogListing, state: StateManifest) -> H
     old = {carried_path(info.path, before.version): info for info in before.manifests}
     new = {carried_path(info.path, state.version): info for info in state.manifests}
     if not old.keys() <= new.keys():
-        return entry  # manifests were rewritten: what came and what went can't be told apart by counts
+        return entry  # manifests were rewritten, so the counts don't show which files were added and removed
     adds = sum(info.num_entries for path, info in new.items() if path not in old)
     removes = len(set(state.tombstones) - set(before.tombstones))
-    # Writers disagree on whether removed bytes leave the total at once (docs/format.md, section 2.2).
+    # Some writers subtract removed bytes from the total at once, others later (docs/format.md, section 2.2).
     added_bytes = as_total(state.total_bytes - before.total_bytes) if removes == 0 else None
     return replace(
         entry, adds=adds, removes=removes, added_bytes=added_bytes, removed_bytes=0 if removes == 0 else None
@@ -140,7 +141,7 @@ def _of_state(reader: LogReader, listing: LogListing, state: StateManifest) -> H
 
 
 def _before(reader: LogReader, listing: LogListing, state: StateManifest) -> StateManifest | None:
-    """The state of the version before; an empty one where that version is the table's creation; None if unknown."""
+    """The state of the version before; an empty one if that version created the table; None if unknown."""
     number = state.version - 1
     if number == 0 and number in listing.version_objects:
         if any(isinstance(action, AddFile) for action in reader.actions(number)):

@@ -1,4 +1,4 @@
-"""Which files are live in one loaded log and not in another, looking only at the manifests that differ."""
+"""The files that are live in one loaded log and not in another; reads only the manifests that differ."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ REMOVED_FACTS = ("path", "partition_values", "size", "modification_time", "num_r
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One of the two logs: its manifests by key, in order, and the paths that its manifests list but that aren't live."""
+    """One of the two logs: its manifests by key, in order, and the paths in its manifests that aren't live."""
 
     log: LoadedLog
     manifests: dict[str, ManifestInfo]
@@ -41,12 +41,12 @@ def difference(
 ) -> tuple[pa.Table, pa.Table]:
     """The files that only `after` has, with these columns, and those that only `before` has, with `REMOVED_FACTS`.
 
-    A manifest that both name is opened only when tombstones or later adds differ. So a file that a writer lists once more, in a new
-    manifest beside the old one, counts as added again.
+    A manifest in both logs is opened only if tombstones or later adds differ. So a file that a writer lists a second
+    time, in a new manifest beside the old one, counts as added again.
     """
     old, new = _side(reader, before), _side(reader, after)
     shared = old.manifests.keys() & new.manifests.keys()
-    # An add hides what a manifest lists under its path, without a tombstone to tell of it.
+    # An add hides the manifest's entry of its path, without a tombstone.
     on_top = {
         path for path in before.delta.added.keys() | after.delta.added.keys() if not _adds_same(before, after, path)
     }
@@ -82,7 +82,7 @@ def _parts(
     own_columns: Sequence[str],
     shared_columns: Sequence[str],
 ) -> list[_Part]:
-    """Own manifests whole; of shared ones, the entries with a searched path."""
+    """Whole manifests that only this side has; of shared ones, the entries with a searched path."""
 
     def part(key: str) -> _Part:
         columns = shared_columns if key in shared else own_columns
@@ -96,7 +96,7 @@ def _parts(
 
 
 def _live(side: _Side, parts: Sequence[_Part], columns: Sequence[str]) -> pa.Table:
-    """The live entries among the parts, and what later versions added."""
+    """The live entries among the parts, and the files that later versions added."""
     tables = [part.rows.select(list(columns)) for part in parts]
     base = pa.concat_tables([entry_schema(columns).empty_table(), *tables])
     return pa.concat_tables([_without_hidden(side, base), added_table(side.log.delta.added.values(), columns)])
@@ -110,7 +110,7 @@ def _without_hidden(side: _Side, base: pa.Table) -> pa.Table:
 
 
 def _missing_rows(left: pa.Table, right: pa.Table) -> pa.Array:
-    """The rows of `left` whose file `right` doesn't have, ascending."""
+    """The rows of `left` whose file `right` lacks, ascending."""
     numbered = left.select(list(_IDENTITY)).append_column("row", pa.array(range(left.num_rows), pa.int64()))
     missing = numbered.join(right.select(list(_IDENTITY)), keys=list(_IDENTITY), join_type="left anti")
     rows = missing.column("row")

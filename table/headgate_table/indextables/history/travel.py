@@ -1,6 +1,6 @@
-"""When each version was committed, and which one was the newest at a given time.
+"""The commit time of each version, and the newest version at a given time.
 
-Which versions can be rebuilt is `log.resolve`'s subject, loading one `log.reader`'s.
+`log.resolve` decides which versions can be rebuilt, `log.reader` loads one.
 """
 
 from bisect import bisect_left
@@ -22,17 +22,18 @@ LOOK_BACK = 32
 
 
 def log_at(reader: LogReader, timestamp: int | str) -> LoadedLog:
-    """The newest version committed at or before a time. Raises `VersionNotRetained`, naming what is retained and since when.
+    """The newest version committed at or before a time. Raises `VersionNotRetained`, naming the retained range and its
+    start.
 
-    Times are taken as monotonic: a version counts as committed no earlier than any of those before it. Of a long log only
-    a few version files are read, so a clock that ran ahead for more than `LOOK_BACK` versions isn't noticed.
+    Times count as monotonic: a version counts as committed no earlier than any version before it. Of a long log only a
+    few version files are read, so a clock that was ahead for more than `LOOK_BACK` versions isn't noticed.
     """
     listing = reader.full_listing()
     return reader.at_version(_version_at(reader, listing, parse_time(timestamp)), listing)
 
 
 def version_before(reader: LogReader, timestamp: int | str) -> int:
-    """The number of that version, but -1 for a time before the first version of a log that is still whole."""
+    """The number of that version, but -1 for a time before the first version of a complete log."""
     asked_ms = parse_time(timestamp)
     listing = reader.full_listing()
     timeline = Timeline(reader, listing)
@@ -42,7 +43,7 @@ def version_before(reader: LogReader, timestamp: int | str) -> int:
 
 
 class Timeline:
-    """The versions that can be rebuilt, and when each was committed. Times are read when asked for."""
+    """The versions that can be rebuilt, and the commit time of each. Times are read on demand."""
 
     def __init__(self, reader: LogReader, listing: LogListing) -> None:
         self._reader = reader
@@ -53,7 +54,7 @@ class Timeline:
     def ranges(self) -> list[tuple[int, int]]:
         anchors: Collection[int] = self._listing.states
         if set(self._listing.states) - set(self._listing.versions):
-            # A number that only a state has may be a late re-use of that number.
+            # A number that only a state has may be a late reuse of that number.
             anchors = self._history
         return retained_ranges(self._listing, sorted(anchors))
 
@@ -62,13 +63,13 @@ class Timeline:
         return tuple(version for low, high in self.ranges for version in range(low, high + 1))
 
     def time_ms(self, version: int) -> int:
-        """By the version's own word if it has one: commit info, state, metadata; else by when its object was written."""
+        """The version's own time if it has one (commit info, state, metadata); else the time of its object."""
         if version not in self._times:
             self._times[version] = self._look_up(version)
         return self._times[version]
 
     def times_ms(self, versions: Sequence[int]) -> list[int]:
-        """The same for many, with the version files fetched side by side."""
+        """The times of several versions, whose files are fetched in parallel."""
         unread = [
             number for number in versions if number not in self._times and number in self._listing.version_objects
         ]
@@ -93,14 +94,14 @@ class Timeline:
         return found.modified_ms if found is not None else 0
 
     def _told(self, version: int) -> int | None:
-        """Of a writer that believed its clock too much, the store's: it knows when the file was written."""
+        """The version's own time. If its writer's clock was too far off, the store's time of the file."""
         told_ms, found = commit_time(self._actions(version)), self._listing.version_objects.get(version)
         if told_ms is None or found is None or self._reader.store.clock_ms() is None:
             return told_ms
         return told_ms if told_ms <= found.modified_ms + 2 * MARGIN_MS else found.modified_ms
 
     def _actions(self, version: int) -> list[Action]:
-        """None of a damaged file, or one that was cleaned since: a time must not fail for a version that a state tells of."""
+        """None for a file that is damaged or was cleaned: a version that a state covers must still get a time."""
         try:
             return self._reader.actions_or_none(version) or []
         except CorruptTable:
@@ -108,7 +109,7 @@ class Timeline:
 
     @cached_property
     def _history(self) -> dict[int, int]:
-        """When the states that are history were written (docs/format.md, section 5.4), by their numbers."""
+        """The times at which the states of the history were written (docs/format.md, section 5.4), by number."""
         numbers = self._reader.states_in_order(self._listing)
         return {number: self._reader.state(number).created_at for number in numbers}
 

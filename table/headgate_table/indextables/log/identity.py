@@ -1,7 +1,7 @@
-"""Whether the log at an address is still the one that was read before.
+"""Recognises whether the log at an address is still the one that was read before.
 
-Files of a log never change, but a table can be dropped and another one made in its place, with the same numbers. Listings
-tell: what a process remembers of a version file is compared with how it looks now.
+Files of a log never change, but a table can be dropped and another one created in its place, with the same numbers. So
+the process compares the remembered size and time of a version file with the present listing.
 """
 
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ def is_same(known: ObjectInfo, seen: ObjectInfo) -> bool:
 
 
 class LogIdentity:
-    """What was seen of one table's version files, kept beside its cached objects."""
+    """The remembered look of one table's version files, kept beside its cached objects."""
 
     def __init__(self, uri: str, resources: ReadResources) -> None:
         self._uri = uri
         self._resources = resources
 
     def saw(self, info: ObjectInfo) -> None:
-        """A listing showed a version file."""
+        """A listing contained a version file."""
         self._resources.remember(self._uri, _seen_key(info.key), info, _INFO_BYTES)
 
     def wrote(self, version: int, size: int) -> None:
@@ -38,12 +38,12 @@ class LogIdentity:
         self.saw(ObjectInfo(version_key(version), size, 0, ""))
 
     def read(self, version: int, size: int) -> None:
-        """A version file was read; how it looked in a listing counts for more, where that is known."""
+        """A version file was read. If a listing has shown it, the listing's values count."""
         if self._resources.cache.peek(self._uri, _seen_key(version_key(version))) is None:
             self.wrote(version, size)
 
     def check(self, listing: LogListing, versions: Sequence[int]) -> bool:
-        """Whether all of these version files look as they did; from now on they are known as they look now."""
+        """Whether all of these version files look as before; from now on the new values are remembered."""
         infos = [info for version in versions if (info := listing.version_objects.get(version)) is not None]
         known = [self._resources.cache.peek(self._uri, _seen_key(info.key)) for info in infos]
         same = all(before is None or is_same(before, info) for before, info in zip(known, infos, strict=True))
@@ -54,7 +54,7 @@ class LogIdentity:
         return same
 
     def forget(self) -> None:
-        """Drop everything that is remembered of the table."""
+        """Forget everything about the table."""
         _log.warning("table_was_replaced", table=self._uri)
         self._resources.invalidate(self._uri)
 

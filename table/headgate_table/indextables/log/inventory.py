@@ -1,4 +1,4 @@
-"""Everything that lies in a log folder, sorted by what it is: names, sizes and ages only, no contents."""
+"""All objects of a log folder, sorted by kind: names, sizes and ages only, no contents."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from headgate_table.store.interface import ObjectInfo, Store
 
 @dataclass(frozen=True, slots=True)
 class StateFolder:
-    """One `state-v…` folder. Without a `manifest` it is no state (any more), but may hold manifests that states use."""
+    """One `state-v…` folder. Without a `manifest` it isn't a state (any more), but may hold manifests that states use."""
 
     version: int
     manifest: ObjectInfo | None
@@ -30,7 +30,7 @@ class StateFolder:
 
 @dataclass(frozen=True, slots=True)
 class LogInventory:
-    """What a listing of the whole log showed. Mappings by number are in ascending order."""
+    """The result of a listing of the whole log. Mappings by number are in ascending order."""
 
     versions: Mapping[int, ObjectInfo]
     states: Mapping[int, StateFolder]
@@ -58,7 +58,7 @@ def take_inventory(store: Store) -> LogInventory:
 
 
 def sort_inventory(infos: Iterable[ObjectInfo]) -> LogInventory:
-    """Sidecars and staging files of others (a leading dot, a "#") are nobody's business and left out."""
+    """Sidecars and staging files of other programs (a leading dot, a "#") are left out."""
     versions: dict[int, ObjectInfo] = {}
     checkpoints: dict[int, ObjectInfo] = {}
     parts: dict[int, list[ObjectInfo]] = {}

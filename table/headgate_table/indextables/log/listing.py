@@ -1,4 +1,4 @@
-"""What a listing of the log folder says: which versions, states and JSON checkpoints exist. Pure but for one call."""
+"""The versions, states and JSON checkpoints in a listing of the log folder. Pure except for one call."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from headgate_table.store.interface import Folder, ObjectInfo, Store
 
 @dataclass(frozen=True, slots=True)
 class LogListing:
-    """Numbers in ascending order. Versions and checkpoints below `complete_from` were not asked for."""
+    """Numbers in ascending order. Versions and checkpoints below `complete_from` were not listed."""
 
     versions: tuple[int, ...]
     states: tuple[int, ...]
@@ -42,7 +42,7 @@ def list_log(store: Store, from_version: int = 0) -> LogListing:
 
 
 def read_listing(folder: Folder, from_version: int = 0) -> LogListing:
-    """Names that are no part of the log (sidecars, staging files, strangers) are left out."""
+    """Other names (sidecars, staging files, foreign files) are left out."""
     names = [(info, info.key.rpartition("/")[2]) for info in folder.objects]
     objects = {version: info for info, name in names if (version := parse_version_name(name)) is not None}
     return LogListing(

@@ -1,8 +1,9 @@
-"""Version files that are missing from the middle of a log: lost, since nobody cleans there.
+"""Finds lost version files: those missing from the middle of a log, which no cleaning deletes.
 
-Cleaning takes the lowest versions first (docs/format.md, section 6.6). So a version file is lost, not cleaned, where the next one
-names it as its predecessor and an earlier one of the same log is still there. Tables of other writers hold numbers without a
-file, and a file that came late into a cleaned number is no part of the log: neither proves anything.
+Cleaning deletes the lowest versions first (docs/format.md, section 6.6). So a version file is lost, not cleaned, if the
+next version names it as its predecessor and an earlier version of the same log still exists. Two other cases prove
+nothing: tables of other writers have numbers without a file, and a file that came late into a cleaned number isn't part
+of the log.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -16,12 +17,13 @@ from headgate_table.errors import CorruptTable
 from headgate_table.indextables.format.names import version_key
 
 if TYPE_CHECKING:
-    from headgate_table.indextables.log.reader import LogReader  # which asks here why a version is not retained
+    # the other module asks here why a version is not retained
+    from headgate_table.indextables.log.reader import LogReader
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Version files that are lost, all in a row, both ends included."""
+    """A run of lost version files, both ends included."""
 
     first: int
     last: int
@@ -37,12 +39,12 @@ class Lost:
         return version_key(self.first) if one else f"{version_key(self.first)} to {version_key(self.last)}"
 
     def highest(self, count: int) -> range:
-        """The numbers, the highest `count` at most."""
+        """The numbers, at most the highest `count`."""
         return range(max(self.first, self.last + 1 - count), self.last + 1)
 
     @property
     def missing(self) -> str:
-        """What is wrong, and how that is known."""
+        """The loss, and its proof."""
         verb = "is" if self.first == self.last else "are"
         return f"{self.files} {verb} lost: version {self.last + 1} was written after it, and cleaning takes the lowest versions first"
 
@@ -60,23 +62,24 @@ def find_lost(
     anchors: Callable[[], Collection[int]],
     is_beginning: Callable[[], bool],
 ) -> list[Lost]:
-    """What is lost between these version files, which ascend. Pure, but for what it asks for, and that only at a hole.
+    """The lost ones between these version files, which ascend. Pure except for its callbacks, which it calls only at a
+    gap.
 
-    `told` is what a version file says of its commit, `anchors` are states and checkpoints, `is_beginning` says whether version 0
-    is the creation of this table, not of another that was to be made here later.
+    `told` returns the `commitInfo` of a version file, `anchors` are states and checkpoints, and `is_beginning` says
+    whether version 0 created this table, and not another one that was created here later.
     """
     lost: list[Lost] = []
     for under, below, above in zip([-1, -1, *versions], [-1, *versions], versions, strict=False):
         record = told(above) if above > below + 1 else None
         if record is None or not record.previous:
-            continue  # nothing says that the number before had a file
+            continue  # nothing proves that the number before had a file
         numbers = anchors()
         lowest = min(numbers, default=above)
         first = below + 1
         if below < 0 or not (below > lowest or _is_of_the_log(below, below - 1 == under, told, is_beginning)):
             first = max(first, lowest + 1)
             if below <= lowest and above - 1 in numbers:
-                continue  # a late state leaves the same hole: up to the lowest state that stayed
+                continue  # a late state leaves the same gap, up to the lowest state that stayed
         if first < above:
             lost.append(Lost(first, above - 1))
     return lost
@@ -85,7 +88,7 @@ def find_lost(
 def _is_of_the_log(
     version: int, has_one_before: bool, told: Callable[[int], CommitRecord | None], is_beginning: Callable[[], bool]
 ) -> bool:
-    """Whether it is certain that the file didn't come late. Of late ones, none names the one before it (`late_versions`).
+    """Whether the file certainly didn't come late. No late file names the one before it (`stale_versions`).
 
     `has_one_before`: the number before it has a file.
     """
@@ -98,7 +101,7 @@ def _is_of_the_log(
 
 
 def lost_versions(reader: "LogReader", versions: Collection[int], anchors: Callable[[], Collection[int]]) -> list[Lost]:
-    """The same of a log. Reads version files at holes only."""
+    """The lost versions of a log. Reads version files only at gaps."""
 
     def told(version: int) -> CommitRecord | None:
         try:
@@ -111,6 +114,6 @@ def lost_versions(reader: "LogReader", versions: Collection[int], anchors: Calla
             ids = [action.id for action in reader.actions_or_none(0) or () if isinstance(action, Metadata)]
             return bool(ids) and reader.metadata(reader.latest()).id in ids
         except HeadgateError:
-            return False  # damage elsewhere, which is told there
+            return False  # damage elsewhere, which is reported there
 
     return find_lost(sorted(versions), told, anchors, is_beginning)

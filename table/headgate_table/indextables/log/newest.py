@@ -1,4 +1,4 @@
-"""The newest version of one table's log, kept loaded between looks, so that each look reads only what is new."""
+"""The newest version of one table's log, kept in memory, so that each look reads only the new versions."""
 
 import threading
 
@@ -6,7 +6,7 @@ from headgate_table.indextables.log.reader import LoadedLog, LogReader, SeenPoin
 
 
 class NewestVersion:
-    """What readers and the direct writer of one `Table` share. Readers don't wait for commits."""
+    """The newest version, shared by the readers and the direct writer of one `Table`. Readers don't wait for commits."""
 
     def __init__(self, reader: LogReader) -> None:
         self.reader = reader
@@ -21,7 +21,7 @@ class NewestVersion:
             self._pointer = pointer
 
     def current(self) -> LoadedLog:
-        """The newest version, by a new look at the store."""
+        """The newest version, after a new look at the store."""
         with self._lock:
             if self._loaded is not None:
                 self._loaded = self.reader.advance(self._loaded)
@@ -31,15 +31,15 @@ class NewestVersion:
             return self._loaded
 
     def seen(self) -> LoadedLog:
-        """The newest version that was seen, such as that of the last commit. The store is asked the first time only."""
+        """The last version that was seen, such as that of the last commit. Only the first call reads the store."""
         return self._loaded or self.current()
 
     def keep(self, log: LoadedLog) -> None:
-        """Begin the next look from this version, which this process has just written."""
+        """Start the next look from this version, which this process has just written."""
         with self._lock:
             self._loaded = log
 
     def forget(self) -> None:
-        """Read everything anew at the next look, because files of the log were deleted or replaced."""
+        """Read everything again at the next look, because files of the log were deleted or replaced."""
         with self._lock:
             self._loaded = None

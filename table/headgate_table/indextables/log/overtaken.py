@@ -1,6 +1,6 @@
-"""Recognising a state that a foreign writer put over a version that we had committed (docs/format.md, section 6.3).
+"""Recognises a state that a foreign writer put over a version of Headgate (docs/format.md, section 6.3).
 
-Writers that number by states alone don't look at version files: the number seems free to them.
+A writer that numbers by states alone doesn't read version files, so the number seems free.
 """
 
 from collections.abc import Sequence, Set
@@ -15,15 +15,17 @@ from headgate_table.store.interface import Store
 
 
 def may_be_by_states_alone(state: StateManifest) -> bool:
-    """Whether a writer that numbers by states alone may have made this state: they leave the metadata out, and their
-    manifests have short ids. Ours and those of all others tell by their last manifest."""
+    """Whether a writer that numbers by states alone may have made this state.
+
+    Such writers leave out the metadata, and their manifests have short ids. All other writers are recognised by the last manifest alone.
+    """
     return state.metadata is None or not all(has_numeric_bounds(info.path) for info in state.manifests[-1:])
 
 
 def check_not_overtaken(
     store: Store, resources: ReadResources, state: StateManifest, actions: Sequence[Action]
 ) -> None:
-    """Raise `CorruptTable` when the state contradicts the version of the same number, and that one is ours."""
+    """Raise `CorruptTable` if the state contradicts the version with the same number, and Headgate wrote that version."""
     if not any(isinstance(action, CommitInfo) and "nonce" in action.body for action in actions):
         return
     added = {action.path for action in actions if isinstance(action, AddFile)}
@@ -34,7 +36,7 @@ def check_not_overtaken(
 def check_agrees(
     store: Store, resources: ReadResources, state: StateManifest, added: Set[str], removed: Set[str]
 ) -> None:
-    """Raise `CorruptTable` when the state contradicts what our versions up to its own say of these paths."""
+    """Raise `CorruptTable` if the state contradicts Headgate's versions up to its own about these paths."""
     differing = differing_paths(store, resources, state, added, removed)
     if differing:
         raise CorruptTable(
@@ -47,6 +49,6 @@ def check_agrees(
 def differing_paths(
     store: Store, resources: ReadResources, state: StateManifest, added: Set[str], removed: Set[str]
 ) -> list[str]:
-    """Those of `added` that aren't live in the state, and those of `removed` that are."""
+    """The paths of `added` that aren't live in the state, and those of `removed` that are."""
     live = find_entries(store, resources, state, [*added, *removed]).keys() - set(state.tombstones)
     return sorted((added - live) | (removed & live))

@@ -1,7 +1,8 @@
-"""Which version a new one is put upon: the very file that was read or written, told from any other of the same number.
+"""Identifies the predecessor of a new version: the very file that was read or written, not another one with the same
+number.
 
-A number that was cleaned can be filled once more by a writer that comes late (docs/format.md, section 6.6). So the file before
-a new version is compared with the one that was known, and versions name their predecessors by its nonce.
+A late writer can fill a cleaned number again (docs/format.md, section 6.6). So a writer compares the file before a new
+version with the one that it knows, and a version names its predecessor by the predecessor's nonce.
 """
 
 import hashlib
@@ -24,7 +25,7 @@ class Predecessor:
 
     @property
     def nonce(self) -> str:
-        """What the next version says of it; "" of a foreign version, or one that was not read."""
+        """The value of `previous` in the next version; "" for a foreign version, or one that was not read."""
         return "" if self.mark.startswith(_CONTENT) else self.mark
 
 
@@ -32,17 +33,18 @@ _CONTENT = "content:"
 
 
 def mark_of(actions: Iterable[Action]) -> str:
-    """What tells one version from all others: its nonce, or, of a foreign version, its content."""
+    """The identity of a version: its nonce, or for a foreign version its content."""
     actions = list(actions)
     record = commit_record(actions)
     if record is not None and record.nonce:
         return record.nonce
     digest = hashlib.blake2b(digest_size=16)
     for action in actions:
-        digest.update(repr(action).encode("utf-8", "surrogatepass") + b"\n")  # strangers write what we could not
+        # foreign writers may write values that Headgate can't
+        digest.update(repr(action).encode("utf-8", "surrogatepass") + b"\n")
     return _CONTENT + digest.hexdigest()
 
 
 def looks_like(known: Predecessor, seen: ObjectInfo) -> bool:
-    """Whether it is plainly the same file, by its look alone."""
+    """Whether it is certainly the same file, by its size and time alone."""
     return bool(known.info.etag) and known.info.etag == seen.etag and known.info.size == seen.size

@@ -1,6 +1,6 @@
-"""Reading versions for what they tell beside the table's own state, as far as they are left.
+"""Reads versions for side information, as far as they are left.
 
-What a reader of the table needs is read by `LogReader`, which raises; here damage to one version hides what that one told.
+Readers of the table itself use `LogReader`, which raises; here a damaged version is only missing from the result.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,14 +20,14 @@ _log = get_logger("headgate.log")
 
 
 def left_versions(reader: LogReader, versions: Sequence[int]) -> Iterator[_Told]:
-    """Those of the versions that have a file, in the given order, with their actions; None of a file that is damaged."""
+    """The versions that have a file, in the given order, with their actions; None for a damaged file."""
     for start in range(0, len(versions), _BATCH):
         some = versions[start : start + _BATCH]
         yield from chain.from_iterable(reader.resources.each(lambda version: _told(reader, version), some))
 
 
 def _told(reader: LogReader, version: int) -> list[_Told]:
-    """Nothing of a version that was cleaned up since it was listed."""
+    """No actions for a version that was cleaned since it was listed."""
     try:
         actions = reader.actions_or_none(version)
     except CorruptTable as error:

@@ -1,6 +1,7 @@
-"""Reading a table log from its store: the newest version or an earlier one, with the fewest requests.
+"""Reads a table log from its store: the newest version or an earlier one, with the fewest requests.
 
-What to read is decided by `resolve`, what it means by `format.replay`; this module fetches. Entries are `read.entry_reader`'s.
+`resolve` decides which objects to read, and `format.replay` applies them; this module fetches. `read.entry_reader`
+reads entries.
 """
 
 from collections.abc import Callable, Sequence
@@ -51,7 +52,7 @@ _LOOKS = 3
 
 @dataclass(frozen=True, slots=True)
 class LoadedLog:
-    """One version of a table, as far as the log itself says: a base and what came after it. Entries are not read yet."""
+    """One version of a table, according to the log itself: a base and the versions after it. Entries are not read yet."""
 
     version: int
     plan: ReadPlan
@@ -73,17 +74,17 @@ class LoadedLog:
 
 @dataclass(frozen=True, slots=True)
 class SeenPointer:
-    """What a look at the pointer has shown: None of a log that has none."""
+    """The result of reading the pointer: None for a log without one."""
 
     pointer: Pointer | BrokenPointer | None
 
 
 class _GoneMeanwhile(CorruptTable):
-    """What a listing has just shown was not there when it was read."""
+    """An object of the listing was missing when it was read."""
 
 
 class LogReader:
-    """Fetches one table's log. Immutable objects are cached; the pointer and listings never are."""
+    """Reads one table's log. Immutable objects are cached; the pointer and listings never are."""
 
     def __init__(self, store: Store, resources: ReadResources) -> None:
         self.store = store
@@ -99,7 +100,9 @@ class LogReader:
             return None
 
     def find(self) -> SeenPointer:
-        """Check that there is a log, by its pointer or its first version, and else by a listing. Raises `TableNotFound`."""
+        """Check that there is a log, by its pointer or its first version, and else by a listing. Raises
+        `TableNotFound`.
+        """
         pointer = self.pointer()
         is_found = pointer is not None or self.store.head(version_key(0)) is not None
         if not is_found and self._without_empty_folders(list_log(self.store)).is_empty:
@@ -107,9 +110,9 @@ class LogReader:
         return SeenPointer(pointer)
 
     def latest(self, seen: SeenPointer | None = None) -> LoadedLog:
-        """The newest version, by whichever of pointer, states and version files goes furthest.
+        """The newest version, by whichever of pointer, states and version files has the highest number.
 
-        A pointer that was `seen` earlier tells where to begin as well, since the listing shows what came after it. Where it
+        A pointer that was `seen` earlier also serves as the start, since the listing shows all later objects. If it
         leads nowhere by now, it is read again.
         """
         if seen is not None:
@@ -121,7 +124,7 @@ class LogReader:
         start = pointer.version if isinstance(pointer, Pointer) else 0
         listing = list_log(self.store, start)
         if start > 0 and start not in listing.states and start not in listing.checkpoints:
-            listing = list_log(self.store)  # the pointer is ahead of what exists, or of what is left
+            listing = list_log(self.store)  # the pointer is ahead of the existing or remaining objects
         listing = _without_replaced_state(self._without_empty_folders(listing), pointer)
         if listing.is_empty:
             raise self._no_table(pointer)
@@ -134,9 +137,9 @@ class LogReader:
         return self._load(listing, listing.highest)
 
     def at_version(self, version: int, listing: LogListing | None = None) -> LoadedLog:
-        """An earlier version, exactly; `VersionNotRetained` where it can't be rebuilt whole.
+        """An earlier version, exactly; `VersionNotRetained` if it can't be rebuilt completely.
 
-        A whole `listing` that was just made spares one.
+        A fresh `listing` of the whole log saves one.
         """
         if listing is not None:
             with suppress(_GoneMeanwhile):
@@ -152,7 +155,7 @@ class LogReader:
         return self._load(listing, version)
 
     def _without_empty_folders(self, listing: LogListing) -> LogListing:
-        """A folder for a state that never came to be is no state: a writer died before it wrote `_manifest.avro`."""
+        """A folder without `_manifest.avro` isn't a state: its writer died before writing it."""
         while listing.states and listing.states[-1] == listing.highest and self.state_or_none(listing.highest) is None:
             if listing.highest in listing.versions or listing.highest in listing.checkpoints:
                 break
@@ -167,12 +170,14 @@ class LogReader:
         return retained_ranges(listing, self.states_in_order(listing))
 
     def states_in_order(self, listing: LogListing) -> tuple[int, ...]:
-        """The states that really are history: a number re-used later shows by its time (docs/format.md, section 5.4)."""
+        """The states of the history; the time of a state reveals a number that was reused later (docs/format.md,
+        section 5.4).
+        """
         found = self.resources.each(self.state_or_none, listing.states)
         return tuple(states_in_history(dict(zip(listing.states, found, strict=True))))
 
     def not_retained(self, version: int, listing: LogListing) -> VersionNotRetained:
-        """The error that says why a version can't be read any more, or not yet; the listing is of the whole log."""
+        """The error that explains why a version can't be read any more, or not yet; the listing is of the whole log."""
         lost = [each for each in self.lost(listing) if each.first <= version <= listing.highest]
         return not_retained(self.store.uri, version, self.retained(listing), lost[-1] if lost else None)
 
@@ -181,7 +186,7 @@ class LogReader:
         return lost_versions(self, listing.versions, lambda: {*self.states_in_order(listing), *listing.checkpoints})
 
     def state(self, version: int) -> StateManifest:
-        """The state of a version; `ObjectMissing` where its folder holds none."""
+        """The state of a version; `ObjectMissing` if its folder holds none."""
         key = state_key(version)
         cached = self.resources.cache.get(self.store.uri, key)
         if cached is not None:
@@ -216,25 +221,25 @@ class LogReader:
         return actions
 
     def actions_or_none(self, version: int) -> list[Action] | None:
-        """None of a version file that is not there, or not any more."""
+        """The actions; None for a version file that doesn't exist (any more)."""
         try:
             return self.actions(version)
         except ObjectMissing:
             return None
 
     def forget_unlike(self, listing: LogListing, versions: Sequence[int]) -> None:
-        """Read these versions anew where one of them doesn't look as it did when it was read."""
+        """Read these versions again if one of them doesn't look as it did when it was read."""
         if not self._identity.check(listing, versions):
             self._earlier_metadata = None
 
     def remember_actions(self, version: int, actions: list[Action], size: int, seen_etag: str) -> None:
-        """Keep the actions of a version that this process has just written itself."""
+        """Keep the actions of a version that this process has just written."""
         self._remember_actions(version, actions, size)
         self._identity.wrote(version, size)
         self._written = version, Predecessor(ObjectInfo(version_key(version), size, 0, seen_etag), mark_of(actions))
 
     def predecessor(self, log: LoadedLog) -> Predecessor | None:
-        """The file of the loaded version, as it is known; None where it has none. Asks nothing of the store."""
+        """The file of the loaded version, as known; None if it has none. Sends no request to the store."""
         if log.seen is not None and log.seen[0] == log.version:
             actions = self.resources.cache.peek(self.store.uri, version_key(log.version))
             return Predecessor(log.seen[1], "" if actions is None else mark_of(actions))
@@ -249,21 +254,21 @@ class LogReader:
         return self.resources.each(self.actions, versions)
 
     def metadata(self, log: LoadedLog) -> Metadata:
-        """The table's metadata, from wherever the log still has it (docs/format.md, section 5.4)."""
+        """The table's metadata, from any object of the log that still has it (docs/format.md, section 5.4)."""
         return without_floor(self._metadata(log))
 
     def _metadata(self, log: LoadedLog) -> Metadata:
         if log.known_metadata is not None:
             return log.known_metadata
         base = log.plan.base.version
-        earlier = self._earlier_metadata  # taken once: another thread may be asking for another version's
+        earlier = self._earlier_metadata  # read once: another thread may be asking for another version's
         if earlier is None or earlier[0] != base:
             earlier = base, self._find_metadata(log)
             self._earlier_metadata = earlier
         return earlier[1]
 
     def _find_metadata(self, log: LoadedLog) -> Metadata:
-        listing = list_log(self.store)  # that of the log may be old by now, and name files that were cleaned up
+        listing = list_log(self.store)  # the log's listing may be old by now, and name files that were cleaned
         earlier = [version for version in reversed(listing.versions) if version <= log.plan.base.version]
         for start in range(0, len(earlier), _METADATA_BATCH):
             for actions in self.resources.each(self.actions_or_none, earlier[start : start + _METADATA_BATCH]):
@@ -280,7 +285,7 @@ class LogReader:
         )
 
     def advance(self, log: LoadedLog) -> LoadedLog:
-        """The newest version, starting from one that is loaded already: reads only what is new."""
+        """The newest version, starting from a loaded one: reads only new objects."""
         try:
             return self._advanced(log)
         except (ObjectMissing, _GoneMeanwhile):
@@ -451,12 +456,12 @@ def _looking_again(look: Callable[[], LoadedLog]) -> LoadedLog:
 
 
 def without_floor(metadata: Metadata) -> Metadata:
-    """The metadata alone: what its committer keeps beside it goes to states, never to version files."""
+    """The metadata alone: the committer's floor is written to states, never to version files."""
     return metadata if metadata.coordinator is None else replace(metadata, coordinator=None)
 
 
 def _without_replaced_state(listing: LogListing, pointer: Pointer | BrokenPointer | None) -> LogListing:
-    """Of a version that has both a state and a JSON checkpoint, the pointer says which one was made last."""
+    """If a version has both a state and a JSON checkpoint, the pointer names the later one."""
     if (
         isinstance(pointer, Pointer)
         and pointer.state_dir is None

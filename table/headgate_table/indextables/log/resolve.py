@@ -1,4 +1,4 @@
-"""From what a listing shows to what must be read: pure decisions about the three name spaces of a log.
+"""Decides from a listing which objects must be read: pure decisions about the three name spaces of a log.
 
 Version files, states and JSON checkpoints share one numbering (docs/format.md, sections 5.4 and 6.3).
 """
@@ -28,7 +28,7 @@ class Base:
 
 
 class DatedState(Protocol):
-    """What tells a state of the history from one whose number was used again."""
+    """The facts that distinguish a state of the history from one with a reused number."""
 
     @property
     def created_at(self) -> int: ...
@@ -46,14 +46,14 @@ class ReadPlan:
 
 
 def states_in_history(states: Mapping[int, DatedState | None]) -> list[int]:
-    """The states whose numbers tell their order, ascending: a number used again later shows by its time (section 0)."""
+    """The states whose numbers give their order, ascending: a late reuse of a number shows by its time (section 0)."""
     history: list[int] = []
     earliest_later: int | None = None
     for version in sorted(states, reverse=True):
         state = states[version]
         if state is None:
             continue
-        # A state that carries what a committer remembers never takes a number again, whatever the clocks said.
+        # A state with a committer's memory never reuses a number, whatever the clocks said.
         if state.has_coordinator or earliest_later is None or state.created_at <= earliest_later:
             history.append(version)
             earliest_later = state.created_at if earliest_later is None else min(state.created_at, earliest_later)
@@ -61,7 +61,7 @@ def states_in_history(states: Mapping[int, DatedState | None]) -> list[int]:
 
 
 def bases(listing: LogListing, target: int) -> list[Base]:
-    """Every place to start from for `target`, best first: the highest number; a state rather than a checkpoint."""
+    """Every possible base for `target`, best first: the highest number; a state rather than a checkpoint."""
     found = [(number, 1, Base(BaseKind.STATE, number)) for number in listing.states if number <= target]
     found += [(number, 0, Base(BaseKind.CHECKPOINT, number)) for number in listing.checkpoints if number <= target]
     found.append((-1, 0, Base(BaseKind.NOTHING, -1)))
@@ -69,7 +69,7 @@ def bases(listing: LogListing, target: int) -> list[Base]:
 
 
 def plan_from(listing: LogListing, base: Base, target: int) -> ReadPlan | None:
-    """How to get from `base` to `target`; None when a version file between them is missing."""
+    """The way from `base` to `target`; None if a version file between them is missing."""
     have = [version for version in listing.versions if base.version < version <= target]
     if len(have) != target - base.version:
         return None
@@ -77,7 +77,7 @@ def plan_from(listing: LogListing, base: Base, target: int) -> ReadPlan | None:
 
 
 def missing_versions(listing: LogListing, base: Base, target: int) -> list[int]:
-    """The versions that stand between `base` and `target` without a file (at most the first 10)."""
+    """The versions between `base` and `target` without a file (at most the first 10)."""
     have = set(listing.versions)
     missing = []
     for version in range(base.version + 1, target + 1):
@@ -118,7 +118,9 @@ def format_ranges(ranges: Sequence[tuple[int, int]]) -> str:
 def not_retained(
     uri: str, version: int, ranges: Sequence[tuple[int, int]], lost: Lost | None = None
 ) -> VersionNotRetained:
-    """Why a version can't be read; `lost` is what it would be rebuilt from, where that is lost rather than cleaned."""
+    """The reason why a version can't be read; `lost` are the files that its rebuild needs, if they are lost rather than
+    cleaned.
+    """
     highest = ranges[-1][1] if ranges else -1
     if version < 0:
         return VersionNotRetained(
@@ -137,7 +139,7 @@ def not_retained(
 
 
 def gap(uri: str, missing: Sequence[int], base: Base, target: int) -> CorruptTable:
-    """The log promises `target` but lacks files that lead there."""
+    """The log contains `target` but lacks files that lead there."""
     start = "the beginning" if base.kind is BaseKind.NOTHING else f"{base.kind.value} {base.version}"
     names = ", ".join(f"{version:020d}.json" for version in missing)
     return CorruptTable(

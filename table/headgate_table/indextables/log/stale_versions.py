@@ -1,9 +1,9 @@
-"""Which version files may have come late, into numbers that were cleaned meanwhile: what they say counts for nothing.
+"""Finds version files that may have come late, into numbers that were cleaned meanwhile: their decisions don't count.
 
-Versions name the nonce of the one before them, so a late file is disowned by the next. Of one that nothing names, nothing
-tells. Cleaning takes a prefix, up to the lowest state or checkpoint that stays (docs/format.md, section
-6.6). So a file that came after it is the lowest of those that are left without a hole, or lies below; and nothing came late
-above a state whose own version has no file.
+A version names the nonce of its predecessor, so the next version exposes a late file. Nothing exposes a late file
+without a next version. Cleaning deletes a prefix, up to the lowest state or checkpoint that stays (docs/format.md,
+section 6.6). So a late file is the lowest of the remaining run without a gap, or lies below it. No file above a state
+whose own version has no file came late.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ a cleaning, one upon the other, and woke up in order, are beyond belief."""
 
 
 def late_up_to(reader: LogReader, listing: LogListing, log: LoadedLog) -> int:
-    """The number up to which version files may have come late; -1 in a log that never was cleaned."""
+    """The number up to which version files may have come late; -1 in a log that was never cleaned."""
     first = first_left(listing, log.version)
     if first == 0:
         return 0 if (listing.states or listing.checkpoints) and _began_another_table(reader, log) else -1
@@ -31,7 +31,7 @@ def late_up_to(reader: LogReader, listing: LogListing, log: LoadedLog) -> int:
 
 
 def first_left(listing: LogListing, newest: int) -> int:
-    """The lowest version from which on none is missing up to the newest; 0 in a log that never was cleaned."""
+    """The lowest version from which on none is missing up to the newest; 0 in a log that was never cleaned."""
     anchors = {*listing.states, *listing.checkpoints}
     first = newest
     while first > 0 and (first - 1 in listing.version_objects or first - 1 in anchors):
@@ -40,10 +40,10 @@ def first_left(listing: LogListing, newest: int) -> int:
 
 
 def _disowned_up_to(reader: LogReader, listing: LogListing, lowest: int, highest: int) -> int:
-    """`lowest`, or above it the last version whose predecessor is not the one that it names.
+    """`lowest`, or the last version above it that names another predecessor than the version before it.
 
-    Each of those that come late one after the other has read the true predecessor, and so has the first that was left. That one
-    is doubted with them, as the lowest is where nothing is told.
+    Each of several late files, one after the other, follows the true predecessor, and so does the first regular file.
+    That file is doubted too, as the lowest one is if nothing proves more.
     """
     late = lowest
     for version in range(lowest, highest):
@@ -56,7 +56,7 @@ def _disowned_up_to(reader: LogReader, listing: LogListing, lowest: int, highest
 
 
 def _is_named_by_the_next(reader: LogReader, listing: LogListing, version: int) -> bool | None:
-    """None where the next version doesn't say which one it was put upon."""
+    """None if the next version doesn't name its predecessor."""
     if version + 1 in listing.checkpoints and version + 1 not in listing.version_objects:
         return False  # a version with a JSON checkpoint had a file, which was cleaned, and so were all before it
     reader.forget_unlike(listing, (version, version + 1))
@@ -68,14 +68,15 @@ def _is_named_by_the_next(reader: LogReader, listing: LogListing, version: int) 
 
 
 def is_named(own: Sequence[Action], following: Sequence[Action]) -> bool | None:
-    """Whether the next version was put upon this one; if not, this one came late, and so did all below it. None where the next
-    doesn't tell."""
+    """Whether the next version names this one; if not, this one came late, and so did all below it. None if the next
+    version names none.
+    """
     record = commit_record(following)
     return None if record is None or not record.previous else record.previous == mark_of(own)
 
 
 def _began_another_table(reader: LogReader, log: LoadedLog) -> bool:
-    """Of version 0, where nothing is missing without it: its creator had not seen that there was a table already."""
+    """Version 0, in a log that is complete without it: its creator had not seen that there was a table already."""
     try:
         ids = [action.id for action in reader.actions_or_none(0) or () if isinstance(action, Metadata)]
     except CorruptTable:

@@ -1,6 +1,6 @@
-"""Finding paths in the manifests of a state without looking at every entry.
+"""Finds paths in the manifests of a state without looking at every entry.
 
-`caching.path_orders` tells where a path may be, by its hash; only there the manifest is read, and compared as text.
+`caching.path_orders` shows by hashes where a path may be; only there the manifest is read, and texts are compared.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -53,8 +53,8 @@ def find_entries(
 ) -> dict[str, list[FoundEntry]]:
     """Every entry, tombstoned ones too, that has one of the paths; in the order of the manifests.
 
-    `partitions` may name the partition values of paths that spell them out as folders: manifests whose bounds exclude
-    these are not opened. `among` may name those of the state's manifests that are of interest.
+    `partitions` may give the partition values of paths that contain them as folders: manifests whose bounds exclude
+    these are not opened. `among` may restrict the search to some of the state's manifests.
     """
     found: dict[str, list[FoundEntry]] = {}
     if state is None or not paths:
@@ -62,7 +62,7 @@ def find_entries(
     needed_bytes = ENTRY_BYTES * sum(info.num_entries for info in state.manifests)
     if among is not None:
         state = replace(state, manifests=tuple(among))
-    asked = sorted(dict.fromkeys(paths), key=hash)  # the searches of one manifest then lie close together
+    asked = sorted(dict.fromkeys(paths), key=hash)  # the searches of one manifest are then close together
     hashes = path_hashes(asked)
     keys = [_key(store, state, info) for info in state.manifests]
     orders = [resources.orders.get(store.uri, key) for key in keys]
@@ -74,7 +74,7 @@ def find_entries(
     unread = [place for place, order in enumerate(orders) if order is None]
     for batch in _batches(_that_may_hold(state, unread, asked, partitions or {}), state):
         infos = [state.manifests[place] for place in batch]
-        # All fact columns at once: whoever looks up paths asks for the facts of what is found next.
+        # All fact columns at once: callers need the facts of the found entries next.
         parts = read_manifests(store, resources, state.version, infos, FACT_COLUMNS)
         for place, part in zip(batch, parts, strict=True):
             order = PathOrder.of(part.table.column("path"))
@@ -94,7 +94,7 @@ def find_entries(
 
 
 def index_new(store: Store, resources: ReadResources, state: StateManifest, before: StateManifest | None) -> None:
-    """Get ready to find paths in manifests that the state before didn't have, so that the first search needn't wait."""
+    """Prepare the search in manifests that the state before didn't have, so that the first search needn't wait."""
     known = set() if before is None else {_key(store, before, info) for info in before.manifests}
     new = [
         place
@@ -147,7 +147,7 @@ def _found(info: ManifestInfo, table: pa.Table, pairs: _Pairs, paths: Sequence[s
 
 
 def _spelled(path: str, values: Mapping[str, str] | None) -> _Spelled:
-    """The partition values that a path spells out as folders."""
+    """The partition values in the folders of a path."""
     if not values:
         return ()
     folders = set(path.split("/")[:-1])
@@ -161,7 +161,7 @@ def _spelled(path: str, values: Mapping[str, str] | None) -> _Spelled:
 
 
 def _may_hold(info: ManifestInfo, spelled: _Spelled) -> bool:
-    """False only when a spelled-out partition value lies outside of the manifest's bounds."""
+    """False only if a partition value in the path lies outside of the manifest's bounds."""
     if info.partition_bounds is None:
         return True
     return all(

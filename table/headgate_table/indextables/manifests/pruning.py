@@ -1,9 +1,10 @@
-"""Whether a manifest may hold a matching entry, by its partition bounds alone. Never says no for one that does.
+"""Whether a manifest may hold a matching entry, by its partition bounds alone. It never excludes a manifest with a
+match.
 
-Bounds come from writers with two orders, and nothing in a manifest says which (docs/format.md, section 7): 0.4.5 to 0.5.1
-compared texts, later ones compare as integers if both are, else as doubles if both are, else as texts. The later order is
-not even transitive once a column mixes numbers with other texts ("9" < "10" < "1a" < "9"), so that bounds may then lie
-about what is between them. Each kind of column below says why its bounds can be trusted, or keeps the manifest.
+Bounds come from writers with two orders, and a manifest doesn't say which (docs/format.md, section 7): 0.4.5 to 0.5.1
+compared texts, later ones compare as integers if both are, else as doubles if both are, else as texts. The later order
+isn't even transitive once a column mixes numbers with other texts ("9" < "10" < "1a" < "9"), so such bounds may exclude
+values between them. Each kind of column below proves that its bounds can be trusted, or keeps the manifest.
 """
 
 import math
@@ -56,9 +57,9 @@ def may_contain(
 ) -> bool:
     """Whether an entry of a manifest with these bounds may match.
 
-    `trusted_numeric` says that the writer is known to order numbers as numbers: the manifest's file id has 16 hex digits.
-    Columns without bounds or of unknown kind never exclude anything. Raises `PredicateError` for a literal that doesn't
-    fit its column's kind.
+    `trusted_numeric` says that the writer certainly orders numbers as numbers: the manifest's file id has 16 hex
+    digits. Columns without bounds or of unknown kind never exclude anything. Raises `PredicateError` for a literal that
+    doesn't fit its column's kind.
     """
     if bounds_by_column is None:
         return True
@@ -87,7 +88,7 @@ def _leaf_may_match(leaf: Leaf, low: str, high: str, kind: ColumnKind, trusted: 
         case ColumnKind.TIMESTAMP:
             return _timestamp_may_match(leaf, low, high)
         case ColumnKind.BOOLEAN:
-            # Two values only, and "TRUE" sorts below "false": all that can be said is when there is just one text.
+            # Two values only, and "TRUE" sorts below "false": bounds help only if there is just one text.
             return low != high or text_test(leaf, kind)(low)
         case ColumnKind.OTHER:
             return True
@@ -96,7 +97,7 @@ def _leaf_may_match(leaf: Leaf, low: str, high: str, kind: ColumnKind, trusted: 
 
 
 def _within(op: Op, low: Number | str, high: Number | str, value: Number | str) -> bool:
-    """Whether something from `low` to `high` may satisfy `op value`; both bounds occur or are infinite."""
+    """Whether a value from `low` to `high` may satisfy `op value`; both bounds occur or are infinite."""
     below, above = sign(low, value), sign(high, value)
     match op:
         case Op.EQ:
@@ -133,7 +134,7 @@ def _integer_may_match(leaf: Leaf, low: str, high: str, trusted: bool) -> bool:
         return True
     if trusted or low == high:
         return False
-    # Bounds in text order: "1".."9" may hold 12 but not 0, and says nothing about what is greater than 9.
+    # Bounds in text order: "1".."9" may hold 12 but not 0, and don't bound the values above 9.
     return op is not Op.EQ or _text_order_may_hold(value, low, high)
 
 
@@ -156,7 +157,7 @@ def _prefix_within(prefix: str, low: str, high: str) -> bool:
     return prefix <= high and (prefix >= low or low.startswith(prefix))
 
 
-# Fractions. Writers compare them as doubles, so only what differs as a double differs for sure.
+# Fractions. Writers compare them as doubles, so only values that differ as doubles certainly differ.
 
 
 def _float_may_match(leaf: Leaf, low: str, high: str, kind: ColumnKind, trusted: bool) -> bool:
@@ -213,7 +214,7 @@ def _date_may_match(leaf: Leaf, low: str, high: str) -> bool:
 
 
 def _timestamp_may_match(leaf: Leaf, low: str, high: str) -> bool:
-    """Stored in several spellings, which agree in text order down to the day; zones move a time by less than a day."""
+    """Times have several spellings, which agree in text order down to the day; zones move a time by less than a day."""
     match leaf:
         case In(column, values):
             return any(_timestamp_may_match(Comparison(column, Op.EQ, each), low, high) for each in values)
@@ -256,7 +257,7 @@ def _string_may_match(leaf: Leaf, low: str, high: str) -> bool:
         case NotStartsWith(_, prefix):
             if not _in_text_order(prefix, low, high):
                 return True
-            # A text that begins so without any escape means one that begins so.
+            # A text that begins like this without any escape has the same beginning when unescaped.
             return "%" in prefix or not (low.startswith(prefix) and high.startswith(prefix))
         case IsNull() | IsNotNull():
             return True
@@ -283,7 +284,7 @@ def _string_comparison_may_match(op: Op, value: str, low: str, high: str) -> boo
 def _escapes_hide(value: str, low: str, high: str) -> bool:
     """Whether an escaped text between the bounds may stand for a text on their other side of `value`.
 
-    Such a text follows `value` up to its first escape; "%" then stands where the meaning has any other character.
+    Such a text equals `value` up to its first escape; there it has "%", and its meaning has another character.
     """
     return any(_prefix_within(value[:length] + "%", low, high) for length in range(len(value)))
 
@@ -291,9 +292,9 @@ def _escapes_hide(value: str, low: str, high: str) -> bool:
 def _in_text_order(value: str, low: str, high: str) -> bool:
     """Whether bounds of strings bound all the column's texts in text order, whoever wrote them.
 
-    They do if the least is above every number: a number, once seen, would keep the least below it. They are taken to do
-    so if they are calendar dates: then what the column holds is dates, and not house numbers or hash prefixes, where
-    numbers mix with other texts. UTF-16 and UTF-8 order must agree on the value asked for.
+    They do if the least is above every number, because any number would be below it. Calendar dates are also trusted:
+    then the column holds dates, and not house numbers or hash prefixes, where numbers mix with other texts. UTF-16 and
+    UTF-8 order must agree on the searched value.
     """
     if any(character >= "\ud800" for character in value) or low > high:
         return False
@@ -308,7 +309,7 @@ def _in_text_order(value: str, low: str, high: str) -> bool:
 def _are_years(value: str, low: str, high: str) -> bool:
     """Whether all three are years, months or days as plain digits of one length, which both orders sort alike.
 
-    Good for equality only: in a column of strings "2024.0" is another text than "2024", but bounded alike.
+    Only for equality: in a column of strings "2024.0" is another text than "2024", but has the same bounds.
     """
     texts = (value, low) if high == NULL_PARTITION else (value, low, high)
     return low <= high and all(_YEAR.fullmatch(text) and len(text) == len(low) for text in texts)

@@ -1,6 +1,6 @@
-"""Reading manifests of a state: from memory, from the disk cache, or from the store, many at once.
+"""Reads manifests of a state: from memory, from the disk cache, or from the store, many at once.
 
-Which manifests are needed, and what their entries mean together, is `read.entry_reader`'s.
+`read.entry_reader` chooses the manifests, and combines their entries.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ SMALL_MANIFEST = 5_000
 
 @dataclass(frozen=True, slots=True)
 class ManifestPart:
-    """Entries of one manifest, and what getting them took."""
+    """Entries of one manifest, and the cost of reading them."""
 
     table: pa.Table
     fetched: int
@@ -70,7 +70,7 @@ def _read_manifests(
             small.append(place)
         else:
             large.append(place)
-    few = len(large) <= 2  # with more manifests than that, they keep all cores busy by themselves
+    few = len(large) <= 2  # more manifests than that keep all cores busy by themselves
 
     def read_large(place: int) -> ManifestPart:
         key = resolve_manifest(infos[place].path, state_version, store.uri)
@@ -89,7 +89,7 @@ def _read_manifests(
 def _read_small(
     store: Store, resources: ReadResources, state_version: int, infos: Sequence[ManifestInfo], columns: Sequence[str]
 ) -> list[ManifestPart]:
-    """Small manifests that nothing is known of: fetched side by side, decoded together."""
+    """Small manifests that are not cached: fetched in parallel, decoded together."""
     keys = [resolve_manifest(info.path, state_version, store.uri) for info in infos]
     pairs = list(zip(keys, [info.num_entries for info in infos], strict=True))
     fetched = resources.each(lambda pair: fetch_manifest(store, *pair), pairs)
@@ -118,7 +118,7 @@ def read_manifest(
     missing = [column for column in columns if known is None or column not in known.column_names]
     if known is not None and not missing:
         return ManifestPart(known.select(list(columns)), 0, True)
-    # Every manifest has paths: fields that this writer doesn't know can't be read for themselves.
+    # Every manifest has paths: fields that this writer lacks can't be read alone.
     fetched, container = fetch_manifest(store, key, num_entries)
     table = _decoded(resources, container, ordered({"path", *missing}), None, split=split).select(missing)
     if resources.disk is not None:
@@ -131,7 +131,7 @@ def read_manifest(
 def _decoded(
     resources: ReadResources, container: Container, columns: Sequence[str], keep: KeepBlock | None, *, split: bool
 ) -> pa.Table:
-    """The entries of one manifest, by all cores; or by one, when enough other manifests wait for their turn.
+    """The entries of one manifest, decoded by all cores; or by one, if enough other manifests wait for their turn.
 
     More decodings at a time than there are cores would only take memory.
     """
@@ -143,7 +143,7 @@ def _decoded(
 def _known(
     store: Store, resources: ReadResources, key: str, num_entries: int | None, columns: Sequence[str]
 ) -> pa.Table | None:
-    """What is remembered of a manifest: in memory, or else on disk; maybe without some of the columns."""
+    """The cached columns of a manifest: in memory, or else on disk; some columns may be missing."""
     known: pa.Table | None = resources.cache.get(store.uri, key)
     missing = [column for column in columns if known is None or column not in known.column_names]
     if not missing or resources.disk is None:
@@ -157,14 +157,14 @@ def _known(
 
 
 def _joined(left: pa.Table, right: pa.Table) -> pa.Table:
-    """The columns of both, which belong to the same rows."""
+    """The columns of both, which have the same rows."""
     for column in right.column_names:
         left = left.append_column(column, right.column(column))
     return left
 
 
 def fetch_manifest(store: Store, key: str, num_entries: int | None) -> tuple[int, Container]:
-    """The size of a manifest, and the manifest, which must have as many entries as its state says."""
+    """The size and the bytes of a manifest, which must have as many entries as its state says."""
     try:
         data = store.get(key, max_bytes=MAX_MANIFEST_BYTES)
     except ObjectMissing as error:

@@ -1,6 +1,6 @@
-"""Manifests read from end to end, some thousand entries at a time: for work on whole states, whatever their size.
+"""Reads manifests from end to end, some thousand entries at a time: for work on whole states of any size.
 
-Nothing decoded is kept here, only bytes, up to a bound. Reading what a query needs is `reader`'s.
+It keeps only bytes, up to a bound, and nothing decoded. `reader` reads the entries for a query.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -36,7 +36,7 @@ class ManifestRun:
 
 
 class ManifestRuns:
-    """Manifests of a state in runs, in order; each may be gone through several times."""
+    """Manifests of a state in runs, in order; each may be read several times."""
 
     def __init__(
         self, store: Store, resources: ReadResources, state_version: int, infos: Sequence[ManifestInfo]
@@ -54,8 +54,8 @@ class ManifestRuns:
     ) -> list[_R]:
         """`work` on the entries of each run, which come in parts; results in order.
 
-        Several runs are fetched at a time, but no more are worked on than there are cores. After the last look nothing is
-        held any more.
+        Several runs are fetched at a time, but at most as many as there are cores are worked on. After the last pass
+        nothing is kept.
         """
         resources = self._resources
 
@@ -66,7 +66,7 @@ class ManifestRuns:
         return resources.each(one, self._runs)
 
     def key(self, info: ManifestInfo) -> str:
-        """Where a manifest lies."""
+        """The key of a manifest."""
         return resolve_manifest(info.path, self._state_version, self._store.uri)
 
     def _fetched(self, run: ManifestRun, *, keep: bool) -> list[Container]:
@@ -103,7 +103,7 @@ def _tables(containers: Sequence[Container], columns: Sequence[str]) -> Iterator
 
 
 def _parts(containers: Sequence[Container]) -> Iterator[list[Container]]:
-    """All at once, or a single one that is too large for that in pieces."""
+    """All entries at once, or pieces of a single manifest that is too large for that."""
     if len(containers) > 1 or containers[0].num_records <= RUN_ENTRIES:
         yield list(containers)
         return

@@ -1,7 +1,7 @@
-"""Reading one version: its live entries as Arrow, filtered soundly by partition values and statistics.
+"""Reads one version: its live entries as Arrow, filtered soundly by partition values and statistics.
 
-`Table.snapshot` calls it, and so does everything that needs live files. A pruned read equals a filtered full read.
+`Table.snapshot` calls it, and so does all code that needs live files. A pruned read equals a filtered full read.
 
-Begin with `snapshot`, then `entry_reader` and `entry_filter`. The rows of the files are in `rows`. `same_version` and
-`distinct_texts` are short and apart because each is one trick that several readers share.
+Begin with `snapshot`, then `entry_reader` and `entry_filter`. `rows` reads the rows of the files. `same_version` and
+`distinct_texts` are short and apart because several readers share each of them.
 """

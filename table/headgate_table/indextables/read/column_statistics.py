@@ -1,7 +1,7 @@
-"""Whether a file may hold a matching row, by the least and greatest value that its entry states for a data column.
+"""Whether a file may hold a matching row, by the least and greatest value of a data column in its entry.
 
-Never says no for a file that does: what is unclear (unknown texts, units, cut-off strings) means "may". What a whole
-predicate says about a table's entries is in `entry_filter`.
+It never excludes a file with a match: unclear values (unknown texts, units, cut-off strings) mean "may match".
+`entry_filter` applies a whole predicate to a table's entries.
 """
 
 import struct
@@ -89,7 +89,7 @@ def _comparison_test(column: str, kind: ColumnKind, op: Op, literal: Literal) ->
         assert isinstance(value, str)
         return _string_test(op, value)
     if is_nan(value):
-        # Bounds are those of the numbers. NaN equals itself and is above them, and no bound says whether it occurs.
+        # Bounds are those of the numbers. NaN equals itself and is above them, and no bound shows whether it occurs.
         return lambda low, high: op is not Op.GT
     target, slack = _target(kind, value), MICROS_PER_DAY if kind is ColumnKind.TIMESTAMP else 0
 
@@ -116,7 +116,7 @@ def _target(kind: ColumnKind, value: Value) -> Value | float:
 def _may_hold(kind: ColumnKind, op: Op, interval: Interval, target: Value | float, slack: int) -> bool:
     low, high = interval
     if slack:
-        # A time without a zone: who wrote the statistics may have meant another one.
+        # A time without a zone: the writer of the statistics may have used another one.
         assert isinstance(low, int)
         assert isinstance(high, int)
         low, high = low - slack, high + slack
@@ -137,10 +137,10 @@ def _may_hold(kind: ColumnKind, op: Op, interval: Interval, target: Value | floa
 
 
 def _intervals(kind: ColumnKind, low: str, high: str) -> list[Interval]:
-    """What the two texts may mean, in the order of the column's values; empty where that is unclear.
+    """The possible meanings of the two texts, in the order of the column's values; empty if they are unclear.
 
-    Decimals compare as doubles, where rounding keeps their order. Integers count as days where these are in the years from 1
-    to 9999, else as days, seconds, milliseconds or microseconds, whichever of these are possible (docs/format.md, section 7).
+    Decimals compare as doubles, whose rounding keeps their order. Integers count as days if these are in the years from
+    1 to 9999, else as days, seconds, milliseconds or microseconds, whichever are possible (docs/format.md, section 7).
     """
     found: list[Interval]
     match kind:
@@ -164,7 +164,7 @@ def _intervals(kind: ColumnKind, low: str, high: str) -> list[Interval]:
 
 
 def _widened(low: float, high: float) -> Interval:
-    """A number of 32 bits means the digits that people write for it (0.1), and some writers write more (0.10000000149011612)."""
+    """A 32-bit number means its short decimal digits (0.1), but some writers write more (0.10000000149011612)."""
     return min(low, _as_written(low)), max(high, _as_written(high))
 
 
@@ -179,12 +179,12 @@ def _as_written(number: float) -> float:
 
 
 def day_bounds(low: str, high: str) -> tuple[int, int] | None:
-    """What two texts of a date column bound, as ordinals of days, whatever they mean; None where that is unclear."""
+    """The bounds of a date column's two texts, as ordinals of days, over all their meanings; None if unclear."""
     return _span(_intervals(ColumnKind.DATE, low, high))
 
 
 def time_bounds(low: str, high: str) -> tuple[int, int] | None:
-    """The same of a timestamp column, in microseconds since 1970."""
+    """The same bounds for a timestamp column, in microseconds since 1970."""
     return _span(_intervals(ColumnKind.TIMESTAMP, low, high))
 
 
@@ -204,7 +204,7 @@ def _date_intervals(low: str, high: str) -> list[Interval]:
         days = (first + _EPOCH_DAY, last + _EPOCH_DAY)
         if _DAYS[0] <= first and last <= _DAYS[1]:
             return [days]
-        # Files hold days before the year 1 and after 9999 as well, and nothing tells these from times.
+        # Files may hold days before the year 1 and after 9999, and nothing distinguishes these from times.
         unusual: list[Interval] = [days] if first in _DAYS_OF_FILES and last in _DAYS_OF_FILES else []
         larger: list[Interval] = [
             (from_micros // MICROS_PER_DAY + _EPOCH_DAY, to_micros // MICROS_PER_DAY + _EPOCH_DAY)
@@ -264,7 +264,7 @@ def _string_test(op: Op, value: str) -> StatisticsTest:
 
 
 def _may_reach(value: str, high: str) -> bool:
-    """Whether the true maximum may be `value` or above: `high` may be only the first characters of it."""
+    """Whether the true maximum may be `value` or above: `high` may be only its first characters."""
     whole = high.rstrip(UNCLEAR_ENDS)
     return value <= high or value.startswith(whole)
 

@@ -1,4 +1,6 @@
-"""Whether all texts of a column differ, and whether two columns hold the same: much faster than by hash tables if they do."""
+"""Whether all texts of a column differ, and whether two columns hold the same; in these cases much faster than hash
+tables.
+"""
 
 import sys
 
@@ -37,7 +39,9 @@ def all_distinct(texts: pa.ChunkedArray) -> bool:
 
 
 def same_texts(left: pa.LargeStringArray, right: pa.LargeStringArray) -> bool:
-    """Whether both hold the same texts, each once. True is certain; False may also mean that it would take too long to tell."""
+    """Whether both hold the same texts, each once. True is certain; False may also mean that the check would take too
+    long.
+    """
     if len(left) != len(right) or left.null_count or right.null_count or sys.byteorder != "little":
         return False
     if not len(left):
@@ -54,7 +58,7 @@ def same_texts(left: pa.LargeStringArray, right: pa.LargeStringArray) -> bool:
             continue
         other_prints = _fingerprints(right, min(bound, words))
         other_order = np.argsort(other_prints)
-        # Prints show which text belongs to which; whether they are the same, only the texts do.
+        # Fingerprints pair the texts; only the texts themselves prove that the pairs are equal.
         return np.array_equal(prints, other_prints[other_order]) and all(
             left.take(pa.array(order[start : start + _SLICE])).equals(
                 right.take(pa.array(other_order[start : start + _SLICE]))
@@ -66,7 +70,7 @@ def same_texts(left: pa.LargeStringArray, right: pa.LargeStringArray) -> bool:
 
 def _differ(prints: npt.NDArray[np.uint64]) -> bool:
     if len(prints) <= _COUNTED:
-        # Only those that share a slot with another can be the same, which few do: sorting all takes three times as long.
+        # Only texts that share a slot can be equal, which few do: sorting all takes three times as long.
         bits = (_SLOTS * len(prints)).bit_length()
         slots = (prints >> np.uint64(64 - bits)).astype(np.intp)
         prints = prints[np.bincount(slots)[slots] > 1]
@@ -83,7 +87,7 @@ def _fingerprints(chunk: pa.StringArray | pa.LargeStringArray, words: int) -> np
     at_every_byte = np.ndarray((data.size - _WORD + 1,), np.uint64, data, 0, (1,))
     prints = (ends - starts).astype(np.uint64)
     for word in range(1, words + 1):
-        # The first word of a text may overlap the one after it; where a text has no more words, its first one repeats.
+        # The first word of a text may overlap the one after it; if a text has no more words, its first one repeats.
         prints ^= at_every_byte[np.maximum(starts, ends - _WORD * word)]
         prints *= _MIX
         prints ^= prints >> _SHIFT

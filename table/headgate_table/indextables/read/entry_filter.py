@@ -1,7 +1,8 @@
-"""Which entries of a table match a predicate: exactly by partition values, and by statistics "may match" for data columns.
+"""Which entries of a table match a predicate: exact for partition values, "may match" by statistics for data columns.
 
 Works on whole Arrow tables. A condition on a partition column is evaluated once for each distinct text, by the rules of
-`predicates.partition_text`; one on a data column for whole arrays, else for each distinct pair, by those of `column_statistics`.
+`predicates.partition_text`; one on a data column for whole arrays, else for each distinct pair, by those of
+`column_statistics`.
 """
 
 from collections.abc import Collection, Mapping
@@ -63,7 +64,7 @@ def entry_mask(
 
 
 class _Texts:
-    """The texts of one table of entries; the distinct ones of a partition column are found once."""
+    """The texts of one table of entries; the distinct ones of a partition column are computed once."""
 
     def __init__(self, entries: pa.Table) -> None:
         self._entries = entries
@@ -95,7 +96,7 @@ class _Texts:
 
 
 def _each_pair(test: StatisticsTest, lows: pa.ChunkedArray, highs: pa.ChunkedArray, highest: str | None) -> Mask:
-    """`highest` stands for an upper bound that is missing."""
+    """`highest` stands for a missing upper bound."""
     low_texts, low_codes = distinct_values(lows)
     high_texts, high_codes = distinct_values(highs)
     pairs, places = np.unique(low_codes * len(high_texts) + high_codes, return_inverse=True)
@@ -110,10 +111,10 @@ def _each_pair(test: StatisticsTest, lows: pa.ChunkedArray, highs: pa.ChunkedArr
 def candidate_texts(
     predicate: Predicate, column_kinds: Mapping[str, ColumnKind], partition_columns: Collection[str]
 ) -> tuple[bytes, ...] | None:
-    """Texts of which a matching entry's partition values hold at least one, or None where there is no such finite set.
+    """Texts of which a matching entry's partition values hold at least one, or None if there is no such finite set.
 
-    A block of entries in whose bytes none of them occurs holds no match. Only kinds that are stored in known spellings
-    give texts: an integer 7 may be stored as "007".
+    A block of entries without any of these texts in its bytes holds no match. Only kinds with known spellings give
+    texts: an integer 7 may be stored as "007".
     """
 
     def leaf_texts(leaf: Leaf) -> frozenset[str] | None:

@@ -1,6 +1,6 @@
 """The live entries of a loaded log as Arrow: manifests pruned, read in parallel, tombstones and later versions applied.
 
-Everything that is skipped is skipped soundly: a pruned read equals a filtered full read (docs/format.md, section 7).
+Skipping is always sound: a pruned read equals a filtered full read (docs/format.md, section 7).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ from headgate_table.store.interface import Store
 
 @dataclass(frozen=True, slots=True)
 class EntryFilter:
-    """A predicate with what is needed to evaluate it on entries."""
+    """A predicate, and the values that its evaluation on entries needs."""
 
     predicate: Predicate
     kinds: Mapping[str, ColumnKind]
@@ -36,12 +36,14 @@ class EntryFilter:
 
     @property
     def is_exact(self) -> bool:
-        """Whether it is true of all rows of the files that are kept."""
+        """Whether it is true for all rows of the files that are kept."""
         return columns(self.predicate) <= frozenset(self.partition_columns)
 
 
 class ReadManifests(Protocol):
-    """How manifests of a state are read: their entries with the given columns, in order, those that `where` leaves out or not."""
+    """Reads the entries of a state's manifests with the given columns, in order; it may keep entries that `where`
+    excludes.
+    """
 
     def __call__(
         self,
@@ -62,7 +64,7 @@ def read_here(
     columns: Sequence[str],
     where: EntryFilter | None,
 ) -> list[ManifestPart]:
-    """In this process."""
+    """Reads in this process."""
     keep = _block_test(where) if where is not None else None
     return read_manifests(store, resources, state_version, infos, columns, keep)
 
@@ -75,7 +77,7 @@ def read_entries(
     where: EntryFilter | None = None,
     read_parts: ReadManifests = read_here,
 ) -> tuple[pa.Table, ReadStatistics]:
-    """The live entries with the given columns (a superset may be read), and what it took."""
+    """The live entries with the given columns (and perhaps more), and the cost."""
     asked = ordered(columns)
     wanted = {"path", *asked}
     if where is not None:
@@ -126,13 +128,13 @@ def _live(log: LoadedLog, tables: Sequence[pa.Table], columns: Sequence[str]) ->
 
 
 def last_of_each_path(base: pa.Table) -> pa.Table:
-    """A path in two manifests counts once, as the later one lists it (docs/format.md, section 5.3)."""
+    """A path in two manifests counts once, by the entry of the later manifest (docs/format.md, section 5.3)."""
     rows = last_rows(base.column("path"))
     return base if rows is None else base.take(rows)
 
 
 def last_rows(paths: pa.ChunkedArray) -> pa.Array | None:
-    """The row at which each path stands last, ascending; None when no path stands twice."""
+    """The last row of each path, ascending; None if no path occurs twice."""
     if all_distinct(paths):
         return None
     rows = pa.table({"path": paths, "row": pa.array(range(len(paths)), pa.int64())})

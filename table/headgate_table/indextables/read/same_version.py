@@ -1,4 +1,4 @@
-"""The same version once more, from what a log has of it by now: for a reader from under whom the first base was cleaned."""
+"""Rebuilds the same version from the rest of its log, for a reader whose first base was cleaned."""
 
 from headgate_table.indextables.log.identity import is_same
 from headgate_table.indextables.log.overtaken import differing_paths
@@ -6,9 +6,9 @@ from headgate_table.indextables.log.reader import LoadedLog, LogReader
 
 
 def same_version(reader: LogReader, log: LoadedLog) -> LoadedLog | None:
-    """The version of `log`, read anew; None where its number is another table's or another history's by now.
+    """The version of `log`, read again; None if its number belongs to another table or another history by now.
 
-    Raises `VersionNotRetained` where nothing is left to rebuild it from.
+    Raises `VersionNotRetained` if too little is left to rebuild it.
     """
     found = reader.at_version(log.version)
     return found if _is_of_same_table(log, found) and _tells_the_same(reader, log, found) else None
@@ -26,7 +26,7 @@ def _is_of_same_table(log: LoadedLog, found: LoadedLog) -> bool:
 
 
 def _tells_the_same(reader: LogReader, log: LoadedLog, found: LoadedLog) -> bool:
-    """As far as anybody can say without what is gone: a number of states may have been taken again (docs/format.md, 5.4)."""
+    """As far as the remaining objects show: the number of a state may have been reused (docs/format.md, 5.4)."""
     state, known = found.state, log.state
     if state is None or (known is not None and state.version < known.version):
         return True

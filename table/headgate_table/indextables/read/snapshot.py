@@ -1,4 +1,4 @@
-"""One version of a log as a value: its live files as Arrow, its rows, and what reading them took."""
+"""One version of a log as a value: its live files as Arrow, its rows, and the cost of reading them."""
 
 import threading
 from collections.abc import Iterable, Sequence
@@ -38,7 +38,7 @@ DEFAULT_COLUMNS: tuple[str, ...] = tuple(
 
 @dataclass(slots=True)
 class _Loaded:
-    """What a snapshot has read so far; grows under the lock."""
+    """The entries that a snapshot has read so far; grows under the lock."""
 
     entries: pa.Table | None
     statistics: ReadStatistics
@@ -139,7 +139,7 @@ class LogSnapshot(Snapshot):
         return sum(batch.num_rows for batch in self.scan(named or self.schema.names[:1]))
 
     def dataset(self) -> "ds.Dataset":
-        from headgate_table.indextables.read.rows.files_dataset import COLUMNS, files_dataset  # few ask for it
+        from headgate_table.indextables.read.rows.files_dataset import COLUMNS, files_dataset  # few callers need it
 
         return files_dataset(self._reader.store, self._reader.resources, self.metadata, self.files(COLUMNS))
 
@@ -195,7 +195,7 @@ class LogSnapshot(Snapshot):
         return read_entries(reader.store, reader.resources, self._log, columns, self._filter, self._read_parts)
 
     def _with_mappings(self, entries: pa.Table, names: Sequence[str]) -> pa.Table:
-        """Document mappings restored from the schema registry where entries carry only a reference."""
+        """Document mappings restored from the schema registry if entries have only a reference."""
         refs = self._entries((*names, "doc_mapping_ref"))
         index = refs.column_names.index("doc_mapping_json")
         registry = self._log.registry
@@ -209,5 +209,5 @@ class LogSnapshot(Snapshot):
 
 
 def _unpickled(store: Store, log: LoadedLog, metadata: Metadata, where: Predicate | None) -> LogSnapshot:
-    """The metadata comes along: a log may have forgotten by now where it was written."""
+    """The pickle includes the metadata: the log may no longer hold the object with it."""
     return LogSnapshot(LogReader(store, process_resources()), replace(log, known_metadata=metadata), where)

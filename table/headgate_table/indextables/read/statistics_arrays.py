@@ -1,7 +1,7 @@
-"""The decisions of `column_statistics` for whole Arrow arrays, where texts are plain integers or strings.
+"""The decisions of `column_statistics` for whole Arrow arrays, if texts are plain integers or strings.
 
-Statistics hardly repeat from file to file, so deciding once per distinct text, as for partition values, gains nothing.
-Conditions and rows that aren't covered here are left to `column_statistics`; where both decide, they agree.
+Statistics hardly repeat between files, so deciding once per distinct text, as for partition values, saves nothing.
+`column_statistics` handles all other conditions and rows; both agree where both decide.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ _MAX_MEMBERS = 64
 
 
 def decide(leaf: Leaf, kind: ColumnKind, lows: pa.ChunkedArray, highs: pa.ChunkedArray) -> tuple[Mask, Mask] | None:
-    """(which rows are decided here, which of these may match), or None if the condition is not covered."""
+    """(which rows are decided here, which of these may match), or None for other conditions."""
     match leaf:
         case Comparison(column, op, literal):
             wanted = [(op, literal_value(column, kind, literal))]
@@ -78,7 +78,7 @@ def _decide_integers(
 
 
 def _integers(texts: pa.ChunkedArray) -> tuple[Integers, Mask]:
-    """The values of plain integers, 0 elsewhere, and where they are."""
+    """The values of plain integers, 0 elsewhere, and their rows."""
     is_plain = pc.fill_null(pc.match_substring_regex(texts, _PLAIN_INTEGER), False)
     values = pc.if_else(is_plain, texts, "0").cast(pa.int64()).to_numpy()
     return values, is_plain.to_numpy()
@@ -105,7 +105,7 @@ def _may_hold(op: Op, low: Integers, high: Integers, target: int) -> Mask:
 
 
 def _may_hold_loosely(op: Op, low: Integers, high: Integers, target: int) -> Mask:
-    """The same for bounds that are none to the last digit."""
+    """The same for bounds that are not exact to the last digit."""
     match op:
         case Op.NE:
             return np.ones(len(low), dtype=np.bool_)

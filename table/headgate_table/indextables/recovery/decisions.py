@@ -1,4 +1,4 @@
-"""What became of a proposal, by the table's own log: for whoever lost touch with the bus. None: the log doesn't tell."""
+"""Finds the decision on a proposal in the table's own log, for authors who lost the bus. None: the log doesn't have it."""
 
 from collections.abc import Sequence
 
@@ -23,18 +23,18 @@ def find_decision(
     writer: Writer | None = None,
     options: TableOptions | MemoryLimits | None = None,
 ) -> Receipt | None:
-    """The first decision about a proposal: from what the table remembers, else from the versions that are left.
+    """The first decision about a proposal: from the table's memory, else from the remaining versions.
 
-    Where a writer is given, what another one did under the same id is no answer, unless the table took this proposal for that
-    one. A seq that was committed is answered where another id committed it, too, and for the newest ones of its app where the
-    version is gone.
+    If a writer is given, another writer's proposal with the same id is no answer, unless the table took this proposal
+    for that one. A committed seq is also answered if another id committed it; for the newest seqs of its app even if
+    the version is gone.
     """
     log = reader.latest()
     memory = recover(reader, log, options or MemoryLimits())
     remembered = memory.receipt_of(proposal_id)
     if remembered is not None and not memory.may_be_of_another(remembered, writer):
         return remembered
-    # Of proposals with a writer the newest ids are remembered; all others are, but for those that were forgotten.
+    # Of proposals with a writer, the newest ids are remembered; of others all, except forgotten ones.
     covered_from = memory.ids.forgotten_through + 1 if writer is None else log.version + 1
     listing = reader.full_listing()
     late = late_up_to(reader, listing, log)
@@ -43,11 +43,12 @@ def find_decision(
     if told is not None or remembered is not None or writer is None:
         return told or remembered
     known = memory.earlier(proposal_id, writer)
-    return known if isinstance(known, Duplicate) else None  # that it is superseded tells nothing of its first delivery
+    # a repeat that is superseded proves nothing about its first delivery
+    return known if isinstance(known, Duplicate) else None
 
 
 def _told(reader: LogReader, versions: Sequence[int], proposal_id: str, writer: Writer | None) -> Receipt | None:
-    """What the earliest of these versions, given newest first, says of the id, or of the seq."""
+    """The decision in the earliest of these versions, given newest first, about the id, or about the seq."""
     found: Receipt | None = None
     for start in range(0, len(versions), _BATCH):
         some = versions[start : start + _BATCH]

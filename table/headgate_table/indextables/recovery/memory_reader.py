@@ -1,9 +1,10 @@
-"""Recovering what a table remembers from its log, and keeping up with the log.
+"""Recovers a table's memory from its log, and keeps it up to date.
 
-From the newest state that carries the memory and the versions after it; without one, from all version files that are left.
-Copies that other writers carried along can only raise what was found.
+It uses the newest state that holds the memory and the versions after it; without one, all remaining version files.
+Copies that other writers carried along can only raise the values.
 
-Cleaning never goes past the newest state with a memory, so no version after such a state came late (`log.stale_versions`).
+Cleaning never goes beyond the newest state with a memory, so no version after such a state came late
+(`log.stale_versions`).
 """
 
 from collections.abc import Sequence
@@ -32,7 +33,7 @@ _log = get_logger("headgate.memory")
 
 
 def recover(reader: LogReader, log: LoadedLog, options: TableOptions | MemoryLimits) -> TableMemory:
-    """What the table remembers at the loaded version. What can't be known any more counts as lost, not as never decided."""
+    """The table's memory at the loaded version. Unknown decisions count as lost, not as never made."""
     limits = options if isinstance(options, MemoryLimits) else memory_limits(options)
     listing = reader.full_listing()
     kept = _newest_kept(reader, listing, log, limits)
@@ -42,13 +43,13 @@ def recover(reader: LogReader, log: LoadedLog, options: TableOptions | MemoryLim
 
 
 def advance(memory: TableMemory, reader: LogReader, log: LoadedLog, options: TableOptions | None = None) -> None:
-    """Put the versions up to the loaded one on top of `memory`; each is read once in its life."""
+    """Apply the versions up to the loaded one to `memory`; each version is read once."""
     if options is not None:
         memory.limits = memory_limits(options)
     if log.version == memory.through:
         return
     if log.version < memory.through:
-        memory.become(recover(reader, log, memory.limits))  # another table took the place of the one we knew
+        memory.become(recover(reader, log, memory.limits))  # another table took the place of the known one
         return
     if log.plan.base.version <= memory.through:
         _apply_all(memory, reader, range(memory.through + 1, log.version + 1), to_first_hole=True)
@@ -67,7 +68,7 @@ def advance(memory: TableMemory, reader: LogReader, log: LoadedLog, options: Tab
 
 
 def _newest_kept(reader: LogReader, listing: LogListing, log: LoadedLog, limits: MemoryLimits) -> TableMemory | None:
-    """The memory that the newest state with one carries."""
+    """The memory in the newest state that holds one."""
     numbers = [number for number in reversed(listing.states) if number <= log.version]
     looked_at = 0
     most = STATES_WITHOUT_FLOOR
@@ -87,7 +88,7 @@ def _state(reader: LogReader, number: int) -> StateManifest | None:
     try:
         return reader.state(number)
     except (ObjectMissing, CorruptTable, UnsupportedTable):
-        return None  # an earlier one will do, with more versions after it
+        return None  # an earlier one also works, with more versions after it
 
 
 def _parsed(reader: LogReader, state: StateManifest, limits: MemoryLimits) -> TableMemory | None:
@@ -102,9 +103,9 @@ def _parsed(reader: LogReader, state: StateManifest, limits: MemoryLimits) -> Ta
 
 
 def _follow(memory: TableMemory, reader: LogReader, log: LoadedLog, listing: LogListing, *, doubted: int) -> None:
-    """Apply what is left of the versions up to the loaded one, and find out whether something was lost on the way.
+    """Apply the remaining versions up to the loaded one, and find out whether any was lost between them.
 
-    Of versions up to `doubted` only what they do to files counts, so that no path is used twice.
+    Of versions up to `doubted`, only their effect on files counts, so that no path is used twice.
     """
     known_through = memory.through
     versions = [number for number in listing.versions if known_through < number <= log.version]
@@ -130,10 +131,10 @@ def _apply_all(
     to_first_hole: bool = False,
     doubted: int = -1,
 ) -> tuple[set[int], int]:
-    """Apply those of the versions that can be read.
+    """Apply the readable ones of the versions.
 
-    Returns those of them whose decisions count, and when the first proposal was settled that none of them can hide: after it,
-    every decision is known.
+    Returns the versions whose decisions count, and the time of the first settled proposal after which no decision can
+    be hidden: all later decisions are known.
     """
     applied: set[int] = set()
     settled_ms = 0
@@ -159,16 +160,16 @@ def _apply_all(
 
 
 def _is_left(listing: LogListing, number: int) -> bool:
-    """Whether the log was not cleaned past this version, so that those after it are what they seem to be."""
+    """Whether the log was not cleaned beyond this version, so that the versions after it certainly belong to the log."""
     return (
         number < 0 or number in listing.version_objects or number in _told_by_states_alone(listing, number - 1, number)
     )
 
 
 def _told_by_states_alone(listing: LogListing, after: int, until: int) -> set[int]:
-    """Versions that never had a file: of writers that decide nothing for others.
+    """Versions that never had a file: those of writers that decide only their own commits.
 
-    Cleaning takes files away from the lowest number on, so a state without one shows it only above a file that is left.
+    Cleaning deletes the lowest files first, so a state without a file proves this only above a remaining file.
     """
     lowest = min(listing.versions, default=until + 1)
     files = set(listing.versions)
@@ -182,7 +183,7 @@ def _newest_ms(memory: TableMemory, log: LoadedLog, listing: LogListing) -> int:
 
 
 def _present_ms(reader: LogReader, listing: LogListing) -> int:
-    """What time it is by the store. What was lost was decided before, whatever the clocks of its writers said."""
+    """The time by the store. Lost decisions were made before it, whatever the clocks of their writers said."""
     server_ms = reader.store.clock_ms()
     if server_ms is not None:
         return server_ms

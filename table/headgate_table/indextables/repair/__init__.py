@@ -1,7 +1,7 @@
-"""A new log out of a damaged one, or out of the data files where nothing of a log is left.
+"""Makes a new log from a damaged one, or from the data files if no log is left.
 
-`headgate table repair` and `REPAIR` call it. The old log is only read. The new log becomes a table with its last
-write, so that a run that is killed leaves nothing that looks like a table.
+`headgate table repair` and `REPAIR` call it. It only reads the old log. The new log becomes a table with its last
+write, so a killed run leaves nothing that looks like a table.
 
-Begin with `repair` and `salvage` (a log that is damaged), or `rebuild` (no log at all).
+Begin with `repair` and `salvage` (a damaged log), or `rebuild` (no log at all).
 """

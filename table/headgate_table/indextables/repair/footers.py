@@ -1,4 +1,4 @@
-"""Reading the footers of many files, several at once, in the order of the files, and no more than can be held."""
+"""Reads the footers of many files, several at once, in the order of the files, in bounded memory."""
 
 import threading
 from collections import deque
@@ -49,14 +49,14 @@ class UnreadableFooter:
 
 @dataclass(frozen=True, slots=True)
 class NoParquet:
-    """A file without an extension that is something else."""
+    """A file without an extension that isn't Parquet."""
 
 
 class Footers:
     """Reads the footers of files, many at once, and gives them in the order of the files."""
 
     def __init__(self, reader: LogReader, partition_columns: Sequence[str] | None) -> None:
-        """Without `partition_columns` every `key=value` folder is one: a column of that name has no bounds."""
+        """Without `partition_columns`, every `key=value` folder is one: a column with that name has no bounds."""
         self._partition_columns = partition_columns
         self._store = reader.store
         self._fetchers = reader.resources.fetchers
@@ -97,7 +97,7 @@ class Footers:
         return ReadFile(info, columns, footer.num_rows, lower, upper, columns_with_nulls(footer))
 
     def _columns(self, footer: Footer) -> tuple[StoredColumn, ...]:
-        """Nearly all files have the schema of the one before. Other threads may replace what is remembered, as a whole."""
+        """Nearly all files have the schema of the file before. Other threads may replace the remembered one as a whole."""
         elements, columns = self._last
         if footer.elements != elements:
             columns = stored_columns(footer)
@@ -111,7 +111,7 @@ class Footers:
 
 
 class _Reading:
-    """The reads of one footer. A large one has the others wait."""
+    """The reads of one footer. Other footers wait for a large one."""
 
     def __init__(self, store: Store, key: str, large: threading.Lock) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""Which objects below a table may be its data files when no log says so: told by their keys alone. No I/O."""
+"""Finds the possible data files below a table without a log, by their keys alone. No I/O."""
 
 import re
 from collections import Counter
@@ -20,7 +20,7 @@ _MERGED = re.compile(r"merged-[0-9a-f]{32}\.parquet")
 
 
 class Found(Enum):
-    """What an object is, by its key. The values are what reports call it."""
+    """The kind of an object, by its key. Reports use the values."""
 
     PARQUET = "parquet"
     NAMELESS = "no_extension"
@@ -34,7 +34,7 @@ class Found(Enum):
 
 
 def what_is(key: str) -> Found:
-    """What the object is, as far as its own key tells; whether it lies in another table, others' keys do."""
+    """The kind of the object, from its own key; other keys show whether it belongs to another table."""
     first, slash, _ = key.partition("/")
     if first == LOG:
         return Found.LOG
@@ -51,14 +51,14 @@ def what_is(key: str) -> Found:
 
 
 def is_merged(key: str) -> bool:
-    """Whether a merge of ours wrote the file: the files that it replaced hold the same rows."""
+    """Whether a merge of Headgate wrote the file: the files that it replaced hold the same rows."""
     return _MERGED.fullmatch(key.rpartition("/")[2]) is not None
 
 
 class FileSurvey:
-    """Two walks over the same listing: the first finds out where other tables lie inside of this one, the second sorts.
+    """Two passes over the same listing: the first finds other tables inside of this one, the second sorts the objects.
 
-    A key that tells of another table may come after that table's files, so one walk can't do.
+    The key that shows another table may come after that table's files, so one pass isn't enough.
     """
 
     def __init__(self) -> None:
@@ -68,13 +68,13 @@ class FileSurvey:
         """Of everything that the second walk has seen."""
 
     def note(self, key: str) -> None:
-        """The first walk."""
+        """The first pass."""
         if key.startswith(f"{FOREIGN_LOG}/"):
             self.has_foreign_log = True
         self._inner.note(key)
 
     def candidates(self, infos: Iterable[ObjectInfo]) -> Iterator[tuple[ObjectInfo, Found]]:
-        """The second walk: what may be a data file; everything is counted."""
+        """The second pass: the possible data files; every object is counted."""
         self.counts.clear()
         for info in infos:
             found = Found.OTHER_TABLE if info.key in self._inner else what_is(info.key)
@@ -87,7 +87,7 @@ class FileSurvey:
         return self._inner.folders
 
     def ignored(self) -> Mapping[str, int]:
-        """How many objects of each kind are no data files, for a report."""
+        """The number of objects of each other kind, for a report."""
         return {
             found.value: self.counts[found]
             for found in Found

@@ -1,6 +1,7 @@
-"""What the folders of a table's files say of its partitions when no log does: columns, values, and types. No I/O.
+"""Derives a table's partitions from the folders of its files, without a log: columns, values, and types. No I/O.
 
-How a folder's name becomes a text is `headgate_table.data_file`'s; what a text means is `predicates.partition_text`'s and `columns.column_kinds`'.
+`headgate_table.data_file` converts a folder's name to a text; `predicates.partition_text` and `columns.column_kinds`
+interpret the text.
 """
 
 import re
@@ -37,10 +38,10 @@ _RANGES = {"byte": 2**7, "short": 2**15, "integer": 2**31}
 
 
 class Partitions:
-    """Takes in the paths of files; every one must say the value of the same columns."""
+    """Takes the paths of files; every path must have values of the same columns."""
 
     def __init__(self, asked: Sequence[str] | None = None) -> None:
-        """`asked` are the columns that the user says there are; other `key=value` folders are then plain folders."""
+        """`asked` are the columns that the user names; other `key=value` folders are then plain folders."""
         self._asked = None if asked is None else tuple(asked)
         self._first: tuple[str, tuple[str, ...]] | None = None
         self._seen: dict[str, _Seen] = {}
@@ -54,7 +55,7 @@ class Partitions:
     def values(self, path: str) -> dict[str, str]:
         """The file's partition values as the log stores them; a folder without a value is null.
 
-        Raises `InvalidInput` where the path contradicts itself, an earlier one, or what the user has said.
+        Raises `InvalidInput` if the path contradicts itself, an earlier one, or the user's columns.
         """
         found: dict[str, str] = {}
         for key, text in partition_folders(path):
@@ -91,7 +92,7 @@ class Partitions:
 
     def type_of(self, column: str, given: SparkType | None, stored: SparkType | None) -> SparkType:
         """The type of a partition column: the given one; else that of the files' own column of this name, if the values
-        fit; else what all values are: whole numbers, dates, or texts.
+        fit; else the type of all values: whole numbers, dates, or texts.
 
         Raises `InvalidInput` for a value that doesn't fit the given type.
         """
@@ -121,7 +122,7 @@ class _Misfit:
 
 @dataclass(slots=True)
 class _Seen:
-    """What the values of one column have in common."""
+    """The common kind of one column's values."""
 
     misfits: dict[ColumnKind, _Misfit] = field(default_factory=dict)
     """The first value that is none of the kind."""
@@ -147,7 +148,7 @@ class _Seen:
                 self.highest = _Misfit(path, text)
 
     def misfit(self, type_: SparkType) -> _Misfit | None:
-        """A value that is none of the type."""
+        """A value that isn't of the type."""
         name = kind_name(type_)
         kind = column_kind(name)
         if kind in self.misfits:
@@ -161,7 +162,9 @@ class _Seen:
         return None
 
     def inferred(self) -> Atomic:
-        """Never a type that some value isn't: a wrong guess couldn't be taken back. Numbers are long, to have room."""
+        """A type that all values have, because a wrong guess could never be changed. Whole numbers become long, to have
+        room.
+        """
         if self.has_values and self.plain_integers and ColumnKind.INTEGER not in self.misfits:
             return Atomic("long")
         if self.has_values and ColumnKind.DATE not in self.misfits:

@@ -1,6 +1,6 @@
-"""One schema for many files: columns that only some have are nullable, types are widened where no value is lost. No I/O.
+"""One schema for many files: columns that only some have become nullable, types are widened without loss. No I/O.
 
-What a single file's columns are is `parquet.schema`'s; what readers convert is `rows.row_shape`'s, and nothing wider is done here.
+`parquet.schema` gives a single file's columns; `rows.row_shape` limits the conversions, and nothing wider is done here.
 """
 
 from collections.abc import Collection, Mapping
@@ -43,7 +43,7 @@ class _Column:
 
 
 class MergedSchema:
-    """Takes in the columns of one file after the other; the first ones say the order."""
+    """Takes the columns of one file after the other; the first files give the order."""
 
     def __init__(self) -> None:
         self._columns: dict[str, _Column] = {}
@@ -52,9 +52,11 @@ class MergedSchema:
         self._last: tuple[StoredColumn, ...] | None = None
 
     def add(self, path: str, columns: tuple[StoredColumn, ...]) -> None:
-        """Raises `InvalidInput` for what no table can hold, naming the file, and for a contradiction, naming both files."""
+        """Raises `InvalidInput` for columns that no table can hold, naming the file, and for a contradiction, naming
+        both files.
+        """
         self._files += 1
-        if columns == self._last:  # as nearly all are
+        if columns == self._last:  # as in nearly all files
             for column in columns:
                 self._columns[column.name].files += 1
             return
@@ -91,12 +93,12 @@ class MergedSchema:
         known.files += 1
 
     def type_of(self, name: str) -> SparkType | None:
-        """The type of a column so far; None where no file has it, or none with a value."""
+        """The type of a column so far; None if no file has it, or none with a value."""
         known = self._columns.get(name)
         return None if known is None or _holds_void(known.type) else known.type
 
     def fields(self, without: Collection[str] = ()) -> tuple[Field, ...]:
-        """The columns, in the order in which they were met. One that has no value anywhere is text."""
+        """The columns, in the order in which they were found. A column without any value becomes text."""
         return tuple(
             Field(column.name, _without_void(column.type), column.nullable or column.files < self._files)
             for column in self._columns.values()
@@ -109,7 +111,7 @@ class MergedSchema:
 
 
 class GivenSchema:
-    """Holds files against a schema that the user has given."""
+    """Compares files with a schema from the user."""
 
     def __init__(self, struct: Struct) -> None:
         self._fields = {field.name: field for field in struct.fields}
@@ -118,13 +120,13 @@ class GivenSchema:
         self._last: tuple[StoredColumn, ...] | None = None
 
     def add(self, path: str, columns: tuple[StoredColumn, ...], partition_columns: Collection[str]) -> None:
-        """Raises `InvalidInput` where readers could not read the file in this schema."""
+        """Raises `InvalidInput` if readers could not read the file in this schema."""
         if columns == self._last:
             return
         held = set()
         for column in columns:
             if column.name in partition_columns:
-                continue  # the log says what its value is
+                continue  # its value comes from the log
             spelled = self._names.get(name_key(column.name))
             if spelled is None:
                 if len(self._unnamed) < _SHOWN_COLUMNS:
@@ -173,7 +175,7 @@ def _usable(path: str, column: StoredColumn) -> Field:
 
 
 def widened(left: SparkType, right: SparkType) -> SparkType | None:
-    """The narrowest type that holds every value of both exactly, and as which readers can read both; None without one."""
+    """The narrowest type that holds every value of both exactly, and in which readers can read both; None without one."""
     match left, right:
         case _ if left == right or right == VOID:
             return left
@@ -212,7 +214,7 @@ def _as_decimal(name: str) -> tuple[int, int] | None:
 
 
 def _wider_struct(left: Struct, right: Struct) -> Struct | None:
-    """Field by field; one that only one side has is nullable."""
+    """Field by field; a field that only one side has becomes nullable."""
     others = {field.name: field for field in right.fields}
     fields: list[Field] = []
     for field in left.fields:
@@ -257,7 +259,7 @@ def _without_void(type_: SparkType) -> SparkType:
 
 
 def _is_readable(stored: SparkType, wanted: SparkType) -> bool:
-    """Whether readers try to convert the one to the other; a single value may still not fit."""
+    """Whether readers convert one type to the other; a single value may still not fit."""
     if stored == VOID:
         return True
     match stored, wanted:

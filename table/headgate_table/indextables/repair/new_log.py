@@ -1,6 +1,6 @@
-"""Writing a whole new log into an empty folder: the versions that add files first, version 0 last.
+"""Writes a whole new log into an empty folder: the versions that add files first, version 0 last.
 
-Until version 0 is there nothing at the place looks like a table, least of all like one with fewer files.
+Before version 0 exists, nothing at the place looks like a table, and so nothing like one with too few files.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ _ATTEMPTS = 5
 
 
 def check_empty(target: Store) -> None:
-    """Raises `TableExists` for a place where anything lies."""
+    """Raises `TableExists` for a place with any object."""
     occupied = next(iter(target.list()), None)
     if occupied is not None:
         raise TableExists(
@@ -29,10 +29,10 @@ def check_empty(target: Store) -> None:
 def write_new_log(target: Store, first: bytes, versions: Iterable[bytes]) -> int:
     """Write the versions from 1 on, then `first` as version 0; returns the newest version. `target` is the log folder.
 
-    Raises `TableExists` when another program writes there, too, and `OutcomeUnknown` when the store doesn't say.
+    Raises `TableExists` when another program writes there, too, and `OutcomeUnknown` when the store doesn't answer.
     """
     newest = 0
-    # Upwards, so that of two that write at the same time one stops before it has written anything.
+    # Upwards, so that one of two simultaneous writers stops before it has written anything.
     for newest, data in enumerate(versions, start=1):
         _create(target, newest, data)
     _create(target, 0, first)
@@ -40,7 +40,7 @@ def write_new_log(target: Store, first: bytes, versions: Iterable[bytes]) -> int
 
 
 def first_version(metadata: Metadata, *more: Action, compressed: bool) -> bytes:
-    """What version 0 holds."""
+    """The content of version 0."""
     return encode_version(0, [Protocol(), metadata, *more], compressed=compressed)
 
 
@@ -58,7 +58,7 @@ def _create(target: Store, version: int, data: bytes) -> None:
                 return
             case AlreadyExists():
                 if _is_there(target, key, data):
-                    return  # ours, of an attempt whose answer was lost
+                    return  # ours, from an attempt whose answer was lost
                 raise TableExists(f"another program has just written {target.uri}/{key}; repair into an empty folder")
             case Unknown(reason):
                 continue

@@ -1,7 +1,7 @@
-"""REPAIR where nothing of a log is left: a new one of the Parquet files that lie below the table.
+"""REPAIR without a log: makes a new log of the Parquet files below the table.
 
-Which objects those are is told by `found_files`, their partitions by `found_partitions`, their columns by `merged_schema`.
-Memory is bounded by what `footers` reads ahead and by one version; everything else waits in a `version_spool`.
+`found_files` finds these files, `found_partitions` their partitions, `merged_schema` their columns. Memory is bounded
+by the read-ahead of `footers` and by one version; everything else waits in a `version_spool`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,7 +47,7 @@ _log = get_logger("headgate.repair")
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What the user knows better than the files do. None: found out from them."""
+    """Values that the user gives because the files may be misleading. None: derived from the files."""
 
     schema_string: str | None = None
     """The columns of the table, those of partitions included."""
@@ -152,7 +152,7 @@ def rebuild_log(
         partition_types=None if partition_types is None else _types(partition_types),
     )
     shared = resources or process_resources(FOOTERS_AT_ONCE)
-    shared.invalidate(source.uri)  # of the log that was here before
+    shared.invalidate(source.uri)  # of an earlier log at this place
     result = rebuild_into(LogReader(source, shared), target, wishes, chosen, dry_run=dry_run)
     shared.invalidate(source.uri)
     return result
@@ -165,7 +165,7 @@ def _types(given: "pa.Schema | str | HasJson") -> dict[str, SparkType]:
 def rebuild_into(
     reader: LogReader, target: Store, wishes: Wishes, ambient: Ambient, *, dry_run: bool = False
 ) -> RebuildResult:
-    """The same, from the store of a table to one whose root is the new log."""
+    """Rebuild from the store of a table into one whose root is the new log."""
     source = reader.store
     new_log.check_empty(target)
     piece = readable_piece(reader)
@@ -207,7 +207,7 @@ CAUTION = (
 
 
 class _Rebuild:
-    """Takes in one file after the other."""
+    """Takes one file after the other."""
 
     def __init__(self, reader: LogReader, wishes: Wishes, spool: Spool) -> None:
         self._reader = reader
@@ -227,7 +227,7 @@ class _Rebuild:
         self._bytes = 0
 
     def read(self) -> None:
-        """Raises `InvalidInput` for files that don't go together, `TableNotFound` where there are none."""
+        """Raises `InvalidInput` for files that don't fit together, `TableNotFound` if there are none."""
         for info in self._store.list():
             self._survey.note(info.key)
         for found in Footers(self._reader, self._wishes.partition_columns).of(
@@ -276,21 +276,21 @@ class _Rebuild:
         self._merges += is_merged(path)
 
     def _note_held(self, columns: Sequence[StoredColumn]) -> None:
-        """What files themselves hold in columns of partitions: a hint at their types, and no more."""
+        """The files' own columns with names of partitions: only a hint at their types."""
         for column in columns:
             known = self._held.get(column.name, VOID)
             of_file = None if isinstance(column.type, Unusable) else column.type
             self._held[column.name] = None if known is None or of_file is None else widened(known, of_file)
 
     def columns(self) -> tuple[str, tuple[str, ...]]:
-        """The schema of the table as its metadata say it, and the partition columns."""
+        """The schema of the table for its metadata, and the partition columns."""
         names = self._partitions.columns
         types = types_of(self._wishes.partition_types or {}, names)
         if self._struct is not None:
             given = {field.name: field.type for field in self._struct.fields}
             for name in names:
                 self._partitions.type_of(name, given.get(name), None)
-            assert self._wishes.schema_string is not None  # it is what the struct was read from
+            assert self._wishes.schema_string is not None  # the struct was read from it
             return self._wishes.schema_string, names
         partitions = [
             Field(name, self._partitions.type_of(name, types.get(name), self._held.get(name))) for name in names

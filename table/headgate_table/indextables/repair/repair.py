@@ -1,6 +1,7 @@
-"""REPAIR: a new log from whatever an old one still says, with the files that still exist. The old log is only read.
+"""REPAIR: makes a new log from the readable rest of an old one, with the files that still exist. It only reads the old
+log.
 
-What can be made out of a damaged log is `salvage`'s; where nothing of it is left, see `rebuild`.
+`salvage` reads a damaged log; if nothing of it is left, see `rebuild`.
 """
 
 from collections.abc import Mapping
@@ -102,7 +103,7 @@ def repair_log(
 
 
 def repair_into(reader: LogReader, source: Store, target: Store, metadata: Metadata | None = None) -> RepairResult:
-    """The same, from the log of an open table to a store whose root is the new log."""
+    """Repair from the log of an open table into a store whose root is the new log."""
     check_empty(target)
     try:
         found = salvage(reader)
@@ -148,14 +149,14 @@ def repair_into(reader: LogReader, source: Store, target: Store, metadata: Metad
 
 
 def _sorted_by_existence(store: Store, adds: list[AddFile]) -> tuple[list[AddFile], list[AddFile]]:
-    """The files that exist and those that don't, by one listing of the table."""
+    """The existing files and the missing ones, by one listing of the table."""
     wanted = {key for add in adds for key in file_keys(add.path, store.uri)}
     there = {info.key for info in store.list() if info.key in wanted}
     present: list[AddFile] = []
     missing: list[AddFile] = []
     for add in adds:
         keys = file_keys(add.path, store.uri)
-        # A file outside of the table can't be looked for; it is believed.
+        # A file outside of the table can't be checked; it counts as existing.
         (present if not keys or keys & there else missing).append(add)
     return present, missing
 

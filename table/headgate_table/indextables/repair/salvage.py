@@ -1,7 +1,7 @@
-"""Getting the most out of a damaged log: the newest live files that can still be made out, and every damage met.
+"""Reads as much as possible of a damaged log: the newest live files that can be determined, and all damage found.
 
-A log that reads is simply read. Otherwise every state and checkpoint, and the very beginning, is tried as a place to start
-from; the one with the fewest pieces missing on the way to the newest version is taken.
+A sound log is simply read. Otherwise every state and checkpoint, and the very beginning, is tried as a base; the one
+with the fewest missing pieces up to the newest version is taken.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Salvaged:
-    """What could be made out. `version` is the newest that took part."""
+    """The result. `version` is the newest one that was used."""
 
     version: int
     files: list[AddedFile]
@@ -50,7 +50,7 @@ class Salvaged:
 def salvage(reader: LogReader) -> Salvaged:
     """The newest live files of a log.
 
-    Raises `TableNotFound` where there is no log at all, and `UnsupportedTable` for one that a newer Headgate must repair.
+    Raises `TableNotFound` if there is no log at all, and `UnsupportedTable` for one that a newer Headgate must repair.
     """
     try:
         log = reader.latest()
@@ -61,10 +61,10 @@ def salvage(reader: LogReader) -> Salvaged:
 
 
 def readable_piece(reader: LogReader) -> str | None:
-    """The key of a piece of the log that still says something of the table, newest first; None where none does.
+    """The key of a readable piece of the log with table content, newest first; None if there is none.
 
-    Manifests alone don't: they don't tell which of them, and of their entries, are live. What needs a newer Headgate counts
-    as readable, since somebody can read it. Raises `StoreError` where the store can't be asked.
+    Manifests alone don't count: they don't show which of them, and of their entries, are live. A piece for a newer
+    Headgate counts as readable, since another release can read it. Raises `StoreError` if the store doesn't answer.
     """
     inventory = take_inventory(reader.store)
     pieces: list[tuple[int, ObjectInfo, int, Callable[[], object]]] = []
@@ -95,7 +95,7 @@ def _says_something(work: Callable[[], object]) -> bool:
 
 @dataclass(slots=True)
 class _Attempt:
-    """The way from one start to the newest version."""
+    """The way from one base to the newest version."""
 
     version: int
     entries: pa.Table
@@ -122,7 +122,7 @@ class _Salvage:
                 best = attempt
             if best is not None and not best.lost:
                 break
-        assert best is not None  # starting from nothing always works
+        assert best is not None  # starting without a base always works
         hidden = pa.array([*best.delta.removed, *best.delta.added], pa.string())
         kept = best.entries.filter(pc.invert(pc.is_in(best.entries.column("path"), value_set=hidden)))
         return Salvaged(
@@ -224,7 +224,7 @@ class _Salvage:
             return None
 
     def _metadata(self) -> Metadata | None:
-        """The newest metadata that any readable piece holds."""
+        """The newest metadata in any readable piece."""
         numbers = sorted({*self._inventory.versions, *self._inventory.checkpoints, *self._states}, reverse=True)
         for number in numbers:
             if number in self._inventory.versions:
@@ -241,7 +241,7 @@ class _Salvage:
         return None
 
     def _registry(self) -> dict[str, str]:
-        """Every document mapping that any readable piece holds; they are named by their contents, so none is stale."""
+        """Every document mapping in any readable piece; they are named by their contents, so none is stale."""
         registry: dict[str, str] = {}
         for state in self._states.values():
             registry |= {bare_hash(key): text for key, text in state.schema_registry.items()}

@@ -1,4 +1,4 @@
-"""Versions of a new log that wait in a nameless local file until all of them are known. Writing them is `new_log`'s."""
+"""Keeps the versions of a new log in an unnamed local file until all of them are known. `new_log` writes them."""
 
 import tempfile
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def _no_room(error: OSError) -> StoreError:
 
 
 class Spool:
-    """Each version holds adds, and says who wrote it."""
+    """Each version holds adds and the name of its writer."""
 
     def __init__(self, file: "IO[bytes]", ambient: Ambient) -> None:
         self._file = file
@@ -72,7 +72,7 @@ class Spool:
         self._size = 0
 
     def versions(self) -> Iterator[bytes]:
-        """The versions from 1 on, as they are to be written."""
+        """The versions from 1 on, ready to be written."""
         if self._lines:
             self._end_version()
         try:

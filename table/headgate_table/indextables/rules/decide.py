@@ -1,7 +1,8 @@
-"""What an operation does to a table, or why it can't: pure rules that direct commits and the committer share.
+"""The effect of an operation on a table, or the reason for its rejection: pure rules for direct commits and the
+committer.
 
-The caller gathers `Evidence` about exactly the paths and the predicate that an operation names (`questions`); nothing here
-looks at the live set as a whole.
+The caller gathers `Evidence` about exactly the paths and the predicate that an operation names (`questions`); nothing
+here reads the whole set of live files.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,7 +45,7 @@ _OWN_FOLDERS = frozenset((LOG, "_headgate", "_metadata"))
 
 
 class Blocked(Enum):
-    """Why a path that is not live can't be added either."""
+    """The reason why a path that isn't live can't be added either."""
 
     TOMBSTONED = "a removed file that a state still lists"
     REMOVED = "removed in a version that is still retained"
@@ -55,7 +56,7 @@ class Blocked(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LiveFile:
-    """What `decide` needs to know of a live file."""
+    """The facts of a live file that `decide` needs."""
 
     path: str
     partition_values: Mapping[str, str]
@@ -65,7 +66,7 @@ class LiveFile:
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """What the caller must find out before it asks for a decision."""
+    """The facts that the caller must find before it calls `decide`."""
 
     paths: tuple[str, ...] = ()
     where: Predicate | None = None
@@ -77,7 +78,7 @@ class Questions:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Facts about the table at the version that the operation would be applied to."""
+    """Facts about the table at the version to which the operation would be applied."""
 
     live: Mapping[str, LiveFile] = field(default_factory=dict)
     blocked: Mapping[str, Blocked] = field(default_factory=dict)
@@ -98,7 +99,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What an accepted operation writes: removes first, then adds, then the rest."""
+    """The content of an accepted operation's version: removes first, then adds, then the rest."""
 
     removes: tuple[RemoveFile, ...] = ()
     adds: tuple[AddFile, ...] = ()
@@ -117,7 +118,9 @@ class _Refused(Exception):
 
 
 def questions(operation: Operation, metadata: Metadata) -> Questions | Refusal:
-    """What has to be known to decide; or why it is refused whatever is true, so that nobody looks for what it names."""
+    """The facts that the decision needs; or the reason if the operation is refused in any case, so that no lookup is
+    made.
+    """
     try:
         match operation:
             case Append(files):
@@ -147,7 +150,9 @@ def questions(operation: Operation, metadata: Metadata) -> Questions | Refusal:
 
 
 def decide(operation: Operation, metadata: Metadata, evidence: Evidence, now_ms: int) -> Effect | Refusal:
-    """The effect of `operation`, or the reason why it is refused. `now_ms` only dates removes; it decides nothing."""
+    """The effect of `operation`, or the reason why it is refused. `now_ms` only dates removes; no decision depends on
+    it.
+    """
     if evidence.conflict is not None:
         return Refusal(RejectCode.READ_CONFLICT, evidence.conflict)
     try:
@@ -232,7 +237,7 @@ def _rewrite(operation: Rewrite, metadata: Metadata, evidence: Evidence, now_ms:
 
 
 def _check_same_records(before: Sequence[int | None], after: Sequence[int | None]) -> None:
-    """As far as the counts are known. Without any output there must be nothing to replace, and that must be known."""
+    """Check the counts as far as they are known. Without an output, the sources must certainly have no rows."""
     old, new = sum(value or 0 for value in before), sum(value or 0 for value in after)
     if not after and None in before:
         raise _Refused(
@@ -264,7 +269,8 @@ def _alter(operation: Alter, metadata: Metadata, evidence: Evidence) -> Effect:
     reserved = reserved_key(operation.configuration)
     if reserved is not None:
         raise _Refused(RejectCode.INVALID, f"{reserved} belongs to the committer and can't be set")
-    table_options(operation.configuration)  # what it refuses would stop every later commit, once in the table
+    # once in the table, a setting that this check refuses would stop every later commit
+    table_options(operation.configuration)
     schema_string = metadata.schema_string
     if operation.schema_string is not None:
         reason = additive_evolution(metadata.schema_string, operation.schema_string)
@@ -339,7 +345,9 @@ def _check_adds(files: Sequence[AddFile], metadata: Metadata, evidence: Evidence
 
 
 def _check_partition_values(files: Sequence[AddFile], metadata: Metadata) -> None:
-    """Whether readers can show them. A rewrite stays in the partitions of its sources, whatever other writers call them."""
+    """Whether readers can show the values. A rewrite stays in the partitions of its sources, however other writers
+    spell them.
+    """
     types = partition_types(metadata.schema_string, tuple(metadata.partition_columns))
     for file in files:
         for wanted in types:
@@ -352,7 +360,7 @@ def _check_partition_values(files: Sequence[AddFile], metadata: Metadata) -> Non
 
 
 def _check_columns(columns: Iterable[FileColumns], metadata: Metadata) -> None:
-    """Whether readers can read the files as the table's columns, as far as the author has told what is in them."""
+    """Whether readers can read the files as the table's columns, according to the author's description of the files."""
     if metadata.format_provider != "parquet":
         return
     partition_columns = tuple(metadata.partition_columns)
@@ -365,7 +373,7 @@ def _check_columns(columns: Iterable[FileColumns], metadata: Metadata) -> None:
 
 
 def _partition_predicate(where: str, metadata: Metadata) -> Predicate:
-    """Raises `PredicateError` where its text can't be read, or a literal doesn't fit its column."""
+    """Raises `PredicateError` for unreadable text, or if a literal doesn't fit its column."""
     from headgate_schemas.predicates.text import parse_predicate  # imports sqlglot, which only predicates need
 
     predicate = parse_predicate(where)
@@ -385,7 +393,7 @@ def _kinds(metadata: Metadata) -> Mapping[str, ColumnKind]:
 
 
 def _check_manifest_paths(manifests: Sequence[NewManifest]) -> None:
-    """Their place is fixed, so that no path leads out of the log, and cleaning knows what they are."""
+    """Manifests have a fixed place, so that no path leads out of the log, and cleaning recognises them."""
     for manifest in manifests:
         folder, _, name = manifest.path.rpartition("/")
         if folder != MANIFESTS or not is_manifest_name(name):
@@ -431,8 +439,8 @@ def _partition_identity(stored: str | None, kind: ColumnKind) -> object:
         return None
     value = stored_value(stored, kind)
     if value is None:
-        return stored  # no value of the column: like nothing but itself
-    # Rows keep the sign of a zero, though comparisons don't see it.
+        return stored  # not a value of the column: equal only to itself
+    # Rows keep the sign of a zero, although comparisons ignore it.
     return (value, stored.startswith("-")) if kind is ColumnKind.FLOATING else value
 
 

@@ -1,6 +1,6 @@
-"""Gathering the facts that `decide` asks for, from a loaded log: lookups by path, matches of a predicate, earlier files.
+"""Gathers the facts for `decide` from a loaded log: lookups by path, matches of a predicate, earlier files.
 
-What is asked here is read only; what the table remembers beyond its live files is handed in.
+It only reads; the caller passes the table's memory.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -56,9 +56,9 @@ class EvidenceReader:
         paths: Sequence[str],
         partitions: Mapping[str, Mapping[str, str]] | None = None,
     ) -> tuple[dict[str, LiveFile], dict[str, Blocked]]:
-        """Which of the paths are live, and which can't be added although they are not: of many proposals at once.
+        """Which of the paths are live, and which can't be added although they aren't; for many proposals at once.
 
-        `partitions` may tell the partition values of paths, by which manifests are left unread.
+        `partitions` may give the partition values of paths, by which manifests are skipped.
         """
         live, blocked = self._in_log(log, paths, partitions or {})
         for path in paths:
@@ -70,13 +70,13 @@ class EvidenceReader:
         return live, blocked
 
     def _is_purged(self, memory: TableMemory, path: str) -> bool:
-        """A purge names keys, and the file of a key can be added under other spellings of it."""
+        """A purge names keys, and a file may be added under other spellings of its key."""
         if "%" not in path:
             return memory.is_purged(path)
         return any(memory.is_purged(key) for key in {path, *file_keys(path, self._reader.store.uri)})
 
     def matching(self, log: LoadedLog, where: Predicate | None, metadata: Metadata) -> list[LiveFile]:
-        """The live files that match a predicate on partition columns; all, without one."""
+        """The live files that match a predicate on partition columns; all without one."""
         entry_filter = None
         if where is not None:
             entry_filter = EntryFilter(
@@ -89,7 +89,7 @@ class EvidenceReader:
         ]
 
     def conflict(self, log: LoadedLog, reads: ReadSet, metadata: Metadata) -> str | None:
-        """Why what was read doesn't stand any more at the loaded version; None if it does."""
+        """The reason why the read set isn't valid any more at the loaded version; None if it is."""
         if reads.based_on > log.version:
             return f"version {reads.based_on} doesn't exist yet; the newest is {log.version}"
         if log.version - reads.based_on > MAX_VERSIONS_COMPARED:
@@ -117,7 +117,7 @@ class EvidenceReader:
         reads: ReadSet | None = None,
         taken_ms: int | None = None,
     ) -> Evidence:
-        """All there is to know for one operation that is decided by itself, which a bus took at `taken_ms`."""
+        """All facts for one operation that is decided by itself; a bus took it at `taken_ms`."""
         conflict = None if reads is None else self.conflict(log, reads, metadata)
         if conflict is not None:
             return Evidence(conflict=conflict)
@@ -139,10 +139,10 @@ class EvidenceReader:
         return Evidence(live, blocked, matched, restored)
 
     def _for_purge(self, log: LoadedLog, memory: TableMemory, paths: Sequence[str]) -> Evidence:
-        """By what is retained now: what cleaning has deleted since must not speak against a purge.
+        """The facts for a purge, from the retained log: versions that were cleaned since must not block it.
 
-        A file that was added since cleaning looked may be spelled otherwise; the version that did it is still there.
-        What is retained and can't be read may name any of the paths.
+        A file that was added since the cleaner's look may have another spelling; its version is still there. Unreadable
+        retained parts may name any of the paths.
         """
         live, blocked = self._in_log(log, paths, {})
         wanted = set(paths)
@@ -182,7 +182,7 @@ class EvidenceReader:
     def _in_log(
         self, log: LoadedLog, paths: Sequence[str], partitions: Mapping[str, Mapping[str, str]]
     ) -> tuple[dict[str, LiveFile], dict[str, Blocked]]:
-        """What the newest state and the versions after it say of the paths."""
+        """The entries of the paths in the newest state and the versions after it."""
         live: dict[str, LiveFile] = {}
         blocked: dict[str, Blocked] = {}
         delta = log.delta
@@ -209,11 +209,11 @@ class EvidenceReader:
         return self._tombstones[1]
 
     def _in_kept_states(self, paths: Sequence[str]) -> set[str]:
-        """Those of the paths that a kept state lists: earlier versions need their files."""
+        """The paths that a kept state lists: earlier versions need their files."""
         named: set[str] = set()
         for number in self._reader.full_listing().states:
-            # What was read of a state before it was cleaned up is remembered; and on a local disk its folder is still there
-            # while anything else lies in it.
+            # A state that was read before it was cleaned stays cached; and on a local disk its folder exists as long as
+            # anything else lies in it.
             if not any(
                 self._reader.store.head(state_key(number, name)) for name in (STATE_MANIFEST, LEGACY_STATE_MANIFEST)
             ):
@@ -223,13 +223,13 @@ class EvidenceReader:
         return named
 
     def _versions(self, versions: Sequence[int]) -> Iterator[tuple[int, list[Action]]]:
-        """Raises `ObjectMissing` where one is not there."""
+        """Raises `ObjectMissing` if one is missing."""
         for start in range(0, len(versions), _BATCH):
             some = versions[start : start + _BATCH]
             yield from zip(some, self._reader.many_actions(some), strict=True)
 
     def _restored(self, version: int, live: Sequence[LiveFile], memory: TableMemory) -> dict[str, AddFile] | None:
-        """The files that were live at `version`, if those that aren't live now are all there, and not to be deleted."""
+        """The files that were live at `version`, if all of them that aren't live now exist and are not to be deleted."""
         try:
             log = self._reader.at_version(version)
             entries, _ = read_entries(self._reader.store, self._reader.resources, log, ALL_COLUMNS)
@@ -245,13 +245,13 @@ class EvidenceReader:
         return any(memory.is_purged(key) for key in file_keys(path, self._reader.store.uri))
 
     def _is_there(self, path: str) -> bool:
-        """Who names a file outside of the table is believed; known writers do."""
+        """A file outside of the table counts as existing; known writers do the same."""
         keys = file_keys(path, self._reader.store.uri)
         return not keys or any(is_key(key) and self._reader.store.head(key) is not None for key in sorted(keys))
 
 
 def partitions_named(operation: Operation) -> dict[str, Mapping[str, str]]:
-    """The partition values that an operation tells of the paths that it adds."""
+    """The partition values of the paths that an operation adds, from the operation."""
     match operation:
         case Append(files) | Overwrite(files) | Rewrite(adds=files):
             return {file.path: file.partition_values for file in files}

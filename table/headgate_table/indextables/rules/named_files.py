@@ -1,4 +1,4 @@
-"""Which data files the retained log names: live, tombstoned, or removed in a version that is still there."""
+"""The data files that the retained log names: live, tombstoned, or removed in a version that still exists."""
 
 import posixpath
 from collections.abc import Container, Iterable, Iterator
@@ -26,12 +26,12 @@ UNTOLD = (CorruptTable, InvalidInput, UnsupportedTable)
 
 
 def file_key(path: str, table_uri: str) -> str | None:
-    """The key of the object that an entry names, or None when that lies outside of the table.
+    """The key of the object that an entry names, or None if it lies outside of the table.
 
-    Writers may spell a path with its whole address, or not in its shortest form.
+    Writers may spell a path as a whole address, or not in its shortest form.
     """
     if ":" not in path and "//" not in path and "./" not in path and path[:1] not in ("/", ""):
-        return path  # as nearly all are; what follows takes ten times as long
+        return path  # nearly all of them; the code below takes ten times as long
     for prefix in (table_uri, f"file://{table_uri}", f"file:{table_uri}", table_uri.replace("s3://", "s3a://", 1)):
         if path.startswith(f"{prefix}/"):
             path = path[len(prefix) + 1 :]
@@ -48,7 +48,7 @@ def file_keys(path: str, table_uri: str) -> set[str]:
 
 
 def swapped_manifests(actions: Iterable[Action]) -> Iterable[str]:
-    """The keys of the manifests that a swap of manifests brings in, as its `commitInfo` names them."""
+    """The keys of the manifests that a swap adds, as its `commitInfo` names them."""
     for action in actions:
         if not isinstance(action, CommitInfo):
             continue
@@ -61,9 +61,9 @@ def swapped_manifests(actions: Iterable[Action]) -> Iterable[str]:
 
 
 def named_paths(reader: LogReader, inventory: LogInventory, without: Container[str] = ()) -> Iterator[Iterable[str]]:
-    """The paths of all data files that the log names, object by object, but for objects of these keys.
+    """The paths of all data files that the log names, object by object, except for objects with these keys.
 
-    Every version, checkpoint, state and manifest is read, each manifest once. Raises what `UNTOLD` lists.
+    Every version, checkpoint, state and manifest is read, each manifest once. Raises the errors in `UNTOLD`.
     """
     seen: set[str] = set()
     for version, folder in inventory.states.items():
@@ -107,7 +107,7 @@ def _of_state(reader: LogReader, version: int, seen: set[str]) -> Iterator[Itera
         except CorruptTable:
             if any(store.head(state_key(version, name)) for name in (STATE_MANIFEST, LEGACY_STATE_MANIFEST)):
                 raise
-            return  # the whole state was cleaned up meanwhile
+            return  # the whole state was cleaned meanwhile
         for chunk in table.column("path").chunks:
             yield chunk.to_pylist()
         seen.add(key)
@@ -133,7 +133,7 @@ class NamedFiles:
             self.unescaped |= file_keys(path, self._reader.store.uri) - self.keys
 
     def add_log(self, inventory: LogInventory, without: Container[str] = ()) -> None:
-        """All that the log retains, but for objects of these keys. Raises what `UNTOLD` lists."""
+        """Add the whole retained log, except for objects with these keys. Raises the errors in `UNTOLD`."""
         for paths in named_paths(self._reader, inventory, without):
             for path in paths:
                 self.add_path(path)

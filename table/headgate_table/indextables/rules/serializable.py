@@ -1,4 +1,6 @@
-"""Whether what a serializable proposal has read still stands: a pure look at the versions since. Reading them is `evidence`'s."""
+"""Whether the read set of a serializable proposal is still valid: a pure check of the versions since. `evidence` reads
+them.
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -16,9 +18,10 @@ _AGAIN = "read the table again and propose anew"
 def read_conflict(
     reads: ReadSet, versions: Iterable[tuple[int, Sequence[Action]]] | None, metadata: Metadata
 ) -> str | None:
-    """Why the proposal must be refused: the first change of data, after `based_on`, that matches or may match its reads.
+    """The reason for a refusal: the first change of data, after `based_on`, that matches or may match the reads; None
+    without one.
 
-    `versions` are those after `based_on`, in order; None where one of them can't be read any more.
+    `versions` are those after `based_on`, in order; None if one of them can't be read any more.
     """
     if versions is None:
         return (
@@ -44,12 +47,12 @@ def read_conflict(
 
 
 def _is_vague(action: RemoveFile, metadata: Metadata) -> bool:
-    """Whether it doesn't tell the partition of the file, as known writers may leave it out."""
+    """Whether the action lacks the file's partition, as known writers may leave it out."""
     return not set(metadata.partition_columns) <= set(action.partition_values or {})
 
 
 def _may_match(where: str | None, metadata: Metadata) -> ValuesTest:
-    """True where a file matches by its partition, and where only its rows could tell. Raises `PredicateError`."""
+    """Whether a file matches by its partition, or might match by its rows. Raises `PredicateError`."""
     if where is None:
         return lambda values: True
     from headgate_schemas.predicates.text import parse_predicate  # imports sqlglot, which only predicates need

@@ -1,7 +1,7 @@
-"""Which files maintenance should leave alone for now: skips live in version files alone.
+"""The files that maintenance must leave alone for now: skips exist in version files only.
 
-Neither states nor checkpoints hold them (docs/format.md, section 3), so a reading looks back through the versions that are
-retained. Skips that cleaning has deleted, or that damage hides, are forgotten: their files are simply tried again.
+Neither states nor checkpoints hold them (docs/format.md, section 3), so this reads back through the retained versions.
+Skips that cleaning has deleted, or that damage hides, are forgotten: their files are simply tried again.
 """
 
 from headgate_schemas.actions.actions import SkipFile
@@ -20,13 +20,13 @@ MAX_VERSIONS = 1_000
 
 
 def skips(reader: LogReader, log: LoadedLog, now_ms: int) -> dict[str, SkipFile]:
-    """The newest skip of each path that still holds: its end is to come."""
+    """The newest skip of each path that still holds."""
     newest = _newest(reader, log, now_ms - MAX_COOLDOWN_MS)
     return {path: skip for path, skip in newest.items() if holds(skip, now_ms)}
 
 
 def known_skips(reader: LogReader, log: LoadedLog, now_ms: int) -> dict[str, SkipFile]:
-    """The newest skip of each path that is remembered, whether it still holds or not."""
+    """The newest skip of each path in the log, whether it still holds or not."""
     return _newest(reader, log, now_ms - MEMORY_MS)
 
 
@@ -51,7 +51,7 @@ def cooldown_ms(count: int) -> int:
 
 
 def holds(skip: SkipFile, now_ms: int) -> bool:
-    """Whether its file is to be left alone still. A skip without an end of its own has that of our cooldowns."""
+    """Whether its file must still be left alone. A skip without an end of its own ends by Headgate's cooldowns."""
     if skip.skip_timestamp < now_ms - MAX_COOLDOWN_MS:
         return False
     end = skip.retry_after

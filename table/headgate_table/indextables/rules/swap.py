@@ -1,4 +1,4 @@
-"""Checking and applying a swap of manifests: what `compact_state` does to a state."""
+"""Checks and applies a swap of manifests, the effect of `compact_state` on a state."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ manifest. A cleaner that looked at the bus before that knows nothing of the prop
 
 
 def swap_difference(reader: LogReader, state: StateManifest, operation: CompactState) -> str | None:
-    """What differs between the new manifests and the live entries of those they replace; None when nothing does."""
+    """The difference between the new manifests and the live entries of those that they replace; None without one."""
     unknown = set(operation.tombstones) - set(state.tombstones)
     if unknown:
         return f"{min(unknown)} is no tombstone of state {state.version}"
@@ -38,7 +38,7 @@ def swap_difference(reader: LogReader, state: StateManifest, operation: CompactS
         difference = None if same_texts(old, new) else _difference(old, new)
         if difference is not None or len(replaced) == len(state.manifests):
             return difference
-        # The entry of such a path in a manifest that stays would come to life, or come to count.
+        # The entry of such a path in a remaining manifest would become live, or would count.
         kept = [info for info in state.manifests if carried_path(info.path, state.version) not in removes]
         paths = pa.chunked_array([new, dropped.cast(pa.large_string())])
         elsewhere = listed_in(reader, state, kept, paths)
@@ -48,7 +48,9 @@ def swap_difference(reader: LogReader, state: StateManifest, operation: CompactS
 
 
 def unsafe_manifest(store: Store, operation: CompactState, taken_ms: int) -> str | None:
-    """A new manifest that somebody may be about to delete, since the bus took its proposal so late; None when there is none."""
+    """A new manifest that a cleaner may be about to delete, because the bus took its proposal so late; None without
+    one.
+    """
     for manifest in operation.adds:
         info = store.head(resolve_manifest(manifest.path, operation.base, store.uri))
         if info is None:
@@ -66,7 +68,7 @@ def listed_in(
     paths: pa.ChunkedArray,
     partitions: Mapping[str, Mapping[str, str]] | None = None,
 ) -> str | None:
-    """One of the paths that one of these manifests of the state lists, dead or alive; None when there is none."""
+    """One of the paths that these manifests of the state list, dead or alive; None without one."""
     for start in range(0, len(paths), LOOKED_UP_AT_ONCE):
         wanted = paths.slice(start, LOOKED_UP_AT_ONCE).to_pylist()
         found = find_entries(reader.store, reader.resources, state, wanted, partitions, among=manifests)
@@ -76,7 +78,7 @@ def listed_in(
 
 
 def _difference(old: pa.LargeStringArray, new: pa.LargeStringArray) -> str | None:
-    """The same, by hash tables, which tell what it is."""
+    """The difference, by hash tables, which find the path."""
     old = old.unique()
     if len(old) != len(new):
         return f"{len(old)} live entries became {len(new)}"
@@ -89,7 +91,7 @@ def _difference(old: pa.LargeStringArray, new: pa.LargeStringArray) -> str | Non
 
 
 def apply_swap(state: StateManifest, operation: CompactState) -> StateManifest:
-    """The state with the swap in it. Tombstones that came after the operation's base stay."""
+    """The state after the swap. Tombstones that came after the operation's base stay."""
     gone = set(operation.removes)
     settled = set(operation.tombstones)
     kept = [
@@ -105,7 +107,7 @@ def apply_swap(state: StateManifest, operation: CompactState) -> StateManifest:
     )
     if kept or tombstones:
         return swapped
-    # All is new: estimates that earlier writers carried from state to state end here.
+    # Everything is new: estimates that earlier writers carried from state to state end here.
     return replace(
         swapped,
         num_files=sum(manifest.num_entries for manifest in operation.adds),
@@ -128,7 +130,7 @@ def manifest_info(manifest: NewManifest) -> ManifestInfo:
 def _paths(
     reader: LogReader, state_version: int, infos: Sequence[ManifestInfo], without: pa.Array | None = None
 ) -> pa.LargeStringArray:
-    """The paths that these manifests list, in any order."""
+    """The paths in these manifests, in any order."""
     store, resources = reader.store, reader.resources
     columns: list[pa.ChunkedArray] = []
     unread: list[ManifestInfo] = []
@@ -146,6 +148,6 @@ def _paths(
         columns.extend(found)
     if without is not None and len(without):
         columns = [column.filter(pc.invert(pc.is_in(column, value_set=without))) for column in columns]
-    # Together they may take more than the offsets of plain strings can tell.
+    # Together they may exceed the offsets of plain Arrow strings.
     chunks = [chunk.cast(pa.large_string()) for column in columns for chunk in column.chunks]
     return pa.concat_arrays(chunks) if chunks else pa.array([], pa.large_string())

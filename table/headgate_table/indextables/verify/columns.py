@@ -1,4 +1,4 @@
-"""Verifying what live data files hold: that their footers and their partition values are the table's columns.
+"""Verifies that footers and partition values of live data files fit the table's columns.
 
 One request for each file, many at once. Rows are not read.
 """
@@ -37,8 +37,8 @@ def verify_partition_values(metadata: Metadata, live: Mapping[str, Mapping[str, 
 def verify_columns(
     reader: LogReader, metadata: Metadata, files: Sequence[tuple[str, ObjectInfo]], findings: Findings
 ) -> None:
-    """`files` are live: the path of each, and what lies there. Nothing to say where the log knows no schema, nor of what
-    doesn't end as Parquet files do.
+    """`files` are the live paths, each with its object. Reports nothing if the log has no schema, or about files that
+    don't end as Parquet files do.
     """
     if metadata.format_provider != "parquet" or not metadata.schema_string:
         return
@@ -64,7 +64,7 @@ def verify_columns(
 
 
 class _Texts:
-    """Nearly all files have the columns of the one before."""
+    """Nearly all files have the columns of the file before."""
 
     def __init__(self) -> None:
         self._last: tuple[tuple[StoredColumn, ...], str] = ((), "[]")

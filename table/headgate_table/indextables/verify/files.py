@@ -1,4 +1,4 @@
-"""Verifying data files against one listing of the table: live ones exist with their size, and nothing else lies around."""
+"""Verifies data files by one listing of the table: live ones exist with their size, and there are no others."""
 
 import pyarrow as pa
 
@@ -23,7 +23,7 @@ def verify_data_files(
     verify_partition_values(metadata, partitions, findings)
     uri = reader.store.uri
     entries = list(zip(live.column("path").to_pylist(), live.column("size").to_pylist(), strict=True))
-    # What a path says as it stands comes before what another one may mean.
+    # The literal meaning of a path comes before a possible other one.
     expected = {key: entry for entry in entries if (key := file_key(entry[0], uri)) is not None}
     for path, size in entries:
         keys = file_keys(path, uri)
@@ -35,7 +35,7 @@ def verify_data_files(
     named = _named(reader, inventory, findings)
     historic = set() if named is None else named.keys - set(expected)
     if named is not None:
-        named.keys.update(expected)  # the newest version may have come after the inventory
+        named.keys.update(expected)  # the newest version may be newer than the inventory
     search = OrphanSearch(() if named is None else named, _EVER, MAX_FINDINGS)
     found: set[str] = set()
     whole: list[tuple[str, ObjectInfo]] = []
@@ -82,7 +82,7 @@ def _files(count: int) -> str:
 
 
 def _named(reader: LogReader, inventory: LogInventory, findings: Findings) -> NamedFiles | None:
-    """Every file that a retained version names; None when what can't be read hides some."""
+    """Every file that a retained version names; None if an unreadable part hides some."""
     named = NamedFiles(reader)
     try:
         named.add_log(inventory)

@@ -1,4 +1,4 @@
-"""Verifying the log as a whole: its names, its pointer, and whether its numbers leave a gap. Contents are `states`'."""
+"""Verifies the log as a whole: its names, its pointer, and gaps in its numbers. `states` verifies contents."""
 
 from collections.abc import Collection, Sequence
 from itertools import pairwise
@@ -42,7 +42,7 @@ def verify_names(inventory: LogInventory, findings: Findings) -> None:
 
 
 def verify_obstacles(store: Store, inventory: LogInventory, findings: Findings) -> None:
-    """Look for what has the name of an object and is none. No listing shows it, and nobody can write there."""
+    """Find things with the name of an object that aren't files. No listing shows them, and nobody can write there."""
     found = [each for each in local_obstacles(store, LOG) if _is_in_the_way(each)]
     for number in inventory.states:
         folder = state_key(number, "").rstrip("/")
@@ -50,7 +50,7 @@ def verify_obstacles(store: Store, inventory: LogInventory, findings: Findings) 
     newest = max((*inventory.versions, *inventory.states, *inventory.checkpoints), default=-1)
     for each in found:
         version = parse_version_name(each.key.rpartition("/")[2])
-        # Where a version is to be written, every commit fails once it comes there.
+        # If a version is to be written there, every commit fails once it reaches the number.
         report = findings.error if version is not None and version > newest else findings.warning
         report(
             each.key,
@@ -102,8 +102,9 @@ def _verify_target(pointer: Pointer, inventory: LogInventory, findings: Findings
 
 
 def verify_numbers(inventory: LogInventory, anchors: Collection[int], lost: Sequence[Lost], findings: Findings) -> None:
-    """Look for versions that nothing leads to, and for those that are `lost`. `anchors` are the states and checkpoints that
-    readers can start from."""
+    """Find versions that can't be reached, and `lost` ones. `anchors` are the states and checkpoints that readers can
+    start from.
+    """
     told = {each.first for each in lost if any(anchor >= each.first for anchor in anchors)}
     for each in lost:
         if each.first in told:
@@ -145,7 +146,7 @@ def verify_numbers(inventory: LogInventory, anchors: Collection[int], lost: Sequ
 
 
 def _unreadable(lost: Lost, anchors: Collection[int]) -> str:
-    """Which versions can't be rebuilt without them."""
+    """The versions that can't be rebuilt without these."""
     following = min(anchor for anchor in anchors if anchor >= lost.first)
     if following == lost.first:
         return "what the table held then is told by its state, what was decided by nothing"

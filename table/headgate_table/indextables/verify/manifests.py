@@ -1,4 +1,4 @@
-"""Verifying one state: its manifests decode and hold what it says of them, and no path is live twice."""
+"""Verifies one state: its manifests decode and hold what the state says, and no path is live twice."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -25,7 +25,7 @@ _DAMAGED = "restore it, or save what is readable with `headgate table repair`"
 
 
 class ManifestVerifier:
-    """Checks the manifests of states, each manifest once for each thing that is said about it."""
+    """Checks the manifests of states; each manifest is checked once for each claim about it."""
 
     def __init__(self, reader: LogReader, objects: dict[str, ObjectInfo], findings: Findings) -> None:
         self._reader = reader
@@ -35,7 +35,7 @@ class ManifestVerifier:
         self.referenced: set[str] = set()
 
     def verify(self, state: StateManifest, name: str, mappings: Collection[str]) -> set[str] | None:
-        """Check everything that the state says, and return its live paths; None when a manifest can't be read.
+        """Check all claims of the state, and return its live paths; None if a manifest can't be read.
 
         `mappings` are the hashes of the document mappings that can be looked up.
         """
@@ -166,16 +166,16 @@ class ManifestVerifier:
 
 
 def _inside(text: str, bounds: Bounds) -> bool:
-    """Whether the value is within, by some order that writers have used (docs/format.md, section 7)."""
+    """Whether the value lies within, by some order that writers have used (docs/format.md, section 7)."""
     low, high = bounds.min, bounds.max
     if low is None or high is None:
-        return True  # nobody can skip by one bound alone
+        return True  # no reader can skip by a single bound
     if low <= text <= high:
         return True
     whole = [parse_integer(item) for item in (low, text, high)]
     if whole[0] is not None and whole[1] is not None and whole[2] is not None:
         return whole[0] <= whole[1] <= whole[2]
-    # One of the bounds may be a text beside numbers: then the two are compared as texts, the others as numbers.
+    # One bound may be a text beside numbers: then the two are compared as texts, the others as numbers.
     return _at_most(low, text) and _at_most(text, high)
 
 

@@ -1,4 +1,4 @@
-"""Verifying contents: every version file, state and checkpoint decodes, and each state is what replay makes of the log.
+"""Verifies contents: every version file, state and checkpoint decodes, and each state equals a replay of the log.
 
 One pass over the numbers, ascending, with one set of live paths; a state's own set is dropped after its comparison.
 """
@@ -28,7 +28,7 @@ _DAMAGED = "restore it, or save what is readable with `headgate table repair`"
 
 @dataclass(slots=True)
 class _Replay:
-    """The live paths after the version reached so far; None while they can't be known."""
+    """The live paths after the version reached so far; None while they are unknown."""
 
     live: set[str] | None = None
     reached: int = -1
@@ -76,7 +76,7 @@ class _Lost:
 
 
 class ContentVerifier:
-    """Checks what the files of one log say, and that they agree."""
+    """Checks the contents of one log's files, and that they agree."""
 
     def __init__(self, reader: LogReader, inventory: LogInventory, findings: Findings) -> None:
         self._reader = reader
@@ -112,7 +112,7 @@ class ContentVerifier:
         self._without_metadata()
 
     def _without_metadata(self) -> None:
-        """Versions below the first that holds the metadata: a state needs none of its own where an earlier one has it."""
+        """Versions below the first one with metadata: a state needs none of its own if an earlier version has it."""
         readable = {*self.history, *self._inventory.checkpoints}
         if 0 in self._inventory.versions:
             readable.add(0)
@@ -130,7 +130,7 @@ class ContentVerifier:
         self._first_metadata = number if self._first_metadata is None else min(number, self._first_metadata)
 
     def anchors(self) -> set[int]:
-        """What readers can start from: states that are history, and checkpoints."""
+        """The bases for readers: states of the history, and checkpoints."""
         return {*self.history, *self._inventory.checkpoints}
 
     def _read_states(self) -> None:
@@ -221,7 +221,7 @@ class ContentVerifier:
         return self._reader.store.get(key, max_bytes=MAX_VERSION_FILE_BYTES)
 
     def _lost_commits(self, number: int, live: set[str], replay: _Replay, tombstones: set[str]) -> bool:
-        """Versions below the state whose files are not in it: a writer didn't see the states that had their numbers."""
+        """Versions below the state whose files the state lacks: a writer didn't see the states with their numbers."""
         by_version: dict[int, set[str]] = {}
         for path, version in replay.added.items():
             by_version.setdefault(version, set()).add(path)
@@ -229,8 +229,8 @@ class ContentVerifier:
         for version, paths in sorted(by_version.items()):
             if paths & live:
                 continue
-            # With every version at hand, or under the same number, the state should have them. Else a version that is
-            # gone may have removed them.
+            # If every version is there, or the numbers are equal, the state should have the files. Otherwise a deleted
+            # version may have removed them.
             certain = replay.live is not None or version == number
             if paths <= tombstones:
                 self._findings.error(

@@ -1,7 +1,7 @@
-"""`verify`: look at everything that a table's log and folder hold, and report whatever is wrong.
+"""`verify`: checks all objects of a table's log and folder, and reports all faults.
 
-Each part has its own module, `verify_…`; damage becomes a finding everywhere. Reads with a cache of its own, so that no
-object which was read before hides what lies on the store now.
+Each part has its own module; damage becomes a finding everywhere. It reads with a cache of its own, so that no cached
+object hides the present one on the store.
 """
 
 from dataclasses import replace
@@ -32,7 +32,7 @@ _REPAIR = "`headgate table repair` saves what is readable into a new log"
 def verify_table(reader: LogReader, ambient: Ambient, *, data_files: bool = True) -> VerifyReport:
     """Check the whole table; without `data_files` only its log.
 
-    Raises `StoreError` only where the store can't be asked, and `TableNotFound` where nothing of a log is left.
+    Raises `StoreError` only if the store doesn't answer, and `TableNotFound` if nothing of a log is left.
     """
     uri = reader.store.uri
     fresh = LogReader(
@@ -68,7 +68,7 @@ def _newest(reader: LogReader, inventory: LogInventory, findings: Findings) -> L
 
 
 def _verify_newest(reader: LogReader, log: LoadedLog, findings: Findings) -> pa.Table | None:
-    """The newest version reads whole, and its metadata makes sense."""
+    """The newest version is completely readable, and its metadata is valid."""
     name = f"version {log.version}"
     metadata = findings.attempt(name, lambda: reader.metadata(log), _REPAIR)
     if metadata is not None:
@@ -98,7 +98,7 @@ def _verify_orphan_manifests(
     awaited: set[str] = set()
     for version in inventory.versions:
         if version > newest:
-            # Damage was reported where the versions were read.
+            # The reads of the versions reported the damage.
             awaited.update(swapped_manifests(Findings().attempt("", partial(reader.actions, version), "") or ()))
     for key in sorted(set(inventory.manifest_objects()) - referenced - awaited):
         findings.note(

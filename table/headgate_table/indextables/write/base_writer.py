@@ -1,4 +1,4 @@
-"""Writing what takes the place of many versions: a state, or a JSON checkpoint for readers that know no Avro."""
+"""Writes a base that replaces many versions: a state, or a JSON checkpoint for readers without Avro."""
 
 from headgate_schemas.actions.actions import Metadata
 from headgate_schemas.ambient import Ambient
@@ -24,7 +24,7 @@ _log = get_logger("headgate.state")
 
 
 def base_kind(options: TableOptions) -> BaseKind:
-    """What the settings ask for."""
+    """The kind of base in the settings."""
     return BaseKind.CHECKPOINT if options.state_format == "json" else BaseKind.STATE
 
 
@@ -38,7 +38,7 @@ def write_base(
     memory: KeptMemory,
     swap: CompactState | None = None,
 ) -> LoadedLog:
-    """A state or checkpoint of the loaded version, with what the table remembers; returns the log with it as its base."""
+    """Write a state or checkpoint of the loaded version, with the table's memory; returns the log with it as its base."""
     measures = reader.resources.measures
     if base_kind(options) is BaseKind.CHECKPOINT:
         based = CheckpointWriter(reader, ambient, options).write(log, metadata, memory)

@@ -1,6 +1,7 @@
-"""Writing a JSON checkpoint in place of a state, for readers that know no Avro (docs/format.md, section 1.4).
+"""Writes a JSON checkpoint in place of a state, for readers without Avro (docs/format.md, section 1.4).
 
-Chosen by `indextables.state.format`. Its bytes are `format.json_checkpoint`'s; moving the pointer is `state_writer`'s.
+The setting `indextables.state.format` selects it. `format.json_checkpoint` makes its bytes; `state_writer` moves the
+pointer.
 """
 
 from collections.abc import Sequence
@@ -54,7 +55,8 @@ class CheckpointWriter:
     def write(self, log: LoadedLog, metadata: Metadata, memory: KeptMemory) -> LoadedLog:
         """Write the checkpoint of the loaded version and return the log with it as its base.
 
-        It holds protocol, metadata and live files; neither commit infos nor skips, which stay in version files. One that exists already is taken if it lists the same files, whoever wrote it.
+        It holds protocol, metadata and live files; commit infos and skips stay in version files. An existing checkpoint
+        is used if it lists the same files, whoever wrote it.
         """
         created_time = self._ambient.now_ms()
         live = self._live(log)
@@ -90,13 +92,13 @@ class CheckpointWriter:
         return based_on_checkpoint(log, written.actions)
 
     def _live(self, log: LoadedLog) -> list[AddFile]:
-        """The live files; those of version files with the fields that no entry has."""
+        """The live files; those from version files with the fields that entries lack."""
         entries, _ = read_entries(self._store, self._reader.resources, log, ALL_COLUMNS)
         added = log.delta.added
         return [added[file.add.path].add if file.add.path in added else file.add for file in added_files(entries)]
 
     def _create(self, last: CheckpointFile) -> bool:
-        """Whether the file that makes the checkpoint valid is ours."""
+        """Whether this process wrote the file that makes the checkpoint valid."""
         reason = ""
         for _ in range(self._options.state_max_attempts):
             match self._store.create(last.key, last.data):
@@ -112,7 +114,7 @@ class CheckpointWriter:
         )
 
     def _existing(self, log: LoadedLog, planned: Sequence[Action]) -> WrittenCheckpoint:
-        """The checkpoint that is there already under our version, if it lists the same files as ours would."""
+        """The existing checkpoint of this version, if it lists the same files."""
         found = read_checkpoint_files(log.version, lambda key: self._store.get(key, max_bytes=MAX_VERSION_FILE_BYTES))
         there = [action for _, actions in found for action in actions]
         if _paths(there) != _paths(planned):
@@ -127,7 +129,7 @@ class CheckpointWriter:
 def json_protocol(protocol: Protocol, *, in_parts: bool, has_mappings: bool) -> Protocol:
     """The protocol that a reader of the checkpoint needs: at most the last one before Avro states.
 
-    Parts and mappings kept apart from their files both came with version 3.
+    Version 3 introduced both parts and mappings that are kept apart from their files.
     """
     lowest = LAST_JSON_PROTOCOL if in_parts or has_mappings else 1
     return Protocol(

@@ -1,6 +1,6 @@
 """Direct commits: one operation, decided and written as the next version with optimistic retries.
 
-For tools and single writers. The rules are `rules.decide`'s, the numbering and the outcomes those of docs/format.md, section 6.
+For tools and single writers. `rules.decide` has the rules; docs/format.md, section 6, the numbering and the outcomes.
 """
 
 import threading
@@ -54,7 +54,7 @@ _log = get_logger("headgate.commit")
 
 
 class DirectCommitter:
-    """Commits to one table from this process, upon the newest version that it keeps loaded together with readers."""
+    """Commits to one table from this process, on top of the newest version, which it shares with readers."""
 
     def __init__(
         self,
@@ -80,18 +80,18 @@ class DirectCommitter:
         reads: ReadSet | None = None,
         created_ms: int | None = None,
     ) -> Receipt:
-        """Commit or refuse; with `reads`, refuse also when what was read doesn't stand any more.
+        """Commit or refuse; with `reads`, also refuse if the read set isn't valid any more.
 
-        An id that was decided before gets the same answer again; one that may have been forgotten is `EXPIRED`. `created_ms` is
-        when a given id was tried first, where the id doesn't tell. Raises `CommitConflict` when others win every attempt,
-        `OutcomeUnknown` when nobody can tell.
+        An id that was decided before gets the same answer again; one that may have been forgotten is `EXPIRED`.
+        `created_ms` is the time of a given id's first attempt, if the id doesn't contain it. Raises `CommitConflict` if
+        other writers win every attempt, and `OutcomeUnknown` if nobody knows the outcome.
         """
         now_ms = self._ambient.now_ms()
         identity = proposal_id or timed_id(self._ambient.new_id(), now_ms)
         if created_ms is None:
             created_ms = first_made(identity, now_ms)
         elif created_ms > now_ms + MADE_AHEAD_MS:
-            created_ms = 0  # by a clock that is ahead: it doesn't tell that the id is new
+            created_ms = 0  # by a clock that is ahead: it doesn't prove that the id is new
         first_ms = None if proposal_id is None else created_ms
         with self._lock:
             log = self._newest.current()
@@ -118,7 +118,7 @@ class DirectCommitter:
             raise AssertionError("the retry loop ends by returning or raising")
 
     def checkpoint(self) -> LoadedLog:
-        """A state (or JSON checkpoint) of the newest version, now; the existing one if there is one."""
+        """Write a state (or JSON checkpoint) of the newest version now, or return the existing one."""
         with self._lock:
             log = self._newest.current()
             options = self._options_for(self._reader.metadata(log).configuration)
@@ -129,7 +129,7 @@ class DirectCommitter:
     def _attempt(
         self, log: LoadedLog, operation: Operation, identity: str, reads: ReadSet | None, first_ms: int | None
     ) -> Receipt:
-        """`first_ms` is when a given id was tried first; None for an id that nobody can have tried before."""
+        """`first_ms` is the time of a given id's first attempt; None for an id that nobody can have used before."""
         check_writable(log.protocol, self._store.uri)
         metadata = self._reader.metadata(log)
         options = self._options_for(metadata.configuration)
@@ -196,23 +196,23 @@ class DirectCommitter:
         try:
             seen_etag = write_version(self._reader, body, data, after_file=after_file, before=before)
         except (PredecessorGone, OutcomeUnknown):
-            self._newest.forget()  # what is there now is not what was read
+            self._newest.forget()  # the present version isn't the one that was read
             self._memory = None
             raise
         self._reader.remember_actions(body.version, body.actions, len(data), seen_etag)
 
     def _remembered(self, log: LoadedLog, metadata: Metadata, options: TableOptions) -> TableMemory:
-        """What the table remembers at this version; read once, then kept up with the log."""
-        if self._memory is None or metadata.id != self._table_id:  # another table may have taken the place of ours
+        """The table's memory at this version; read once, then kept up to date."""
+        if self._memory is None or metadata.id != self._table_id:  # another table may have replaced this one
             self._memory, self._table_id = recover(self._reader, log, options), metadata.id
         else:
             advance(self._memory, self._reader, log, options)
         return self._memory
 
     def _states_run_ahead(self, log: LoadedLog) -> bool:
-        """Whether only states tell of the newest version, as on tables of writers that keep no version files.
+        """Whether only states show the newest version, as in tables of writers without version files.
 
-        Readers of such tables look at states alone, so the commit must make one (docs/format.md, section 6.3).
+        Readers of such tables read states alone, so the commit must write one (docs/format.md, section 6.3).
         """
         return log.newest_version_file < log.version
 
@@ -224,10 +224,10 @@ class DirectCommitter:
         return log
 
     def _state_if_due(self, log: LoadedLog, effect: Effect, options: TableOptions, *, at_once: bool) -> None:
-        """States are off the path of a commit: the version stands whatever becomes of its state.
+        """Write a state if it is due. The version stands, whatever happens to its state.
 
-        A failure is only logged, and the next commit tries again; except where the state was the point of the commit, or
-        where it shows that another program writes to this log by other rules.
+        A failure is only logged, and the next commit tries again; except if the commit needs the state, or if another
+        program turns out to write to this log by other rules.
         """
         last = max(log.plan.base.version, 0)
         due = options.checkpoint_enabled and log.version - last >= options.checkpoint_interval
@@ -252,7 +252,9 @@ class DirectCommitter:
         return log
 
     def _is_pointed_at(self, base: Base) -> bool:
-        """Whether the pointer leads there: the writer may have died before it moved it, and older readers need it."""
+        """Whether the pointer leads there: the writer may have died before it moved the pointer, and older readers need
+        it.
+        """
         pointer = self._reader.pointer()
         if not isinstance(pointer, Pointer):
             return False

@@ -1,7 +1,7 @@
-"""Which time a version says that it was committed at, and by which clock objects age. A clock that is far off must do neither.
+"""The commit time of a version, and the clock by which objects age. A wrong clock must affect neither.
 
-The store's own clock counts where it has one; without one, the writer's. No decision rests on these times alone: they order
-versions for time travel and tell how long purged paths and ids of direct commits have been remembered.
+The store's own clock counts if it has one, else the writer's. No decision depends on these times alone: they order
+versions for time travel and measure how long purged paths and ids of direct commits have been remembered.
 """
 
 from headgate_schemas.ambient import Ambient
@@ -19,7 +19,7 @@ _log = get_logger("headgate.commit")
 
 
 def commit_time_ms(store: Store, ambient: Ambient, told_ms: int = 0) -> int:
-    """For a version that is about to be written; `told_ms` is what the newest version says."""
+    """The time for a version that is about to be written; `told_ms` is the newest version's time."""
     own_ms, server_ms = ambient.now_ms(), store.clock_ms()
     if server_ms is not None and abs(own_ms - server_ms) > MARGIN_MS:
         _log.warning(
@@ -32,10 +32,10 @@ def commit_time_ms(store: Store, ambient: Ambient, told_ms: int = 0) -> int:
 
 
 def time_for_ages_ms(store: Store, ambient: Ambient, looked_ms: int | None = None) -> int:
-    """What time it is for telling how old a store's objects are, or what it was when this machine's clock said `looked_ms`.
+    """The present time for the ages of a store's objects, or the time when this machine's clock showed `looked_ms`.
 
-    The store dates its objects, so its clock counts where it tells one. A machine whose clock is ahead would take young objects
-    for old ones; one whose clock is behind keeps more than it has to.
+    The store dates its objects, so its clock counts if it has one. A machine whose clock is ahead would take young
+    objects for old ones; one whose clock is behind keeps more than necessary.
     """
     own_ms, server_ms = ambient.now_ms(), store.clock_ms()
     now_ms = own_ms if server_ms is None else min(own_ms, server_ms)
@@ -43,7 +43,9 @@ def time_for_ages_ms(store: Store, ambient: Ambient, looked_ms: int | None = Non
 
 
 def bounded_time_ms(own_ms: int, server_ms: int | None, told_ms: int) -> int:
-    """Times don't go back, as time travel relies on that; except from one that lies in the future, which is not handed on."""
+    """Times never go back, because time travel relies on that; except after a time in the future, which isn't passed
+    on.
+    """
     now_ms, believed_ms = own_ms, UNTOLD_MARGIN_MS
     if server_ms is not None:
         now_ms, believed_ms = min(max(own_ms, server_ms - MARGIN_MS), server_ms + MARGIN_MS), 2 * MARGIN_MS

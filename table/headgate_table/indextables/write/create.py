@@ -1,4 +1,4 @@
-"""Making a table: version 0 with its protocol and metadata, if the log is empty."""
+"""Creates a table: version 0 with its protocol and metadata, if the log is empty."""
 
 from headgate_schemas.actions.actions import CommitInfo, Metadata, Protocol
 from headgate_schemas.ambient import Ambient
@@ -20,14 +20,16 @@ from headgate_table.settings.options import TableOptions, reserved_key, table_op
 
 
 def create_table(reader: LogReader, ambient: Ambient, operation: Create) -> Metadata:
-    """Write version 0. `TableExists` when anything of a log is there already, `OutcomeUnknown` when nobody can tell."""
+    """Write version 0. Raises `TableExists` if any object of a log exists, `OutcomeUnknown` if nobody knows the
+    outcome.
+    """
     store = reader.store
     options: TableOptions = table_options(operation.configuration)
     new_id = ambient.new_id()
-    metadata_of(operation, new_id, ambient.now_ms())  # refused before anything is asked of the store
+    metadata_of(operation, new_id, ambient.now_ms())  # refused before any request to the store
     if not reader.full_listing().is_empty:
         raise TableExists(f"there is a table at {store.uri} already; open it, or choose another place")
-    now_ms = commit_time_ms(store, ambient)  # the listing has told the store's
+    now_ms = commit_time_ms(store, ambient)  # the listing has set the store's clock
     metadata = metadata_of(operation, new_id, now_ms)
     nonce = ambient.new_id()
     engine = f"headgate/{__version__}"

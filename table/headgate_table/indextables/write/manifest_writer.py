@@ -1,4 +1,4 @@
-"""New manifests: entries encoded by the writer profile, put under a fresh name, and described for a state."""
+"""New manifests: entries encoded by the writer profile, written under a new name, and described for a state."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _ONLY_B = tuple(field.column for field in ENTRY_FIELDS if not field.in_schema_a)
 
 @dataclass(frozen=True, slots=True)
 class NewName:
-    """What is drawn for a new manifest: its path, and the mark between its blocks."""
+    """The random parts of a new manifest: its path, and the mark between its blocks."""
 
     path: str
     sync: bytes
@@ -48,7 +48,7 @@ def write_manifest(
 def encode_named(
     name: NewName, options: TableOptions, entries: pa.Table, metadata: Metadata
 ) -> tuple[bytes, NewManifest]:
-    """The bytes of a manifest with these entries, and what a state says of it."""
+    """The bytes of a manifest with these entries, and its item in a state."""
     schema, fields = schema_for(entries)
     data = encode_manifest(
         entries,
@@ -80,7 +80,7 @@ def describe_manifest(path: str, entries: pa.Table, metadata: Metadata) -> NewMa
 
 
 def schema_for(entries: pa.Table) -> tuple[str, Sequence[EntryField]]:
-    """Schema A, which every reader keeps whole, unless an entry carries a field that only schema B has."""
+    """Schema A, which every reader keeps whole, unless an entry has a field that only schema B has."""
     for column in _ONLY_B:
         if column in entries.column_names and entries.column(column).null_count < entries.num_rows:
             return "file_entry_b", ENTRY_FIELDS

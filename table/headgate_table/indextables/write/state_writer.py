@@ -1,6 +1,7 @@
-"""Writing a state: incrementally, one new manifest for what was added, tombstones for what was removed, then the pointer.
+"""Writes a state: incrementally, one new manifest with the added files, tombstones for the removed ones, then the
+pointer.
 
-Old manifests are left as they are, except where a path came back (docs/format.md, section 5.3).
+Old manifests stay unchanged, except if a path came back (docs/format.md, section 5.3).
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,12 +50,12 @@ _POINTER_ATTEMPTS = 10
 
 
 class _Unanswered(Exception):
-    """The store didn't say what became of a state, and it is not there."""
+    """The store gave no answer to the create of a state, and the state isn't there."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """A state whose manifests are written, and when that began."""
+    """A state whose manifests are written, and the time when that began."""
 
     state: StateManifest
     data: bytes
@@ -80,7 +81,7 @@ class StateWriter:
     def write(
         self, log: LoadedLog, metadata: Metadata, memory: KeptMemory, swap: CompactState | None = None
     ) -> WrittenState:
-        """The state of the loaded version. One that exists already is taken if it says the same, whoever wrote it."""
+        """Write the state of the loaded version. An existing one with the same content is used, whoever wrote it."""
         assert memory.through <= log.version, "a state must not remember what comes after it"
         key = state_key(log.version)
         planned = first = self._planned(log, metadata, memory, swap)
@@ -112,7 +113,7 @@ class StateWriter:
             state_pointer(state.version, state.num_files, state.total_bytes, state.created_at)
         )
         if is_ours and newest > state.version and self._store.head(version_key(state.version)) is None:
-            # The log was truncated beyond this version meanwhile, and manifests that the state carries may be gone.
+            # The log was truncated beyond this version meanwhile, and manifests that the state refers to may be gone.
             self._store.delete([key])
             raise StoreError(
                 f"{self._store.uri} was cleaned up to version {newest} while the state of version {state.version} was written, so "
@@ -121,7 +122,7 @@ class StateWriter:
         return WrittenState(state, rebased(log, state))
 
     def _planned(self, log: LoadedLog, metadata: Metadata, memory: KeptMemory, swap: CompactState | None) -> _Planned:
-        """The state, with its new manifests written, under names that nobody has seen before."""
+        """The state. Its new manifests are written, under names that nobody has seen before."""
         for _ in range(_PLANS):
             began_s = self._ambient.monotonic_s()
             state = self._plan(log, metadata, memory, swap)
@@ -145,7 +146,9 @@ class StateWriter:
         return self._ambient.monotonic_s() - planned.began_s > MAX_ATTEMPT_S
 
     def _check_manifests(self, key: str, state: StateManifest) -> None:
-        """The state is there now, so nobody collects its manifests any more; whether somebody did before, they tell."""
+        """Check that the manifests exist. The state exists now, so cleaning keeps them; it may have deleted some
+        before.
+        """
         for info in state.manifests:
             manifest = resolve_manifest(info.path, state.version, self._store.uri)
             if self._store.head(manifest) is None:
@@ -157,7 +160,7 @@ class StateWriter:
                 )
 
     def _create(self, key: str, data: bytes) -> bool:
-        """Whether the state is ours now; False when one is there already (maybe ours, its answer lost)."""
+        """Whether the state is ours now; False if one exists already (maybe ours, if the answer was lost)."""
         match self._store.create(key, data):
             case Created():
                 return True
@@ -169,7 +172,9 @@ class StateWriter:
                 return False
 
     def advance_pointer(self, pointer: Pointer) -> int:
-        """Move `_last_checkpoint` forward to this state; never back (docs/format.md, section 1.3). Returns where it leads."""
+        """Move `_last_checkpoint` forward to this state; never back (docs/format.md, section 1.3). Returns its final
+        target.
+        """
         data = format_pointer(pointer)
         for _ in range(_POINTER_ATTEMPTS):
             try:
@@ -185,7 +190,7 @@ class StateWriter:
                 case Created():
                     return pointer.version
                 case AlreadyExists() | Unknown():
-                    continue  # read again what is there now
+                    continue  # read the present pointer again
         # Readers look beyond the pointer, and the next state moves it.
         _log.warning("pointer_not_moved", table=self._store.uri, version=pointer.version, attempts=_POINTER_ATTEMPTS)
         return pointer.version
@@ -255,7 +260,7 @@ class StateWriter:
         back: Sequence[str],
         metadata: Metadata,
     ) -> tuple[list[ManifestInfo], list[str]]:
-        """Manifests that list a path which came back, rewritten without it, so that its tombstone can go."""
+        """Manifests that list a path which came back, rewritten without it, so that its tombstone can be dropped."""
         returning = pa.array(back, pa.string())
         dead = pa.array(tombstones, pa.string())
         kept: list[ManifestInfo] = []
@@ -274,9 +279,9 @@ class StateWriter:
         return kept, [path for path in tombstones if path not in gone_paths]
 
     def _existing(self, log: LoadedLog, *, may_be_void: bool) -> StateManifest:
-        """The state that is there already under our version, if it lists the same files as ours would.
+        """The existing state of this version, if it lists the same files.
 
-        It may be that of an attempt whose answer was lost, and void if that was long ago.
+        It may be from an attempt whose answer was lost. It doesn't count if that was long ago.
         """
         there = self._reader.state(log.version)
         if may_be_void:
@@ -307,6 +312,6 @@ def rebased(log: LoadedLog, state: StateManifest) -> LoadedLog:
 
 
 def with_registry(metadata: Metadata, registry: Mapping[str, str]) -> Metadata:
-    """States carry the document mappings twice: other writers keep only the copy in the configuration (section 13)."""
+    """States hold the document mappings twice: other writers keep only the copy in the configuration (section 13)."""
     mappings = {registry_key(hash_): text for hash_, text in registry.items()}
     return replace(metadata, configuration={**metadata.configuration, **mappings})

@@ -1,4 +1,4 @@
-"""What an accepted operation becomes in a version file: its lines, in order. Pure; writing it is `version_writer`'s."""
+"""The lines of an accepted operation's version file, in order. Pure; `version_writer` writes it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ from headgate_table.totals import as_total
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A proposal, and what it does to the table; one that was rejected does nothing."""
+    """A proposal, and its effect on the table; a rejected one has none."""
 
     operation: Operation
     effect: Effect
@@ -38,7 +38,7 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who writes a version in whose turn, and which proposals of the bus it settles."""
+    """The writer of a version and its term, and the proposals of the bus that the version settles."""
 
     term: Term
     settled: Settled | None = None
@@ -47,7 +47,7 @@ class Author:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a version does, in numbers."""
+    """The counts of a version."""
 
     operation: str
     added: int
@@ -58,7 +58,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class VersionBody:
-    """One version, ready to be written. The nonce belongs to this body alone: it tells ours from another's."""
+    """One version, ready to be written. Its nonce is unique, and distinguishes it from other writers' versions."""
 
     version: int
     nonce: str
@@ -81,7 +81,7 @@ def version_body(
     protocol: Protocol | None = None,
     before: Predecessor | None = None,
 ) -> VersionBody:
-    """Metadata if it changes, all removes, all adds, skips, and the line that says who wrote this and what was decided.
+    """Metadata if it changes, all removes, all adds, skips, and the line with the author and the decisions.
 
     No path may be removed by one effect and added by another. At most one effect changes metadata or swaps manifests.
     """
@@ -155,7 +155,7 @@ def _operation(decided: Sequence[Decided]) -> str:
 def _stored_adds(
     effect: Effect, metadata: Metadata, registry: Mapping[str, str], options: TableOptions
 ) -> tuple[list[AddFile], dict[str, str]]:
-    """The adds as the format wants them: mappings by reference, statistics limited and shortened."""
+    """The adds in the format's form: mappings by reference, statistics limited and shortened."""
     deduplicated = deduplicate(map(_with_stored_nulls, effect.adds), registry)
     columns = list(column_kinds(metadata.schema_string))
     limited = [
@@ -171,7 +171,7 @@ def _stored_adds(
 
 
 def _with_stored_nulls(add: AddFile) -> AddFile:
-    """A null partition value as it is stored, so that this process sees what all others will read."""
+    """A null partition value in its stored form, so that this process sees the same as all later readers."""
     given: Mapping[str, str | None] = add.partition_values
     if None not in given.values():
         return add

@@ -1,6 +1,6 @@
-"""Writing one version file, if absent, and finding out what became of it: the only commit point there is.
+"""Creates one version file if absent, and finds out the outcome: the only commit point.
 
-What was read back is what happened, not what was meant (docs/format.md, section 6).
+The content that is read back counts, not the intention (docs/format.md, section 6).
 """
 
 from headgate_schemas.actions.actions import CommitInfo, Metadata
@@ -21,12 +21,12 @@ _ATTEMPTS = 5
 def write_version(
     reader: LogReader, body: VersionBody, data: bytes, *, after_file: bool, before: Predecessor | None = None
 ) -> str:
-    """Write the version, whose bytes these are. Raises `NumberTaken`, or `OutcomeUnknown` when nobody can tell.
+    """Create the version with these bytes. Raises `NumberTaken`, or `OutcomeUnknown` if nobody knows the outcome.
 
-    Returns the etag by which it is known again; "" where its writing was not plainly answered.
+    Returns the etag of the file; "" if the create had no plain answer.
 
-    `after_file`: the version before it was seen to have a file, which looked like `before`. A `StoreError` means that nothing was written. Where version 0
-    lies in another table's log, that log is read, which raises what damage to it raises.
+    `after_file`: the version before it certainly had a file, which looked like `before`. After a `StoreError`, nothing
+    was written. If version 0 lies in another table's log, that log is read, and its damage raises errors.
     """
     store, key = reader.store, version_key(body.version)
     require_conditions(store, lambda: body.nonce)
@@ -39,7 +39,7 @@ def write_version(
                     break
                 case AlreadyExists():
                     if _nonce_at(store, key) == body.nonce:
-                        break  # ours after all: its answer had been lost
+                        break  # ours after all: the answer had been lost
                     raise NumberTaken(f"version {body.version}")
                 case Unknown(reason):
                     may_be_there = True
@@ -60,10 +60,11 @@ def write_version(
 
 
 def _check_predecessor(reader: LogReader, body: VersionBody, known: Predecessor | None, *, after_file: bool) -> None:
-    """A version counts only if the one before it still stands: a late writer must not fill a cleaned number.
+    """Check that the predecessor still stands; otherwise the version doesn't count, because a late writer must not fill
+    a cleaned number.
 
-    The newest version file is never cleaned. So one that is gone was followed by others, though its state may be kept for
-    long; a state stands for its version only where that never had a file.
+    The newest version file is never cleaned. So a missing one was followed by others, even if its state is kept for
+    long; a state stands for its version only if that never had a file.
     """
     before = body.version - 1
     if before < 0:
@@ -79,7 +80,7 @@ def _check_predecessor(reader: LogReader, body: VersionBody, known: Predecessor 
 
 
 def _check_same(reader: LogReader, body: VersionBody, known: Predecessor) -> None:
-    """The file before it must be the one that was known: another writer that came late may have filled that number, too."""
+    """The file before it must be the known one, because another late writer may have filled that number, too."""
     store = reader.store
     seen = store.head(known.info.key)
     if seen is None:
@@ -91,19 +92,20 @@ def _check_same(reader: LogReader, body: VersionBody, known: Predecessor) -> Non
     except (ObjectMissing, CorruptTable):
         found = ""
     if not known.mark or found != known.mark:
-        reader.resources.invalidate(store.uri)  # what is known may be of files that others have taken the place of
+        reader.resources.invalidate(store.uri)  # the known values may be of files that other ones have replaced
         raise PredecessorGone(f"version {body.version}, whose predecessor is not the file that was read")
 
 
 def _check_first(reader: LogReader, body: VersionBody) -> None:
-    """Version 0 has none before it: it counts unless it came late, into the log of another table that was cleaned meanwhile.
+    """Version 0 has no predecessor: it counts unless it came late, into the log of another table that was cleaned
+    meanwhile.
 
-    Cleaning leaves a state or a checkpoint above what it takes, so a log without any was never cleaned.
+    Cleaning leaves a state or a checkpoint above the versions that it deletes, so a log without any was never cleaned.
     """
     listing = reader.full_listing()
     if not listing.states and not listing.checkpoints:
         return
-    reader.resources.invalidate(reader.store.uri)  # what is known may be of a table that was here before
+    reader.resources.invalidate(reader.store.uri)  # the known values may be of an earlier table at this place
     fresh = LogReader(reader.store, reader.resources)
     table_id = fresh.metadata(fresh.latest()).id
     if not any(isinstance(action, Metadata) and action.id == table_id for action in body.actions):

@@ -1,4 +1,4 @@
-"""What older files hold of a column that came later with a default: the value in the column's metadata, as Spark keeps it there."""
+"""The values of older files for a later column with a default: the value in the column's metadata, as Spark keeps it."""
 
 import re
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ _CAST = re.compile(r"CAST\((.*) AS [A-Z_]+(?:\([0-9, ]+\))?\)", re.IGNORECASE | 
 
 
 def column_defaults(schema_string: str, schema: pa.Schema) -> Mapping[str, pa.Scalar | None]:
-    """The typed default of each column of `schema` that has one; None for one that isn't understood (it is no plain literal)."""
+    """The typed default of each column of `schema` that has one; None for an unknown form (other than a plain literal)."""
     found: dict[str, pa.Scalar | None] = {}
     for field in parse_schema(schema_string).fields:
         text = field.metadata.get(EXISTENCE_DEFAULT)
@@ -38,7 +38,7 @@ def _scalar(text: str, field: Field, type_: pa.DataType) -> pa.Scalar | None:
         if not isinstance(said, Comparison) or said.op is not Op.EQ:
             return None
         if isinstance(said.value, datetime) and said.value.tzinfo is None and type_.tz is not None:
-            return None  # a moment in the zone of a session that is long gone
+            return None  # a timestamp in the unknown zone of an earlier session
         value, side = nearest(literal_value("c", column_kind(kind_name(field.type)), said.value), type_)
     except InvalidInput:
         return None

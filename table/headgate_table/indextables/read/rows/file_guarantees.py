@@ -1,6 +1,8 @@
-"""What a log's statistics promise of a file's rows, as expressions that PyArrow prunes by. What they don't show for sure is left out.
+"""PyArrow expressions that hold for all rows of a file, from the log's statistics, for pruning. Unclear bounds are left
+out.
 
-The decisions are narrower than those of `column_statistics`: an engine compares a guarantee with any literal, in Arrow's order.
+The rules are stricter than those of `column_statistics`: an engine compares a guarantee with any literal, in Arrow's
+order.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +27,9 @@ _DAYS = (date.min - _EPOCH).days, (date.max - _EPOCH).days
 def file_guarantees(
     schema: pa.Schema, kinds: Mapping[str, ColumnKind], lows: Mapping[str, str], highs: Mapping[str, str]
 ) -> Iterator[pc.Expression]:
-    """True of every row of a file whose log entry has these bounds. Floating point columns have none: NaN is above all bounds."""
+    """True for every row of a file whose log entry has these bounds. Floating point columns have none: NaN is above all
+    bounds.
+    """
     for field in schema:
         low, high = lows.get(field.name), highs.get(field.name)
         if low is None or high is None:
@@ -69,7 +73,7 @@ def _typed(type_: pa.DataType, low: int | None, high: int | None) -> _Pair:
 
 
 def _day(text: str) -> int | None:
-    """Days of the years 1 to 9999, as a number or as a date: other numbers may count something else."""
+    """Days of the years 1 to 9999, as a number or as a date: other numbers may have another unit."""
     number = parse_integer(text)
     if number is not None:
         return number if _DAYS[0] <= number <= _DAYS[1] else None
@@ -78,7 +82,7 @@ def _day(text: str) -> int | None:
 
 
 def _moments(low: int | None, high: int | None) -> tuple[int | None, int | None]:
-    """Microseconds between which all rows lie, whatever unit and zone the bounds are in."""
+    """Microseconds between which all rows lie, whatever unit and zone the bounds have."""
     if low is None or high is None or low > high:
         return None, None
     scaled = [(low * unit, high * unit) for unit in MICROS_BY_UNIT]
@@ -92,7 +96,7 @@ def _moments(low: int | None, high: int | None) -> tuple[int | None, int | None]
 
 
 def _text_guarantees(column: pc.Expression, low: str, high: str) -> Iterator[pc.Expression]:
-    """Texts may be cut off, and ordered by UTF-16: a lower bound is one as it stands, an upper one with whatever may follow it."""
+    """Texts may be cut off, and ordered by UTF-16: a lower bound holds unchanged, an upper one with any text after it."""
     if low > high or sorts_unclearly(low):
         return
     yield (column >= low) | column.is_null()

@@ -1,7 +1,8 @@
-"""The files of a snapshot as a PyArrow dataset, so that DuckDB, Polars and DataFusion read and prune them by themselves.
+"""The files of a snapshot as a PyArrow dataset, so that DuckDB, Polars and DataFusion read and prune them by
+themselves.
 
-Each file comes with what the log knows of its rows: partition values, defaults of columns that it lacks, bounds. PyArrow reads
-files by their own columns, so footers are read first: a file that only `scan` reads rightly is refused by name.
+Each file has the log's knowledge of its rows: partition values, defaults of missing columns, bounds. PyArrow reads
+files by their own columns, so footers are read first: a file that only `scan` reads correctly is refused by name.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,8 +34,8 @@ COLUMNS = ("path", "partition_values", "size", "min_values", "max_values")
 def files_dataset(store: Store, resources: ReadResources, metadata: Metadata, files: pa.Table) -> ds.Dataset:
     """All rows of these files, in the table's types.
 
-    Raises `UnsupportedTable` for a file whose columns PyArrow would take for others, and `CorruptTable` for one that is missing or
-    damaged.
+    Raises `UnsupportedTable` for a file whose columns PyArrow would confuse, and `CorruptTable` for one that is missing
+    or damaged.
     """
     check_readable(store.uri, metadata, files)
     fragments = _Fragments(store, metadata)
@@ -93,7 +94,7 @@ class _Fragments:
         return _equals(column, default)
 
     def _check_columns(self, stored: Mapping[str, str], physical: pa.Schema, name: str) -> None:
-        """PyArrow finds columns by their exact names, and casts without a question."""
+        """PyArrow finds columns by their exact names, and casts silently."""
         for column, held in stored.items():
             if column != held:
                 raise UnsupportedTable(f"{name} spells the column {column!r} as {held!r}; {_OTHERWISE}")
@@ -112,7 +113,7 @@ def _equals(column: str, value: pa.Scalar) -> pc.Expression:
 
 
 def _is_read_alike(given: Any, wanted: Any) -> bool:
-    """Whether PyArrow's cast keeps each value, or fails where it can't."""
+    """Whether PyArrow's cast keeps each value, or fails if it can't."""
     if given == wanted:
         return True
     if types.is_dictionary(given):

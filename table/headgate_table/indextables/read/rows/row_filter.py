@@ -1,7 +1,8 @@
-"""A predicate as a PyArrow expression over a table's rows: true for a row exactly where SQL says true.
+"""A predicate as a PyArrow expression over a table's rows: true for a row exactly if SQL says true.
 
-False and unknown are alike to a filter, so only "true" has to be exact (`predicates.tree.fold` leaves no NOT). Literals keep
-their meaning whatever the column's width: `x > 4.5` on integers, or `x < 10000000000` on 32-bit ones, is not rounded.
+False and unknown are alike for a filter, so only "true" has to be exact (`predicates.tree.fold` leaves no NOT).
+Literals keep their meaning whatever the column's width: `x > 4.5` on integers, or `x < 10000000000` on 32-bit ones,
+isn't rounded.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -54,9 +55,9 @@ def row_filter(predicate: Predicate, schema: pa.Schema, kinds: Mapping[str, Colu
 def row_group_filter(
     predicate: Predicate, schema: pa.Schema, kinds: Mapping[str, ColumnKind], known: Collection[str]
 ) -> pc.Expression:
-    """What may be held against the statistics of a Parquet row group: conditions on other than `known` columns pass.
+    """The filter for the statistics of a Parquet row group: conditions on columns other than `known` pass.
 
-    A NaN leaves no trace in statistics, so conditions that it meets pass as well.
+    A NaN leaves no trace in statistics, so conditions that it fulfils pass as well.
     """
 
     def leaf_filter(leaf: Leaf) -> pc.Expression:
@@ -101,7 +102,7 @@ def _leaf_filter(leaf: Leaf, schema: pa.Schema, kinds: Mapping[str, ColumnKind])
         case In(name, values):
             return _is_among(column, type_, kind, name, values)
         case NotIn(name, values):
-            # A null among the values can't be written, so being none of them is known for every value.
+            # A null among the values can't be written, so "none of them" is known for every value.
             return column.is_valid() & ~_is_among(column, type_, kind, name, values)
         case StartsWith(name, prefix):
             check_prefix_kind(name, kind)
@@ -135,7 +136,7 @@ def _comparison(column: pc.Expression, type_: pa.DataType, kind: ColumnKind, op:
 
 
 def _number_comparison(column: pc.Expression, op: Op, nearest: pa.Scalar, side: int) -> pc.Expression:
-    """`nearest` is a value of the column's type next to the literal, which is below (-1), at (0) or above (1) it."""
+    """`nearest` is a value of the column's type next to the literal: below (-1), at (0) or above (1) it."""
     if side == 0:
         return _COMPARE[op](column, nearest)
     match op:
@@ -163,13 +164,13 @@ def _is_among(
         if side == 0:
             members.append(scalar.as_py())
             if kind is ColumnKind.FLOATING and members[-1] == 0:
-                members.append(-members[-1])  # 0.0 equals -0.0, but not to a lookup
+                members.append(-members[-1])  # 0.0 equals -0.0, but not in a lookup
     among = column.isin(pa.array(members, type_)) if members else pc.scalar(False)
     return among | pc.is_nan(column) if any(map(is_nan, values)) else among
 
 
 def nearest(value: Value, type_: pa.DataType) -> tuple[pa.Scalar, int]:
-    """A value of the type that has none between it and the literal, and where the literal is from there."""
+    """The value of a type nearest to the literal, and its direction from the literal."""
     if pa.types.is_integer(type_):
         assert isinstance(value, int | Decimal)
         limit = 2 ** (type_.bit_width - 1)
@@ -189,7 +190,7 @@ def nearest(value: Value, type_: pa.DataType) -> tuple[pa.Scalar, int]:
             return pa.scalar(float("nan"), type_), 0
         if pa.types.is_float64(type_):
             return pa.scalar(value[1], type_), 0
-        # A 32-bit float means the digits that people write for it, as everywhere in a table: 0.1 is 0.1.
+        # A 32-bit float means its short decimal digits, as everywhere in a table: 0.1 is 0.1.
         with np.errstate(over="ignore"):
             near32 = np.float32(value[1])
         return pa.scalar(near32, type_), sign(value[1], float(str(near32)))
@@ -204,7 +205,7 @@ def _floor(value: Decimal) -> int:
 
 
 def _text(column: pc.Expression, kind: ColumnKind) -> pc.Expression:
-    """What LIKE sees: dates as ISO text, times as Spark writes them in UTC, without zeros at the end of a second."""
+    """The text for LIKE: dates as ISO text, times as Spark writes them in UTC, without zeros at the end of a second."""
     if kind is ColumnKind.STRING:
         return column
     if kind is ColumnKind.DATE:

@@ -1,4 +1,6 @@
-"""What a data file's columns become: the table's types, defaults or nulls for columns that came later, partition values as columns."""
+"""Converts a data file's columns: to the table's types, with defaults or nulls for later columns, and partition values
+as columns.
+"""
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -64,7 +66,7 @@ class RowShape:
     """All columns of the table, where only some are read."""
 
     def stored_columns(self, physical: pa.Schema, name: str) -> dict[str, str]:
-        """The columns to read from the file `name` with this schema: what the table calls each, and what the file does."""
+        """The columns to read from the file `name` with this schema: each name in the table, and in the file."""
         held = tuple(physical.names)
         stored: dict[str, str] = {}
         for column in self.schema.names:
@@ -119,7 +121,10 @@ class RowShape:
 
 
 def _misfit(source: Any, target: Any) -> str | None:
-    """Why no value of one type is read as the other. Casts find single values that don't fit, but round floating point numbers."""
+    """The reason why no value of one type can be read as the other.
+
+    Casts report single values that don't fit, but they round floating point numbers.
+    """
     if types.is_dictionary(source):
         return _misfit(source.value_type, target)
     if not any(is_from(source) and is_to(target) for is_from, is_to in _CONVERSIONS):
@@ -134,7 +139,7 @@ def _misfit(source: Any, target: Any) -> str | None:
 
 
 def _inner(source: Any, target: Any) -> Iterator[tuple[Any, Any]]:
-    """The types inside, side by side."""
+    """The inner types, side by side."""
     if types.is_struct(source) and types.is_struct(target):
         for field in target:
             if source.get_all_field_indices(field.name):
@@ -175,7 +180,7 @@ def _too_fine(source: pa.DataType, target: pa.DataType) -> str | None:
 
 
 def _stored_type(type_: Any) -> pa.DataType:
-    """What Parquet knows of a type: a duration of Arrow's is a whole number to everybody else, footers included."""
+    """The type in Parquet: Arrow's duration is a whole number to all other readers, footers included."""
     if types.is_duration(type_):
         return pa.int64()
     if types.is_struct(type_):
@@ -193,7 +198,9 @@ def _stored_type(type_: Any) -> pa.DataType:
 
 
 def _respelled(source: pa.DataType, target: pa.DataType) -> str | None:
-    """A field inside that is spelled otherwise than the table's, and that a cast would take for another; None without."""
+    """An inner field with another spelling than the table's, which a cast would take for another field; None without
+    one.
+    """
     if types.is_struct(source) and types.is_struct(target):
         held, wanted = [item.name for item in source], [item.name for item in target]
         for name in wanted:
@@ -227,7 +234,7 @@ def _partition_scalar(stored: str | None, field: "pa.Field[Any]", kind: ColumnKi
         try:
             scalar = pa.scalar(value, field.type)
         except (pa.ArrowException, ValueError, OverflowError):
-            scalar = None  # told below, with the text as it is stored
+            scalar = None  # reported below, with the stored text
         if scalar is not None and not (types.is_floating(field.type) and _is_beyond(scalar, stored)):
             return scalar
     raise CorruptTable(

@@ -1,6 +1,6 @@
 """Rows of a snapshot's Parquet files as a stream, in the order of their paths, in bounded memory.
 
-Which files to read is the snapshot's; what their columns become is in `row_shape`, which rows pass in `row_filter`.
+The snapshot chooses the files; `row_shape` converts their columns, `row_filter` filters their rows.
 """
 
 from collections import deque
@@ -66,8 +66,9 @@ def scan_files(
 ) -> pa.RecordBatchReader:
     """The rows of `files` (path, partition_values, size) for which `where` is true, with the table's types.
 
-    Raises `InvalidInput` for an unknown column, `UnsupportedTable` where the files aren't Parquet. A missing or damaged
-    file is a `CorruptTable` that names it, one that the system doesn't give us a `StoreError`, raised when the stream reaches it.
+    Raises `InvalidInput` for an unknown column, `UnsupportedTable` if the files aren't Parquet. When the stream reaches
+    it, a missing or damaged file is a `CorruptTable` that names it, and one that the system refuses to open a
+    `StoreError`.
     """
     check_readable(store.uri, metadata, files)
     rows = _Rows(store, resources, metadata, columns, where)
@@ -97,7 +98,7 @@ def _listed(files: pa.Table) -> Iterator[_File]:
 
 @dataclass(slots=True)
 class _Ahead:
-    """A file whose turn is yet to come."""
+    """A file that is read ahead of its turn."""
 
     file: _File
     opening: "Future[ds.ParquetFileFragment]"
@@ -167,7 +168,7 @@ class _Rows:
         """The file with its footer read."""
         try:
             if self._store.local_path(file.path) is None and file.size <= WHOLE_FILE_BYTES:
-                # The log may be wrong about the size; a file that is larger after all is read by ranges.
+                # The size in the log may be wrong; a file that turns out larger is read by ranges.
                 data = self._store.get_range(file.path, 0, file.size + 1)
                 source = self._files.open_input_file(file.path) if len(data) > file.size else pa.BufferReader(data)
             else:
@@ -230,6 +231,6 @@ class _Rows:
 
 
 def _counted(rows: int) -> Iterator[pa.RecordBatch]:
-    """Batches of so many rows without any column of ours: all columns asked for come from the log."""
+    """Batches of so many rows without a stored column: all requested columns come from the log."""
     for start in range(0, rows, BATCH_ROWS):
         yield pa.record_batch({"": pa.nulls(min(BATCH_ROWS, rows - start))})

@@ -1,4 +1,4 @@
-"""`Table`: a table as users see it, whatever its format. Arguments are checked here, and the work is the format's."""
+"""`Table`: a table as users see it, whatever its format. It checks arguments; the format does the work."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -100,8 +100,8 @@ class Table:
             1
         """
         table = cls._at(uri, storage, settings, ambient, resources, commit)
-        # A damaged table can be opened, so that it can be verified and its earlier versions read: whatever needs the
-        # newest version raises the same error again.
+        # A damaged table can be opened, so that it can be verified and its earlier versions read: calls that need the
+        # newest version raise the same error again.
         with suppress(CorruptTable, UnsupportedTable):
             table._find_format(commit)
         return table
@@ -157,7 +157,7 @@ class Table:
             description=description,
         )
         create_table(table.reader, table._ambient, operation)
-        table.reader.resources.invalidate(table.uri)  # of a table that was here before
+        table.reader.resources.invalidate(table.uri)  # of an earlier table at this place
         return table
 
     @classmethod
@@ -355,7 +355,7 @@ class Table:
             1
         """
         from headgate_table.rows.writing import RowsOrder, written_rows
-        from headgate_table.rows.written_table import WrittenTable  # brings PyArrow's writer along
+        from headgate_table.rows.written_table import WrittenTable  # imports PyArrow's writer
 
         self._log(BY_TRANSACTIONS)
         order = RowsOrder.of(mode, where, partition_by, schema_evolution, target_file_size)
@@ -549,4 +549,4 @@ class Table:
     def _after_direct_commit(
         self, operation: Operation, receipt: Receipt, seen_options: Callable[[], TableOptions]
     ) -> None:
-        """For those who know more than a table's log, to do what its settings ask for on writes. Must not raise."""
+        """Overridden by callers that know more than a table's log, to apply its settings for writes. Must not raise."""

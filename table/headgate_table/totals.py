@@ -1,4 +1,4 @@
-"""Totals of sizes and counts that other programs wrote, some of whom call what they don't know the largest long there is."""
+"""Totals of sizes and counts by other programs, some of which write the largest long for an unknown value."""
 
 from decimal import Decimal
 from typing import Any
@@ -11,7 +11,7 @@ MAX_LONG = 2**63 - 1
 
 
 def exact(column: pa.ChunkedArray) -> Any:
-    """The same numbers, of a type whose sums Arrow doesn't let go round: those of longs do, without a word."""
+    """The same numbers in a type whose sums don't overflow: Arrow's sums of longs overflow silently."""
     return column.cast(pa.decimal128(38, 0))
 
 
@@ -22,7 +22,7 @@ def exact_sum(column: pa.ChunkedArray) -> int:
 
 
 def as_total(number: int) -> int:
-    """The number as a total that fits wherever totals go: a long, and not negative."""
+    """The number as a total that fits everywhere: a long, and not negative."""
     return min(max(0, number), MAX_LONG)
 
 

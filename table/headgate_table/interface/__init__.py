@@ -1,6 +1,7 @@
-"""What a table is to its users, whatever its format: what a format must do, and the values of which its answers are made.
+"""The interface of a table for its users, whatever its format, and the values of its answers.
 
-`headgate_table.table` asks, `headgate_table.indextables` and `headgate_table.milvus` answer, and neither knows of the other.
+`headgate_table.table` calls it, `headgate_table.indextables` and `headgate_table.milvus` implement it, and neither of
+the two imports the other.
 
 Begin with `table_format` and `snapshot`.
 """

@@ -1,4 +1,4 @@
-"""What a table answers, whatever its format: changes, history, and itself in numbers."""
+"""The answers of a table, whatever its format: changes, history, and its description in numbers."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -44,7 +44,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """One version. What its source doesn't tell is None; `proposals` are the ids that it decided."""
+    """One version. Values that its source lacks are None; `proposals` are the ids that it decided."""
 
     version: int
     time: int

@@ -1,4 +1,4 @@
-"""What a verification found: findings, counts of what was looked at, and the collector for both."""
+"""The result of a verification: findings, counts of the checked objects, and the collector for both."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """How many of each were looked at."""
+    """The number of checked objects of each kind."""
 
     versions: int
     states: int
@@ -49,7 +49,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class VerifyReport:
-    """Everything checked, everything wrong."""
+    """Everything that was checked, and everything that is wrong."""
 
     uri: str
     version: int
@@ -91,7 +91,7 @@ class Findings:
         self._add(Finding(Severity.NOTE, name, what, advice))
 
     def attempt(self, name: str, work: Callable[[], _T], advice: str) -> _T | None:
-        """The result of `work`, or None when it met damage, which is then a finding. A store that fails still raises."""
+        """The result of `work`, or None after damage, which becomes a finding. A failing store still raises."""
         try:
             return work()
         except (CorruptTable, UnsupportedTable, ObjectMissing, InvalidInput, MalformedAction) as error:

@@ -1,4 +1,4 @@
-"""Rows that libraries take as they are: of a snapshot, or of a part of one."""
+"""Rows in a form that other libraries accept: of a snapshot, or of a part of one."""
 
 import difflib
 from abc import ABC, abstractmethod
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ReadableRows(ABC):
-    """Each reading begins anew, and streams: nothing is kept, and DuckDB, Polars, pandas and DataFusion take it for a table."""
+    """Each read starts again, and streams: nothing is kept. DuckDB, Polars, pandas and DataFusion treat it as a table."""
 
     @property
     @abstractmethod
@@ -28,7 +28,7 @@ class ReadableRows(ABC):
 
     @abstractmethod
     def count(self) -> int:
-        """The number of rows: from the log where it suffices, else by reading as few columns as tell."""
+        """The number of rows: from the log if possible, else by reading as few columns as possible."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Arrow's C stream interface, by which other libraries read the rows."""
@@ -74,7 +74,7 @@ class ReadableRows(ABC):
 
 
 def checked_columns(columns: Sequence[str] | None, known: Sequence[str]) -> list[str]:
-    """The columns to read, all that are `known` by default. Raises `InvalidInput` for what can't be asked for."""
+    """The columns to read, by default all `known` ones. Raises `InvalidInput` for invalid or unknown names."""
     if columns is None:
         return list(known)
     names = list(columns)

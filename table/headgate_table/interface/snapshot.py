@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReadStatistics:
-    """What a reading of entries cost and saved."""
+    """The cost of reading entries, and the savings."""
 
     manifests_read: int = 0
     manifests_skipped: int = 0
@@ -144,7 +144,8 @@ class Snapshot(ReadableRows):
 
     @abstractmethod
     def count(self) -> int:
-        """The number of rows. The log suffices unless `where` names other columns than those of partitions, or a file's count is unknown.
+        """The number of rows. It comes from the log unless `where` names other columns than those of partitions, or a
+        file's count is unknown.
 
         Examples:
             >>> snapshot.count()
@@ -216,7 +217,7 @@ class Rows(ReadableRows):
         return self._snapshot.scan(self._columns)
 
     def count(self) -> int:
-        """The number of rows. The log suffices unless `where` names other columns than those of partitions.
+        """The number of rows. It comes from the log unless `where` names other columns than those of partitions.
 
         Examples:
             >>> rows.count()

@@ -1,4 +1,4 @@
-"""What each table format does for `headgate_table.table`, which has checked the arguments."""
+"""The operations of a table format for `headgate_table.table`, which has checked the arguments."""
 
 from collections.abc import Iterator
 from typing import Never, Protocol
@@ -50,5 +50,5 @@ def check_one_start(since: int | None, since_timestamp: int | str | None) -> Non
 
 
 def meaningless(uri: str, what: str) -> Never:
-    """Refuse what only tables with a log of versions have."""
+    """Refuse features that only tables with a log of versions have."""
     raise InvalidInput(f"{uri} is a Milvus table, which doesn't have {what}")

@@ -36,7 +36,7 @@ def parse_time(value: int | str) -> int:
 
 
 def format_time(time_ms: int) -> str:
-    """ISO 8601 in UTC; the plain number where the calendar ends."""
+    """ISO 8601 in UTC; the plain number beyond the end of the calendar."""
     try:
         moment = _EPOCH + timedelta(milliseconds=time_ms)
     except OverflowError:

@@ -1,10 +1,10 @@
-"""The manifests of Milvus storage: values, encoding, paths, transactions. Names are imported when they are used.
+"""The manifests of Milvus storage: values, encoding, paths, transactions. Names are imported at their first use.
 
-Users call it as `headgate_table.milvus`; the committer uses its parts. A version is one manifest, created only if it
-is absent.
+Users call it as `headgate_table.milvus`; the committer uses its parts. A version is one manifest, created only if
+absent.
 
-Begin with `table` and `transaction`, then `format` for the files, `rules` for what is allowed, and `committed` for
-the records that a committer keeps beside manifests.
+Begin with `table` and `transaction`, then `format` for the files, `rules` for the allowed operations, and `committed`
+for the records that a committer keeps beside manifests.
 """
 
 import importlib

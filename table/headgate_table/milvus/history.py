@@ -1,4 +1,6 @@
-"""What happened to a Milvus table, version by version: from commit records, and for foreign versions by comparing manifests."""
+"""The history of a Milvus table, version by version: from commit records, and for foreign versions by comparing
+manifests.
+"""
 
 from collections.abc import Iterator
 
@@ -12,7 +14,7 @@ from headgate_table.milvus.rules.file_changes import file_counts
 
 
 def manifest_history(log: RecordedLog, limit: int | None = None) -> list[HistoryEntry]:
-    """The versions whose manifests are there, newest first. `limit` bounds the reading, too."""
+    """The versions with an existing manifest, newest first. `limit` bounds the reads, too."""
     if limit is not None and limit < 1:
         raise InvalidInput(f"a history of {limit} versions can't be given; the limit is at least 1")
     entries: list[HistoryEntry] = []
@@ -28,7 +30,7 @@ def _entries(log: RecordedLog) -> Iterator[HistoryEntry]:
     for version in reversed(log.found().versions):
         read = later if later is not None and later.version == version else _read(log, version)
         if read is None:
-            continue  # cleaned up since it was listed
+            continue  # cleaned since the listing
         before = ReadVersion(read.id, Manifest()) if version == 1 else _read(log, version - 1)
         later = before
         yield _entry(log, read, None if before is None else before.manifest)

@@ -1,6 +1,6 @@
-"""The manifests of one table on a store: finding the newest, reading one, and writing the next if it is absent.
+"""The manifests of one table on a store: finds the newest, reads one, and creates the next if absent.
 
-The create of `manifest-N.avro` is the only commit point. What is written is decided elsewhere.
+The create of `manifest-N.avro` is the only commit point. Other modules decide its contents.
 """
 
 from dataclasses import dataclass
@@ -34,12 +34,12 @@ _log = get_logger("headgate.milvus")
 
 @dataclass(frozen=True, slots=True)
 class ManifestWritten:
-    """The manifest of that number is ours."""
+    """The manifest with that number is ours."""
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestNumberTaken:
-    """The manifest of that number is another writer's."""
+    """The manifest with that number is another writer's."""
 
 
 class ManifestLog:
@@ -57,7 +57,7 @@ class ManifestLog:
         return f"{self._store.uri}/{self._prefix}".rstrip("/")
 
     def found(self) -> FoundManifests:
-        """All versions, by one look at the folder."""
+        """All versions, by one listing of the folder."""
         folder = self._prefix + METADATA_FOLDER
         listed = self._store.list_folder(folder)
         found = found_manifests(info.key.removeprefix(folder) for info in listed.objects)
@@ -71,16 +71,16 @@ class ManifestLog:
         return found
 
     def newest(self) -> VersionedManifest:
-        """The version with the largest number; version 0, which is empty, where there is none."""
+        """The version with the largest number; version 0, which is empty, if there is none."""
         return self.read(self.found().latest)
 
     def newest_since(self, known: VersionedManifest) -> VersionedManifest:
-        """The newest version, found by asking for the next numbers and not by listing; `known` was the newest once.
+        """The newest version, found by asking for the next numbers instead of listing; `known` was the newest once.
 
-        Numbers grow by one, so what lies beyond a missing one was written after `known` and lost its predecessor since.
-        `write` notices that.
+        Numbers grow by one, so a version beyond a missing one was written after `known` and has lost its predecessor
+        since. `write` notices that.
         """
-        step, low = 1, known.version  # `low` is there; gallop until `high` is not
+        step, low = 1, known.version  # `low` exists; double the step until `high` doesn't
         while low + step <= MAX_VERSION and self._is_there(low + step):
             low += step
             step *= 2
@@ -94,7 +94,7 @@ class ManifestLog:
         return known if low == known.version else self.read(low)
 
     def read(self, version: int) -> VersionedManifest:
-        """One version. Raises `VersionNotRetained`, and what `decode_manifest` raises."""
+        """One version. Raises `VersionNotRetained`, and the errors of `decode_manifest`."""
         if version == 0:
             return VersionedManifest(0, Manifest())
         key = manifest_key(self._prefix, version)
@@ -107,12 +107,14 @@ class ManifestLog:
         return VersionedManifest(version, decode_manifest(data, f"{self._store.uri}/{key}"))
 
     def write(self, version: int, body: bytes, *, may_be_there: bool = False) -> ManifestWritten | ManifestNumberTaken:
-        """Create the version, and find out what became of it. Raises `OutcomeUnknown` when nobody can tell, and `StoreError`
-        when nothing was written. `may_be_there`: an earlier call with these arguments ended without saying.
+        """Create the version, and find out the outcome.
 
-        After an answer was lost, a manifest with our very bytes counts as ours. If it were another writer's, then with the
-        same bytes from the same predecessor: everything that this writer wanted is in it, exactly once. Taking it for
-        foreign could apply the updates twice. A container's bytes are ours alone, by its random marker.
+        Raises `OutcomeUnknown` if nobody knows the outcome, and `StoreError` if nothing was written. `may_be_there`: an
+        earlier call with these arguments ended without an answer.
+
+        After a lost answer, a manifest with exactly our bytes counts as ours. If another writer wrote it, it has the
+        same bytes on the same predecessor: everything that our writer wanted is in it, exactly once. Counting it as
+        foreign could apply the updates twice. A container's bytes are always ours, by its random marker.
         """
         if version > MAX_VERSION:
             raise InvalidInput(f"{self.uri} can't have a version {version}: no other reader counts so far")
@@ -128,7 +130,7 @@ class ManifestLog:
                         may_be_there = True
                         return self._counted(version)
                     case AlreadyExists():
-                        # Stores never repeat a conditional write by themselves: the first such answer is plain.
+                        # Stores never retry a conditional write by themselves, so the first such answer is plain.
                         if not may_be_there or self._bytes_at(key) != body:
                             return ManifestNumberTaken()
                         return self._counted(version)
@@ -146,10 +148,10 @@ class ManifestLog:
         raise self._unknown(version, reason)
 
     def _counted(self, version: int) -> ManifestWritten:
-        """Ours is there; does it count? It does where its predecessor stands, or nothing newer does.
+        """Whether our manifest counts. It does if its predecessor stands, or if nothing newer does.
 
-        Otherwise versions were deleted while we paused, and we may have filled a number that was in use once, below the
-        newest, where nobody reads it.
+        Otherwise versions were deleted while this process paused, and it may have filled a number that was used before,
+        below the newest, where nobody reads it.
         """
         if version > 1 and not self._is_there(version - 1):
             latest = self.found().latest

@@ -1,4 +1,4 @@
-"""One version of a Milvus table as a value, by the files of its column groups; and such files as Arrow."""
+"""One version of a Milvus table as a value, by the files of its column groups; and these files as Arrow."""
 
 from collections.abc import Iterable, Sequence
 from typing import Never
@@ -29,7 +29,7 @@ _ROWS = "rows that Headgate could read: scan it with Milvus"
 
 
 class MilvusSnapshot(Snapshot):
-    """The files of one manifest. It holds all of it, so nothing is read later."""
+    """The files of one manifest. It holds all of it, so no later read is necessary."""
 
     def __init__(self, uri: str, version: int, manifest: Manifest) -> None:
         self._uri = uri
@@ -42,7 +42,7 @@ class MilvusSnapshot(Snapshot):
 
     @property
     def manifest(self) -> Manifest:
-        """All that there is, delta logs and stats included."""
+        """The whole manifest, with delta logs and stats."""
         return self._manifest
 
     @property
@@ -51,7 +51,7 @@ class MilvusSnapshot(Snapshot):
 
     @property
     def total_bytes(self) -> int:
-        """As far as the manifest tells."""
+        """As far as the manifest has sizes."""
         return self._manifest.known_bytes
 
     @property

@@ -1,4 +1,4 @@
-"""`MilvusTable`: one table of Milvus manifests. Changes are `transaction`'s, or a committer's."""
+"""`MilvusTable`: one table of Milvus manifests. `transaction` or a committer changes it."""
 
 from collections.abc import Callable, Iterator
 
@@ -22,7 +22,7 @@ from headgate_table.store.interface import Store
 
 
 class MilvusTable:
-    """A `TableFormat`. Every reading of the newest version looks at the store again."""
+    """A `TableFormat`. Every read of the newest version reads the store again."""
 
     def __init__(self, store: Store, ambient: Ambient, commit: Callable[[Operation], Receipt] | None = None) -> None:
         self._store = store
@@ -36,7 +36,7 @@ class MilvusTable:
 
     @property
     def exists(self) -> bool:
-        """Whether there are manifests, by one look."""
+        """Whether there are manifests, by one request."""
         return bool(self._log.found().latest)
 
     @property
@@ -61,7 +61,7 @@ class MilvusTable:
     def changes(
         self, since: int | None = None, until: int | None = None, *, since_timestamp: int | str | None = None
     ) -> Changes:
-        """The data files that came and went after a version (0, or -1: from the beginning), up to `until` or now."""
+        """The added and removed data files after a version (0, or -1: from the beginning), up to `until` or now."""
         check_one_start(since, since_timestamp)
         start = max(since, 0) if since is not None else self._version_before(parse_time(since_timestamp or 0))
         end = self.version if until is None else until
@@ -76,7 +76,7 @@ class MilvusTable:
         return (self.changes(version - 1, version) for version in range(max(since, 0) + 1, end + 1))
 
     def history(self, limit: int | None = None) -> list[HistoryEntry]:
-        """The versions whose manifests are there, newest first; proposals of those that a committer wrote."""
+        """The versions with an existing manifest, newest first; with proposals for those of a committer."""
         return manifest_history(self._log, limit)
 
     def describe(self, *, skips: bool = True) -> TableDescription:
@@ -105,7 +105,7 @@ class MilvusTable:
         return Manifest() if version == 0 else self._log.read(version).manifest
 
     def _times(self) -> list[tuple[int, int]]:
-        """When each version was written, by the store's clock, and its number; ascending by number."""
+        """The time of each version by the store's clock, and its number; ascending by number."""
         listed = {info.key: info.modified_ms for info in self._store.list_folder(METADATA_FOLDER).objects}
         versions = self._log.found().versions
         return [(listed[key], number) for number in versions if (key := manifest_key("", number)) in listed]
@@ -121,7 +121,7 @@ class MilvusTable:
         return max((number for at_ms, number in self._times() if at_ms < time_ms), default=0)
 
     def commit(self, operation: Operation) -> Receipt:
-        """Propose a transaction, where the table was opened with a way to propose."""
+        """Propose a transaction, if the table was opened with a way to propose."""
         if self._proposes is None or not isinstance(operation, Milvus):
             return meaningless(self.uri, BY_TRANSACTIONS)
         return self._proposes(operation)

@@ -1,4 +1,4 @@
-"""`Transaction`: changes to a table of Milvus manifests, gathered by calls that can be chained and committed as one version."""
+"""`Transaction`: changes to a table of Milvus manifests, collected by chained calls and committed as one version."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ _log = get_logger("headgate.milvus")
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """A version that may have been written: nothing else may be tried before this is known."""
+    """A version that may have been written: nothing else may be tried before its outcome is known."""
 
     version: int
     manifest: Manifest
@@ -41,7 +41,7 @@ class _Pending:
 
 
 class Transaction:
-    """One writer's changes. After a commit it stands on the version that it committed, and can be used again.
+    """One writer's changes. After a commit, it is based on the committed version, and can be used again.
 
     Not for several threads at once.
     """
@@ -85,9 +85,9 @@ class Transaction:
     ) -> Self:
         """A transaction on the table at `base_path` of a store, or of the store at an address.
 
-        It reads the newest version, or the one that is named; version 0 is the empty manifest that every table begins with.
-        A new table gets raw manifests of version 1, any other keeps the form that it has, unless `form` names another.
-        Raises `VersionNotRetained` for a version that isn't there, `StoreError` where the store can't be asked.
+        It reads the newest version, or the named one; version 0 is the empty manifest of a new table. A new table gets
+        raw manifests of version 1, any other keeps its form, unless `form` names another. Raises `VersionNotRetained`
+        for a missing version, and `StoreError` if the store doesn't answer.
         """
         _check_choices(resolver, form, path_policy)
         if not _is_whole(version, LATEST):
@@ -127,12 +127,12 @@ class Transaction:
 
     @property
     def read_version(self) -> int:
-        """The version that this transaction stands on: what it read, or what it committed last."""
+        """The version on which this transaction is based: the one that it read, or the one that it committed last."""
         return self._read.version
 
     @property
     def updates(self) -> Updates:
-        """What a commit would change, with paths as they are stored."""
+        """The changes of a commit, with paths in stored form."""
         return self._updates
 
     def get_manifest(self) -> Manifest:
@@ -140,16 +140,16 @@ class Transaction:
         return resolved(self._read.manifest, self._log.base, self._policy)
 
     def get_stored_manifest(self) -> Manifest:
-        """The manifest of `read_version` as it stands in the file."""
+        """The manifest of `read_version` with its paths as stored."""
         return self._read.manifest
 
     def add_column_group(self, group: ColumnGroup) -> Self:
-        """Add columns that the table doesn't have yet, for all rows that it has."""
+        """Add columns that the table doesn't have yet, for all existing rows."""
         check_group(group)
         return self._with(Updates(added_column_groups=(group,)))
 
     def append_files(self, groups: Sequence[ColumnGroup]) -> Self:
-        """Add rows: the files of each column group, in the table's order. The first append brings the groups."""
+        """Add rows: the files of each column group, in the table's order. The first append creates the groups."""
         if isinstance(groups, ColumnGroup):
             raise InvalidInput("one ColumnGroup was given: give a list, with a group for each of the table's")
         if not groups:
@@ -169,7 +169,7 @@ class Transaction:
         return self._with(Updates(added_delta_logs=(log,)))
 
     def update_stat(self, key: str, files: Sequence[str], metadata: Mapping[str, str] = EMPTY) -> Self:
-        """Set the files of a key, in place of those that it has."""
+        """Set the files of a key, in place of its present ones."""
         if isinstance(files, str) or not isinstance(files, Iterable):
             raise InvalidInput(f"the files of the stat {key!r} are {files!r:.100}: give a list of paths")
         stat = Stat(tuple(files), metadata)
@@ -179,9 +179,9 @@ class Transaction:
     def commit(self) -> int:
         """Commit everything as one version, and return its number.
 
-        Raises `InvalidInput` when there is nothing to commit or the updates don't fit the table, `CommitConflict` when
-        other writers are the reason, `UnsupportedTable` when the form can't hold the result, and `OutcomeUnknown` when the
-        store never said what became of the write: then calling `commit` again settles that first, and never commits twice.
+        Raises `InvalidInput` if there is nothing to commit or the updates don't fit the table, `CommitConflict` if
+        other writers are the reason, `UnsupportedTable` if the form can't hold the result, and `OutcomeUnknown` if the
+        store never answered the write: then calling `commit` again settles that first, and never commits twice.
         """
         if self._pending is not None:
             settled = self._write(self._pending, again=True)
@@ -196,7 +196,7 @@ class Transaction:
             before = self._ambient.monotonic_s()
             if attempt:
                 self._newest = self._log.newest_since(self._newest)
-            # At first without looking: if the newest version that we know isn't that any more, the create will tell.
+            # The first attempt doesn't look for newer versions: if there are any, the create shows it.
             committed = self._write(self._next(self._newest))
             if committed is not None:
                 return committed
@@ -241,7 +241,7 @@ class Transaction:
             raise InvalidInput(
                 f"the resolver of a commit to {self._log.uri} returned {result!r:.100}: it has to return a Manifest, or Refused"
             )
-        # Whatever a resolver leaves out: what nobody here understands was not its to drop.
+        # Even if a resolver left them out: no resolver may drop fields that this release doesn't understand.
         result = replace(result, form=self._form or seen.manifest.form, unknown=seen.manifest.unknown or result.unknown)
         body = encode_manifest(result, sync=bytes.fromhex(self._ambient.new_id()))
         return _Pending(seen.version + 1, result, body)
@@ -284,7 +284,7 @@ class Transaction:
 
 
 def _check_choices(resolver: object, form: object, path_policy: object) -> None:
-    """What is given by name elsewhere is easily given so here."""
+    """Check the types of these arguments: users easily pass a name, as other interfaces take one."""
     if not isinstance(resolver, Resolver) and not callable(resolver):
         raise InvalidInput(f"resolver {resolver!r:.100} is none: give FAIL, MERGE, OVERWRITE, or a function")
     if form is not None and not isinstance(form, ManifestForm):

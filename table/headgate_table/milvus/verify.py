@@ -1,4 +1,4 @@
-"""Everything that is wrong with a Milvus table, as findings: manifests, commit records, and whether data files are there."""
+"""Verifies a Milvus table: its manifests, commit records, and the existence of data files."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,7 +19,7 @@ _FROM_A_COPY_OR_AWAY = f"{_FROM_A_COPY}; if its writer was interrupted, move it 
 
 
 def verify_manifests(log: RecordedLog, *, data_files: bool = True) -> VerifyReport:
-    """Every manifest, every record, and every file that the newest manifest names. A store that fails still raises."""
+    """Check every manifest, every record, and every file that the newest manifest names. A failing store still raises."""
     findings = Findings()
     found = log.found()
     for name in found.odd:
@@ -78,7 +78,7 @@ def _check_newest(findings: Findings, log: RecordedLog, version: int, manifest: 
 
 
 def _check_files(findings: Findings, log: RecordedLog, manifest: Manifest) -> None:
-    """Those inside of the table; what lies elsewhere is not ours to reach."""
+    """The files inside of the table; Headgate doesn't reach others."""
     there = resolved(manifest, ManifestBase("", log.uri))
     paths = [file.path for group in there.column_groups for file in group.files]
     paths += [delta.path for delta in there.delta_logs]
@@ -96,7 +96,7 @@ def _check_files(findings: Findings, log: RecordedLog, manifest: Manifest) -> No
 
 
 def _check_dropped(findings: Findings, lacking: Mapping[int, str], has_committer: bool) -> None:
-    """Foreign versions that lack what the version before held. Where nobody but they wrote, that is worth a note."""
+    """Foreign versions that lack contents of the version before. Each is a note if only foreign writers were at work."""
     tell = findings.warning if has_committer else findings.note
     for version, lacks in lacking.items():
         tell(
@@ -154,7 +154,9 @@ def _check_records(
 
 
 def _check_other(findings: Findings, record: VersionRecord, positions: Mapping[Source, int]) -> None:
-    """A record beside a manifest of other bytes: usually of a lost race, whose proposals were decided in a later version."""
+    """A record beside a manifest with other bytes: usually of a lost race, whose proposals were decided in a later
+    version.
+    """
     settled = None if record.commit is None else record.commit.settled
     if settled is not None and settled.next_offset > positions.get(settled.source, 0):
         ids = "" if record.commit is None else ", ".join(decision.id for decision in record.commit.decisions[:3])

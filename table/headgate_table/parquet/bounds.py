@@ -1,6 +1,6 @@
-"""The bounds of a Parquet file's columns, as the texts that readers of a table understand (docs/format.md, section 7).
+"""The bounds of a Parquet file's columns, in the texts that readers of a table understand (docs/format.md, section 7).
 
-How a footer is read is in `footer`; how texts are shortened in `statistics`.
+`footer` reads the footer; `statistics` shortens the texts.
 """
 
 import math
@@ -48,11 +48,11 @@ def column_bounds(
     indexed_columns: int = INDEXED_COLUMNS,
     max_length: int = MAX_TEXT_LENGTH,
 ) -> tuple[Bounds, Bounds]:
-    """Lowest and highest value of each of the first columns, where every row group knows both.
+    """Lowest and highest value of each of the first columns, if every row group has both.
 
     Dates are days and timestamps microseconds since 1970. Nested columns, binary ones, and types without an order that
-    all readers share have none. Most writers leave NaN, which is above all numbers, out of a footer: then a column of floating
-    point numbers has a lower bound only.
+    all readers share have none. Most writers leave NaN, which is above all numbers, out of a footer, so a column of
+    floating point numbers then has a lower bound only.
     """
     lower: Bounds = {}
     upper: Bounds = {}
@@ -68,7 +68,9 @@ def column_bounds(
 
 
 def _tells_of_nan(footer: Footer) -> bool:
-    """Whether a column that has statistics holds no NaN for sure. Java's writer takes NaN for the highest, or gives them up."""
+    """Whether a column with statistics certainly holds no NaN. Java's writer counts NaN as the highest, or drops the
+    statistics.
+    """
     java = _JAVA_WRITER.match(footer.created_by)
     return footer.notes.get(STATISTICS_NOTE) == WITHOUT_NAN or (java is not None and int(java[1]) >= _JAVA_MINOR)
 
@@ -80,7 +82,7 @@ def _first_columns(footer: Footer, without: Collection[str], limit: int) -> Iter
 
 
 def _extremes(footer: Footer, column: ParquetColumn) -> tuple[_Stored, _Stored] | None:
-    """The lowest and highest value over all row groups; None unless every group with values tells both."""
+    """The lowest and highest value over all row groups; None unless every group with values has both."""
     lowest: _Stored | None = None
     highest: _Stored | None = None
     for statistics in footer.statistics(column):
@@ -104,7 +106,7 @@ def _pair(column: ParquetColumn, statistics: ChunkStatistics) -> tuple[_Stored, 
     if low is None or high is None:
         return None
     first, last = _value(column, low), _value(column, high)
-    # NaN is no bound: nothing compares with it.
+    # NaN can't be a bound: nothing compares with it.
     return None if first is None or last is None or first != first or last != last else (first, last)
 
 
@@ -158,7 +160,7 @@ def _timestamps(unit: Meaning, low: int, high: int) -> tuple[str, str] | None:
 
 
 def _as_written(value: float) -> float:
-    """A 32-bit float as people write it. 0.1 stored in 32 bits is 0.10000000149…: readers compare with either."""
+    """A 32-bit float with its short decimal digits. 0.1 in 32 bits is 0.10000000149…: readers compare with either."""
     return float(str(np.float32(value)))
 
 

@@ -1,7 +1,7 @@
-"""Which columns of a Parquet file are worth a dictionary, by a sample of the rows.
+"""The columns of a Parquet file that a dictionary makes smaller, by a sample of the rows.
 
-Parquet's own writer finds out by building a dictionary until it is full, for every row group anew: a third of the time of writing.
-Merges and writers of rows ask here.
+Parquet's own writer builds a dictionary for every column and row group until it is full, which takes a third of the
+time of writing. Merges and writers of rows use this module instead.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ MOSTLY_DISTINCT = 0.5
 def dictionary_columns(sample: pa.Table, schema: pa.Schema) -> list[str]:
     """The paths of the columns to write with a dictionary, as Parquet spells them. Nested ones always have one.
 
-    `sample` are rows of the columns of `schema`; those that come as dictionaries keep one.
+    `sample` are rows of the columns of `schema`; dictionary columns of the sample stay dictionaries.
     """
     rows = sample.slice(0, SAMPLE_ROWS)
     without = {

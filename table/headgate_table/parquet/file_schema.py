@@ -1,4 +1,4 @@
-"""What a Parquet file's footer says of its columns, in the words that proposals use; and the same of many files."""
+"""The columns of one or many Parquet files, from their footers, in the form of proposals."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ from headgate_table.parquet.schema import Unusable, stored_columns
 
 
 def described_columns(path: str, footer: Footer) -> FileColumns:
-    """Of one file. Raises `InvalidInput` for a schema that nobody could read."""
+    """The columns of one file. Raises `InvalidInput` for a schema that nobody could read."""
     found = stored_columns(footer)
     types = columns_text(
         [(column.name, None if isinstance(column.type, Unusable) else column.type) for column in found]
@@ -18,7 +18,7 @@ def described_columns(path: str, footer: Footer) -> FileColumns:
 
 
 def columns_with_nulls(footer: Footer) -> tuple[str, ...]:
-    """The plain columns at the top that hold a null, as far as the file counts them."""
+    """The plain top-level columns with nulls, as far as the file counts them."""
     return tuple(
         column.name
         for column in footer.columns
@@ -27,7 +27,7 @@ def columns_with_nulls(footer: Footer) -> tuple[str, ...]:
 
 
 def told_columns(files: Iterable[AddFile]) -> tuple[FileColumns, ...]:
-    """What an operation tells of its files: one for all that have the same columns, of those whose footers were read."""
+    """The columns of an operation's files: one item for all files with the same columns whose footers were read."""
     found: dict[str, FileColumns] = {}
     for file in files:
         columns = getattr(file, "columns", None)

@@ -1,7 +1,7 @@
-"""Times in a Parquet file that a table's columns can't hold, as far as its footer's statistics show them.
+"""Finds times in a Parquet file that a table's columns can't hold, by the footer's statistics.
 
-A table's timestamps are microseconds. A file may hold nanoseconds, or milliseconds of other ages: readers take them only where
-nothing is lost, so one such value would end each scan.
+A table's timestamps are microseconds. A file may hold nanoseconds, or milliseconds far in the past or future: readers
+accept them only without loss, so one such value would end each scan.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ _MICROS = range(-(2**63), 2**63)
 
 
 def time_misfit(footer: Footer) -> str | None:
-    """What is wrong with a time in the file; None where the statistics show nothing. They tell extremes only."""
+    """The fault of a time in the file; None if the statistics show none. They contain extremes only."""
     for column in footer.columns:
         if column.leaf < 0 or column.physical is not Physical.INT64:
             continue

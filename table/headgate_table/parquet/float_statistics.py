@@ -1,7 +1,8 @@
-"""Which columns of a Parquet file may have statistics: those in which no row is NaN.
+"""The columns of a Parquet file that may have statistics: those without NaN in any row.
 
-Writers leave NaN out of the statistics, while Spark and others order it above all numbers: they would skip a row group of 1.0 and NaN
-when they look for what is above 2.0. Executors of Spark have these rules in `pyspark_headgate.executor.float_statistics`.
+Writers leave NaN out of statistics, but Spark and others order it above all numbers: they would skip a row group of 1.0
+and NaN when they look for values above 2.0. Executors of Spark have these rules in
+`pyspark_headgate.executor.float_statistics`.
 """
 
 from collections.abc import Collection, Iterator
@@ -14,7 +15,7 @@ from pyarrow import types
 
 
 def leaf_paths(schema: pa.Schema) -> list[str]:
-    """The stored columns, as Parquet spells them and in its order."""
+    """The stored columns, in Parquet's spelling and order."""
     sink = pa.BufferOutputStream()
     pq.write_metadata(schema, sink)
     stored = pq.read_metadata(pa.BufferReader(sink.getvalue())).schema
@@ -64,7 +65,7 @@ def _leaf_types(type_: Any) -> Iterator[pa.DataType]:
 
 
 def _leaves(array: Any) -> Iterator[pa.Array]:
-    """In the order of `_leaf_types`. Slots of null structs may be among the values, which does no harm."""
+    """The columns in the order of `_leaf_types`. They may contain slots of null structs, which does no harm."""
     if types.is_struct(array.type):
         for place in range(array.type.num_fields):
             yield from _leaves(array.field(place))

@@ -1,6 +1,6 @@
-"""What the footer of a Parquet file says: how many rows there are, and each plain column's statistics as stored.
+"""Reads the footer of a Parquet file: the number of rows, and each plain column's statistics as stored.
 
-Only the end of a file is read. What statistics mean as bounds is in `bounds`.
+Only the end of a file is read. `bounds` converts statistics to bounds.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -36,7 +36,7 @@ class Physical(Enum):
 
 
 class Meaning(Enum):
-    """What the stored values of a column stand for, as far as they can have bounds."""
+    """The meaning of a column's stored values, for types that can have bounds."""
 
     PLAIN = "plain"
     UNSIGNED = "unsigned"
@@ -50,7 +50,7 @@ class Meaning(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ParquetColumn:
-    """A column at the top of the schema. Nested ones only count."""
+    """A top-level column of the schema. Nested ones only count."""
 
     name: str
     physical: Physical
@@ -64,7 +64,7 @@ class ParquetColumn:
 
 @dataclass(frozen=True, slots=True)
 class ChunkStatistics:
-    """Of one column in one row group. The older pair was written without a defined order."""
+    """The statistics of one column in one row group. The older pair was written without a defined order."""
 
     rows: int
     null_count: int | None
@@ -96,9 +96,9 @@ class Footer:
 
 
 def read_footer(name: str, size: int, read: Callable[[int, int], bytes]) -> Footer:
-    """The footer of a file of `size` bytes; `read(start, length)` gives a part of it.
+    """The footer of a file of `size` bytes; `read(start, length)` returns a part of it.
 
-    Raises `InvalidInput` when the file is no Parquet file, or damaged, encrypted, or larger in its footer than allowed.
+    Raises `InvalidInput` if the file isn't a Parquet file, is damaged or encrypted, or has too large a footer.
     """
     if size < _TRAILER_BYTES + len(_MAGIC):
         raise _not_parquet(name, f"it has only {size} bytes")
@@ -164,7 +164,7 @@ def _text(value: Any) -> str:
 
 
 def _columns(elements: list[Struct], orders: list[Struct]) -> tuple[list[ParquetColumn], int]:
-    """The columns at the top, and the number of stored ones. The schema is a tree, listed from the top."""
+    """The top-level columns, and the number of stored ones. The schema is a tree, listed from the top."""
     columns: list[ParquetColumn] = []
     leaf = 0
     open_children: list[int] = [_number(elements[0], 5) or 0]
@@ -177,7 +177,7 @@ def _columns(elements: list[Struct], orders: list[Struct]) -> tuple[list[Parquet
         children = _number(element, 5) or 0
         is_leaf = children == 0
         if len(open_children) == 1:
-            # 1 is the order of the type; other orders are not those that readers of bounds compare by.
+            # 1 is the order of the type; readers of bounds don't compare by other orders.
             ordered = leaf < len(orders) and 1 in orders[leaf]
             columns.append(_column(element, leaf if is_leaf and _number(element, 3) != 2 else -1, ordered))
         if children > 0:
@@ -212,7 +212,7 @@ _TIME_UNITS = {1: Meaning.MILLIS, 2: Meaning.MICROS, 3: Meaning.NANOS}
 
 
 def _meaning(element: Struct) -> tuple[Meaning, int]:
-    """By the logical type; by the older converted type where there is none."""
+    """The meaning by the logical type; by the older converted type if there is none."""
     logical = element.get(10)
     scale = _number(element, 7) or 0
     if isinstance(logical, dict):

@@ -1,5 +1,7 @@
-"""A Parquet file's columns in a table's types, from its footer as our own decoder sees it: PyArrow's ends the process on some
-damaged ones. What several files have in common is `repair.merged_schema`'s.
+"""A Parquet file's columns in a table's types, from its footer by our own decoder, because PyArrow's crashes on some
+damaged ones.
+
+`repair.merged_schema` combines the schemas of several files.
 """
 
 from collections.abc import Sequence
@@ -53,14 +55,14 @@ _MAX_DECIMAL_DIGITS = 38
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """Why a table can't have a column of a stored type."""
+    """The reason why a table can't have a column of a stored type."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class StoredColumn:
-    """A column at the top of a file's schema."""
+    """A top-level column of a file's schema."""
 
     name: str
     type: SparkType | Unusable
@@ -68,7 +70,7 @@ class StoredColumn:
 
 
 class _NotHeld(Exception):
-    """Of a type that no table holds."""
+    """No table can hold the type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +85,13 @@ class _Node:
 
     @property
     def logical(self) -> tuple[int, Any]:
-        """Number and body of the logical type; (0, None) without one. It is a union: one field says which type it is."""
+        """Number and body of the logical type; (0, None) without one. It is a union with one field."""
         body = self.element.get(10)
         return next(iter(body.items()), (0, None)) if isinstance(body, dict) else (0, None)
 
     @property
     def older(self) -> int:
-        """The older converted type, which counts only where there is no logical one; -1 without."""
+        """The older converted type, which counts only without a logical one; -1 without."""
         return _whole(self.element, 6, -1)
 
     def is_a(self, logical: Sequence[int], older: Sequence[int]) -> bool:
@@ -115,7 +117,7 @@ def stored_columns(footer: Footer) -> tuple[StoredColumn, ...]:
 
 
 def _tree(elements: Sequence[Element]) -> tuple[_Node, ...]:
-    """The nodes below the root. That the schema is a tree was checked when the footer was read."""
+    """The nodes below the root. The reader of the footer has checked that the schema is a tree."""
     rest = iter(elements)
 
     def node(depth: int) -> _Node:
@@ -165,7 +167,7 @@ def _unrepeated(node: _Node) -> SparkType:
 
 
 def _list(node: _Node) -> ArrayOf:
-    """By the format's rules for lists, older shapes included: the repeated node is the element, or wraps it."""
+    """By the format's rules for lists, with older forms: the repeated node is the element, or wraps it."""
     repeated = _only_repeated(node)
     wraps = (
         len(repeated.children) == 1
@@ -245,7 +247,7 @@ def _integer(node: _Node, stored_bits: int) -> Atomic:
 def _decimal(node: _Node) -> Atomic:
     _, body = node.logical
     parts: Element = body if isinstance(body, dict) else {}
-    # The schema's element says both as well; some writers leave them out of one of the two places.
+    # The schema's element has both as well; some writers leave them out of one of the two places.
     scale = _whole(parts, 1, _whole(node.element, 7, 0))
     precision = _whole(parts, 2, _whole(node.element, 8, 0))
     if not (1 <= precision <= _MAX_DECIMAL_DIGITS and 0 <= scale <= precision):

@@ -1,7 +1,7 @@
-"""Bounds of columns as texts that no reader skips a file wrongly by: shortened, and only of the first columns.
+"""Makes bounds of columns safe, so that no reader skips a file wrongly: shortened, and only of the first columns.
 
-docs/format.md, section 7. Comparing a predicate with bounds is in `read.entry_filter`; bounds of Parquet files come from
-`bounds`.
+docs/format.md, section 7. `read.entry_filter` compares a predicate with bounds; `bounds` makes the bounds of Parquet
+files.
 """
 
 import re
@@ -20,7 +20,7 @@ INDEXED_COLUMNS = 32
 MAX_NUMBER_LENGTH = 64
 """A number is kept whole or not at all, as its beginning is another number. No column type has longer ones."""
 
-# Everything that some known reader takes for a number: spaces around and a type suffix (Java), digits of any script,
+# Texts that some known reader takes for numbers: spaces around and a type suffix (Java), digits of any script,
 # hexadecimal floats, the names of the specials in any case (Rust).
 _NUMBER = re.compile(
     r"[\x00-\x20\s]*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|0x[0-9a-f]*\.?[0-9a-f]*p[+-]?\d+|nan|inf(?:inity)?)"
@@ -37,14 +37,13 @@ _LAST = 0x10FFFF
 def truncate_statistics(
     add: AddFile, partition_columns: Collection[str], max_length: int = MAX_TEXT_LENGTH, enabled: bool = True
 ) -> AddFile:
-    """The file with long text bounds shortened; columns that partition the table are left as they are.
+    """The file with long text bounds shortened; partition columns of the table stay unchanged.
 
-    A lower bound becomes its beginning. An upper bound becomes the beginning of the same length with its last
-    character raised, which is above every text that starts with it. A reader that compares plain texts, by code points
-    or by UTF-16 units, so never skips a file that holds what it looks for. (Readers exist that know a bound which is
-    the beginning of a literal as shortened, but they do so for some operators only; a plain beginning as an upper bound
-    would lose rows with the others.) Where no such text exists, or shortening would turn a text into a number, the
-    column loses both bounds.
+    A lower bound becomes its beginning. An upper bound becomes the beginning of the same length with its last character
+    raised, which is above every text that starts with it. So a reader that compares plain texts, by code points or by
+    UTF-16 units, never skips a file with a match. (Some readers recognise a bound that is the beginning of a literal as
+    shortened, but for some operators only; a plain beginning as an upper bound would lose rows with the others.) If no
+    such text exists, or if shortening would turn a text into a number, the column loses both bounds.
     """
     if max_length < 1:
         raise InvalidInput(f"stats.truncation.maxLength is {max_length}; it must be at least 1")
@@ -69,7 +68,7 @@ def truncate_statistics(
 def limit_columns(add: AddFile, columns_in_schema_order: Sequence[str], n: int = INDEXED_COLUMNS) -> AddFile:
     """The file with bounds of the table's first `n` columns only; a negative `n` means all of them.
 
-    Bounds of the file's partition columns stay. With no schema at hand there is nothing to count by, and all stay.
+    Bounds of the file's partition columns stay. Without a schema all bounds stay, because the columns can't be counted.
     """
     if n < 0 or not columns_in_schema_order or (add.min_values is None and add.max_values is None):
         return add
@@ -80,10 +79,10 @@ def limit_columns(add: AddFile, columns_in_schema_order: Sequence[str], n: int =
 
 
 def text_bounds(smallest: str, largest: str, max_length: int = MAX_TEXT_LENGTH) -> tuple[str, str] | None:
-    """Bounds for a column of texts, given its extremes by code points; None when there are no safe ones.
+    """Bounds for a column of texts, from its extremes by code points; None if there are no safe ones.
 
-    Safe for readers that order by UTF-16 units as well: those sort characters beyond the basic plane before its last
-    ones, so a bound stops before the first character that the two orders disagree about. None, too, where a bound looks
+    They are also safe for readers that order by UTF-16 units: those sort characters beyond the basic plane before its
+    last ones, so a bound stops before the first character on which the two orders disagree. None, too, if a bound looks
     like a number: readers that don't know the column's type would compare it as one.
     """
     if may_be_number(smallest) or may_be_number(largest):

@@ -1,6 +1,6 @@
-"""Thrift's compact protocol, decoded without a schema: structs become dicts from field number to value.
+"""Decodes Thrift's compact protocol without a schema: structs become dicts from field number to value.
 
-Parquet footers are written in it. pyarrow reads them too, but ends the process on some damaged ones.
+Parquet footers use it. PyArrow reads them too, but crashes on some damaged ones.
 """
 
 import struct
@@ -17,7 +17,7 @@ _INTEGERS = (4, 5, 6)
 
 
 class BadThrift(ValueError):
-    """The bytes are no complete struct."""
+    """The bytes are not a complete struct."""
 
 
 def decode_struct(data: bytes) -> Struct:
@@ -26,7 +26,7 @@ def decode_struct(data: bytes) -> Struct:
 
 
 class _Decoder:
-    """Nearly all values are small numbers in structs, so the ways to these are short."""
+    """Nearly all values are small numbers in structs, so their code paths are short."""
 
     __slots__ = ("_data", "_end", "_position")
 
@@ -46,7 +46,7 @@ class _Decoder:
             if kind in _INTEGERS:
                 fields[number] = self._signed()
             elif kind in (_TRUE, _FALSE):
-                # In a struct the truth of a boolean is its type.
+                # In a struct, the type of a boolean is its value.
                 fields[number] = kind == _TRUE
             else:
                 fields[number] = self._value(kind, depth)

@@ -1,6 +1,6 @@
-"""Before files are added: the table is made where there is none, and gets the columns that it lacks.
+"""Prepares a table before files are added: it creates a missing table, and adds missing columns.
 
-A repetition meets the table and the columns that are there, so these steps need no ids by which they are known again.
+A repeat finds the table and the columns, so these steps need no ids that identify them.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ SCHEMA_TRIES = 10
 
 
 class SeenTable(Protocol):
-    """A table as it was at some version, as far as rows are to fit into it."""
+    """The parts of a table at some version to which rows must fit."""
 
     @property
     def version(self) -> int: ...
@@ -34,20 +34,21 @@ class EvolvingTable(Protocol):
     def address(self) -> str: ...
 
     def look(self) -> SeenTable | None:
-        """None where there is no table."""
+        """The present table; None if there is none."""
         ...
 
     def change(self, operation: Operation) -> Receipt:
-        """Commit it under an id of its own, and wait for the receipt."""
+        """Commit the change under an id of its own, and wait for the receipt."""
         ...
 
 
 def make_table(
     target: EvolvingTable, rows: str, partition_columns: Sequence[str], *, only_if_new: bool = False
 ) -> Rejected | None:
-    """Make a table for rows of this schema, in Spark's JSON. One that somebody else has just made will do, unless `only_if_new`.
+    """Create a table for rows of this schema, in Spark's JSON. A table that another writer has just created also
+    counts, unless `only_if_new`.
 
-    A refusal is returned. Raises `TableExists`.
+    Returns a refusal. Raises `TableExists`.
     """
     fit = fit_new_table(rows, partition_columns)
     receipt = target.change(Create(fit.schema_string, tuple(partition_columns)))
@@ -63,10 +64,10 @@ def make_table(
 def widen_table(
     target: EvolvingTable, rows: str, partition_columns: tuple[str, ...], *, merge_schema: bool
 ) -> Rejected | None:
-    """Add columns until rows of this schema fit. A refusal is returned.
+    """Add columns until rows of this schema fit. Returns a refusal.
 
-    Raises `InvalidInput` where they can't fit, and `WriteRefused` where the table is gone, is partitioned otherwise than the files
-    were written, or is changed by others again and again.
+    Raises `InvalidInput` if they can't fit, and `WriteRefused` if the table is gone, has other partition columns than
+    the written files, or is changed by other writers again and again.
     """
     for _ in range(SCHEMA_TRIES):
         seen = target.look()

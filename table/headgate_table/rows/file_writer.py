@@ -1,7 +1,8 @@
-"""Rows into Parquet files on a store, by partition and size, in bounded memory. The files are in no table yet.
+"""Writes rows into Parquet files on a store, by partition and size, in bounded memory. The files are in no table yet.
 
-Rows wait in memory until they are worth a row group, or until too many wait: then the partition with the most of them is
-written. Threads encode row groups while the next rows are taken; those of one partition go one after the other.
+Rows wait in memory until they fill a row group, or until too many wait: then the partition with the most rows is
+written. Threads encode row groups while the next rows are taken; those of one partition are written one after the
+other.
 """
 
 import os
@@ -36,7 +37,7 @@ _ESCAPES = {code: escaped for code in range(128) if (escaped := escape_partition
 
 @dataclass(frozen=True, slots=True)
 class FileLimits:
-    """What one write holds in memory and on disk."""
+    """The bounds of one write in memory and on disk."""
 
     target_file_bytes: int = 256 << 20
     """As stored. A file ends with the row group that reaches it."""
@@ -55,7 +56,7 @@ class FileLimits:
 
 @dataclass(frozen=True, slots=True)
 class FileLayout:
-    """What the files of a write have in common."""
+    """The common properties of a write's files."""
 
     data: pa.Schema
     """The columns that files hold, in the table's types and order."""
@@ -68,7 +69,7 @@ class FileLayout:
 
 
 class FileWriter:
-    """Takes rows of `data` and `partition`, in that order. Used by one thread, in a `with` block."""
+    """Takes rows of `data` and `partition`, in that order. For one thread, in a `with` block."""
 
     def __init__(self, store: Store, layout: FileLayout, limits: FileLimits | None = None) -> None:
         self._store = store
@@ -90,7 +91,7 @@ class FileWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Closes what is open, which nobody will name."""
+        """Closes open files, which nobody will name."""
         self._pool.shutdown(wait=True, cancel_futures=True)
         for part in self._parts.values():
             if part.file is not None:
@@ -113,7 +114,7 @@ class FileWriter:
             self._flush(max(self._parts.values(), key=lambda each: each.bytes))
 
     def finish(self) -> list[DataFile]:
-        """The files, whole and durable, in the order of their names."""
+        """The files, complete and durable, in the order of their names."""
         for part in self._parts.values():
             if part.count:
                 self._flush(part)
@@ -123,7 +124,7 @@ class FileWriter:
         return sorted(self._written, key=lambda file: file.path)
 
     def _check_readable(self, key: Key) -> None:
-        """A partition value is kept as a text. It has to be the same value when it is read, and to fit into a path."""
+        """A partition value is stored as a text. Readers must get the same value from it, and it must fit into a path."""
         check_key(self._path(key, self._limits.files))
         values = dict(zip(self._layout.partition.names, key, strict=True))
         stored = {name: None if text is None else stored_text(text) for name, text in values.items()}
@@ -147,7 +148,7 @@ class FileWriter:
         return f"{folder}part-{number:05d}-{self._layout.name}.parquet"
 
     def _flush(self, part: "_Part") -> None:
-        """Hand the rows of a partition to a thread, after what it still writes of that partition."""
+        """Give the rows of a partition to a thread, after its unfinished rows of that partition."""
         self._buffered -= part.bytes
         rows = part.hand_over()
         if part.key not in self._growing and len(self._growing) >= self._limits.open_files:
@@ -199,7 +200,7 @@ class FileWriter:
 
 @dataclass(slots=True, eq=False)
 class _Part:
-    """One partition's rows that aren't written yet, and the file under way, which belongs to the job under way."""
+    """The unwritten rows of one partition, and its open file, which the running job owns."""
 
     key: Key
     rows: list[pa.Table] = field(default_factory=list)
@@ -222,7 +223,7 @@ class _Part:
 
 
 class _OpenFile:
-    """A Parquet file under way; each write is one row group."""
+    """An open Parquet file; each write is one row group."""
 
     def __init__(self, store: Store, path: str, schema: pa.Schema, sample: pa.Table, without: frozenset[int]) -> None:
         self._store = store
@@ -266,7 +267,7 @@ class _OpenFile:
         return _described(self._footers[0], self._path, info.size, info.modified_ms, partition_values)
 
     def abandon(self) -> None:
-        """Let go of it after a failure, which is what is told; that closing fails as well changes nothing."""
+        """Close the file after a failure. The failure is reported, even if closing fails as well."""
         with suppress(pa.ArrowException, OSError, ValueError):
             self._writer.close()
         failure = StoreError(f"the write to {self._store.uri} ended before {self._path} was whole")
@@ -302,6 +303,6 @@ def _described(
 def file_layout(
     whole: pa.Schema, sources: Sequence[str], partition_columns: Sequence[str], shape: RowShape, name: str
 ) -> FileLayout:
-    """For rows that have the columns `sources` of a table whose columns are `whole`."""
+    """The layout for rows with the columns `sources` of a table with the columns `whole`."""
     data = [item for item in whole if item.name in sources and item.name not in partition_columns]
     return FileLayout(pa.schema(data), pa.schema([whole.field(name) for name in partition_columns]), shape, name)

@@ -1,7 +1,7 @@
-"""Rows of any Arrow producer as one stream of batches, read once, in plain types. What columns they fit into is decided elsewhere.
+"""Rows of any Arrow producer as one stream of batches, read once, in plain types. Other modules fit them to columns.
 
-Nothing is copied that comes as Arrow. Polars' lazy frames and DuckDB's relations are run as their batches are asked for, and
-frames of pandas are converted slice by slice.
+Arrow data isn't copied. Polars' lazy frames and DuckDB's relations run as their batches are requested, and frames of
+pandas are converted slice by slice.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -36,14 +36,14 @@ class IncomingRows:
 
 
 def incoming_rows(rows: ArrowRows) -> IncomingRows:
-    """Raises `InvalidInput` for what holds no rows, and for types that no file holds."""
+    """Raises `InvalidInput` for an object without rows, and for types that no file holds."""
     schema, batches = _opened(rows)
     plain = pa.schema([_plain_field(field, f"column {field.name!r}") for field in schema])
     return IncomingRows(plain, _in_plain_types(batches, schema, plain))
 
 
 def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Small batches, some at a time."""
+    """Combines small batches."""
     held: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
@@ -87,7 +87,7 @@ def _opened(rows: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
 
 
 def _of_stream(parts: Iterable[Any]) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """The batches of several producers, one after the other. The first one says which columns there are."""
+    """The batches of several producers, one after the other. The first one gives the columns."""
     left = iter(parts)
     try:
         schema, first = _opened_part(next(left), 0)
@@ -120,7 +120,7 @@ def _same_columns(part: Any, number: int, schema: pa.Schema) -> Iterator[pa.Reco
 
 
 def _of_pandas(frame: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """An index that has a name is a column; one without a name only counts rows, or tells where they came from."""
+    """An index with a name becomes a column; one without a name only counts rows, or gives their former places."""
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
     try:
@@ -137,11 +137,13 @@ def _slices_of_pandas(frame: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]
 
 
 def _collected(frame: Any) -> Iterator[Any]:
-    """A lazy frame of Polars, run by its streaming engine. An empty frame of its columns comes first: a result may have no batch."""
+    """A lazy frame of Polars, run by its streaming engine. An empty frame of its columns comes first: a result may have
+    no batch.
+    """
     yield frame.collect_schema().to_frame()
     if hasattr(frame, "collect_batches"):
         yield from frame.collect_batches(chunk_size=BATCH_ROWS)
-    else:  # an older Polars, which hands over the whole result
+    else:  # an older Polars, which returns the whole result
         yield frame.collect(engine="streaming")
 
 
@@ -173,7 +175,7 @@ def _plain_field(field: "pa.Field[Any]", place: str) -> "pa.Field[Any]":
 
 
 def _plain(type_: Any, place: str) -> pa.DataType:
-    """The type without what only Arrow knows: files hold values, and readers see no dictionaries."""
+    """The type without Arrow's own encodings: files hold values, and readers see no dictionaries."""
     if isinstance(type_, pa.BaseExtensionType):
         return _plain(type_.storage_type, place)
     if types.is_dictionary(type_):

@@ -1,6 +1,7 @@
-"""Rows of files that users have: Parquet, CSV, and JSON with one object a line, read in batches, from the file system or a stream.
+"""Reads rows of users' files: Parquet, CSV, and JSON with one object per line, in batches, from the file system or a
+stream.
 
-What a CSV or JSON file means is said by the columns of the table that it goes to; where there is none, by its first megabytes.
+The target table's columns give the types of a CSV or JSON file; without a table, its first megabytes do.
 """
 
 import os
@@ -60,7 +61,7 @@ class InputFile:
 def input_files(named: Sequence[str], form: InputFormat | None) -> list[InputFile]:
     """The files that paths and patterns name, each once, in this order.
 
-    Raises `InvalidInput` for a pattern that no file matches, a file that isn't there, and one whose format nobody knows.
+    Raises `InvalidInput` for a pattern without a match, a missing file, and a file of unknown format.
     """
     found: dict[str, InputFile] = {}
     for text in named:
@@ -78,10 +79,10 @@ def input_rows(
     standard_input: BinaryIO,
     watch: Callable[[int], None] = lambda done: None,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of all files, one after the other, with the columns of the first, as long as each has the same.
+    """The rows of all files, one after the other, with the columns of the first; all files must have the same.
 
-    `types` are those of the table's columns, where there is one. `watch` is called with the bytes read so far. Raises `InvalidInput`
-    that names the file.
+    `types` are those of the table's columns, if there is a table. `watch` is called with the bytes read so far. Raises
+    `InvalidInput` that names the file.
     """
     schema: pa.Schema | None = None
     before = 0
@@ -126,7 +127,7 @@ def _size(path: str) -> int:
 
 
 class _Reader:
-    """One file. What it opens is closed with `stack`."""
+    """One file. `stack` closes everything that it opens."""
 
     def __init__(
         self, file: InputFile, types: Mapping[str, pa.DataType], standard_input: BinaryIO, stack: ExitStack
@@ -143,7 +144,7 @@ class _Reader:
             stack.callback(self._raw.close)
 
     def done(self) -> int:
-        """Bytes that were read so far, about."""
+        """The approximate number of bytes read so far."""
         if self._all_rows:
             return self._file.size * self._rows // self._all_rows
         with suppress(OSError, ValueError):  # a pipe has no place
@@ -179,7 +180,7 @@ class _Reader:
             yield batch
 
     def _csv(self) -> Iterator[pa.RecordBatch]:
-        # An empty cell is null, of texts, too: a table of texts would have no nulls otherwise.
+        # An empty cell is null, for texts too; otherwise a table of texts would have no nulls.
         convert = pc.ConvertOptions(
             column_types=dict(self._types), strings_can_be_null=True, quoted_strings_can_be_null=False, null_values=[""]
         )
@@ -200,7 +201,7 @@ class _Reader:
 
 
 def _empty(schema: pa.Schema) -> pa.RecordBatch:
-    """So that a file without rows has columns."""
+    """A batch without rows, so that a file without rows has columns."""
     return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
 
 

@@ -1,4 +1,4 @@
-"""Where an output's bytes go until it is complete: into its place on a local store, else into a nameless local file first.
+"""The destination of an output until it is complete: its place on a local store, else an unnamed local file first.
 
 A process that dies leaves an incomplete file that no log names, which cleaning finds, or nothing at all.
 """
@@ -16,10 +16,11 @@ from headgate_table.store.local.files import remove_stale_checksum, sync_folder
 
 @contextmanager
 def output_file(store: Store, key: str, scratch_folder: str | None = None) -> Iterator[BinaryIO]:
-    """A stream for the bytes of the new object `key`. Left without an exception, the object is whole and durable.
+    """A stream for the bytes of the new object `key`. After the block ends without an exception, the object is complete
+    and durable.
 
-    Disk that is needed on the way is that of one output, in `scratch_folder` (the system's own, without one). Raises
-    `StoreError` when it can't be written.
+    It needs temporary disk space for one output, in `scratch_folder` (the system's own, without one). Raises
+    `StoreError` if it can't be written.
     """
     local = store.local_path(key)
     try:
@@ -60,7 +61,7 @@ def _in_place(path: str) -> Iterator[BinaryIO]:
 
 
 def _make_folders(folder: str) -> list[str]:
-    """Make the folder; returns those whose list of names has changed."""
+    """Create the folder; returns the folders whose lists of names have changed."""
     changed = []
     missing = folder
     while not os.path.isdir(missing):

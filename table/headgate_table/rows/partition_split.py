@@ -1,4 +1,4 @@
-"""Rows by the values of their partition columns: which there are, as texts, and the folder of each. By PyArrow alone.
+"""Splits rows by the values of their partition columns, and makes the values' texts and folders. With PyArrow alone.
 
 Executors of Spark have these rules in `pyspark_headgate.executor.partition_split`.
 """
@@ -18,7 +18,7 @@ _FLOATS = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity", "-0": "-0.0"}
 
 
 def partition_parts(rows: pa.Table, partition: Sequence[str], data: Sequence[str]) -> Iterator[tuple[Key, pa.Table]]:
-    """The rows of each partition, in their order, without the columns that folders stand for."""
+    """The rows of each partition, in their order, without the partition columns."""
     stored = rows.select(list(data))
     if not partition:
         yield (), stored
@@ -29,7 +29,7 @@ def partition_parts(rows: pa.Table, partition: Sequence[str], data: Sequence[str
     whole = stored.combine_chunks()
     begin = 0
     for end, code in zip(runs.run_ends.to_pylist(), runs.values.to_pylist(), strict=True):
-        # Copied, not sliced: a few rows that wait for more would keep all the others in memory.
+        # Copied, not sliced: a few waiting rows would keep all the others in memory.
         yield keys[code], whole.take(order.slice(begin, end - begin))
         begin = end
 
@@ -43,7 +43,7 @@ def partition_folder(key: Key, partition: Sequence[str], escapes: Mapping[int, s
 
 
 def partition_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Values as the texts that a table's log stores. The empty text is null, as readers take it."""
+    """Values as the texts that a table's log stores. The empty text is null, as for readers."""
     if types.is_timestamp(column.type):
         texts = pc.replace_substring_regex(column.cast(pa.string()), r"\.000000(Z?)$", r"\1")
     else:
@@ -55,12 +55,12 @@ def partition_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _coded(rows: pa.Table, columns: Sequence[str]) -> tuple[pa.Array, list[Key]]:
-    """A number for each row, and the key of each number: both are as few as there are partitions."""
+    """A number for each row, and the key of each number: there are as many of both as partitions."""
     number = pa.repeat(pa.scalar(0, pa.int64()), rows.num_rows)
     keys: list[Key] = [()]
     for name in columns:
         indices, texts = _encoded(partition_texts(rows.column(name)))
-        # Numbers stay below the rows, so that two of them multiplied stay far below 64 bits.
+        # Numbers stay below the count of rows, so a product of two of them stays far below 64 bits.
         number, codes = _encoded(pc.add(pc.multiply(number, len(texts)), indices))
         keys = [(*keys[code // len(texts)], texts[code % len(texts)]) for code in codes]
     return number, keys
@@ -68,7 +68,7 @@ def _coded(rows: pa.Table, columns: Sequence[str]) -> tuple[pa.Array, list[Key]]
 
 def _encoded(column: "pa.Array | pa.ChunkedArray") -> tuple[pa.Array, list[Any]]:
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(whole, pa.ChunkedArray):  # too long for one, or empty
+    if isinstance(whole, pa.ChunkedArray):  # too long for a folder, or empty
         whole = pa.concat_arrays(whole.chunks)
     encoded = whole.dictionary_encode(null_encoding="encode")
     return encoded.indices.cast(pa.int64()), encoded.dictionary.to_pylist()

@@ -1,4 +1,4 @@
-"""From the columns of rows to those of a table: which values are storable. By PyArrow alone.
+"""Converts the columns of rows to those of a table, and checks the values. With PyArrow alone.
 
 Executors of Spark have these rules in `pyspark_headgate.executor.row_columns`.
 """

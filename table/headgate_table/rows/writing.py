@@ -1,6 +1,7 @@
-"""Writing rows to a table, whoever commits: the rows become files, the table is made or widened, and one operation adds the files.
+"""Writes rows to a table with any committer: rows become files, the table is created or gets columns, one operation
+adds the files.
 
-Nothing is changed before the files are there, so a failure leaves nothing but files that no log names.
+Nothing changes before the files are written, so a failure leaves only files that no log names.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +40,7 @@ _size_of = size(1)
 
 @dataclass(frozen=True, slots=True)
 class RowsOrder:
-    """What a write is to do, as its caller says it. `RowsOrder.of` checks it."""
+    """The parameters of a write. `RowsOrder.of` checks them."""
 
     mode: WriteMode = "append"
     where: str | None = None
@@ -98,7 +99,7 @@ class LookedAt:
 
 
 class RowsTarget(EvolvingTable, Protocol):
-    """The table that rows are written to."""
+    """The table to which rows are written."""
 
     @property
     def store(self) -> Store: ...
@@ -111,7 +112,7 @@ class RowsTarget(EvolvingTable, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How rows go into a table that may not be there yet."""
+    """How rows are written to a table that may not exist yet."""
 
     seen: LookedAt | None
     incoming: IncomingRows
@@ -123,11 +124,11 @@ class _Plan:
 
 
 def written_rows(target: RowsTarget, rows: Any, order: RowsOrder) -> Operation | Rejected | Duplicate:
-    """The operation that puts the rows into the table, once their files are there; the table takes them.
+    """The operation that adds the rows' files, after they are written; the table accepts them.
 
-    A `Rejected` where the table could not be made or widened, a `Duplicate` where mode ignore finds a table. Raises `InvalidInput` for
-    rows that the table can't hold, `TableExists` in mode error, `WriteRefused` where others changed the table meanwhile,
-    and what the producer of the rows raises.
+    Returns a `Rejected` if the table could not be created or get its columns, a `Duplicate` if mode ignore finds a
+    table. Raises `InvalidInput` for rows that the table can't hold, `TableExists` in mode error, `WriteRefused` if
+    other writers changed the table meanwhile, and the errors of the rows' producer.
     """
     plan = _planned(target, rows, order)
     if isinstance(plan, Duplicate):
@@ -148,7 +149,9 @@ def written_rows(target: RowsTarget, rows: Any, order: RowsOrder) -> Operation |
 
 
 def checked_rows(target: RowsTarget, rows: Any, order: RowsOrder) -> dict[str, Any]:
-    """What a write would do: all rows are read and held against the table, and nothing is written. Raises what `written_rows` raises."""
+    """A dry run: all rows are read and compared with the table, and nothing is written. Raises the errors of
+    `written_rows`.
+    """
     plan = _planned(target, rows, order)
     if isinstance(plan, Duplicate):
         return {"rows": 0, "makes_table": False, "new_columns": [], "partition_columns": []}
@@ -228,7 +231,7 @@ def _layout(target: RowsTarget, plan: _Plan) -> FileLayout:
 
 
 def _conformed(target: RowsTarget, plan: _Plan, layout: FileLayout) -> Iterator[pa.Table]:
-    """The rows with the table's columns, those of files first."""
+    """The rows with the table's columns, those in files first."""
     schema = pa.schema([*layout.data, *layout.partition])
     for table in gathered(plan.incoming.batches):
         try:
@@ -260,5 +263,5 @@ def _operation(target: RowsTarget, files: Sequence[DataFile], columns: Sequence[
 
 
 def _unused_id(target: RowsTarget) -> str:
-    """Of a receipt for what was never proposed."""
+    """The id for a receipt without a proposal."""
     return timed_id(target.ambient.new_id(), target.ambient.now_ms())

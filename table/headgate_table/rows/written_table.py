@@ -1,4 +1,6 @@
-"""A table as a target of rows, committed to as the table commits: directly, or as whoever opened it said."""
+"""A table as a target of rows, with the table's own way to commit: directly, or by the function with which it was
+opened.
+"""
 
 from collections.abc import Callable
 
@@ -12,7 +14,7 @@ from headgate_table.store.interface import Store
 
 
 class WrittenTable:
-    """`opened` opens the table, or raises `TableNotFound`; `made` makes it, or raises `TableExists`."""
+    """`opened` opens the table, or raises `TableNotFound`; `made` creates it, or raises `TableExists`."""
 
     def __init__(
         self, store: Store, ambient: Ambient, opened: Callable[[], TableFormat], made: Callable[[Create], TableFormat]

@@ -1,7 +1,7 @@
-"""The settings of a table: how each is spelled, how its text is read, its default and its bounds.
+"""The settings of a table: the name, the parsing, the default and the bounds of each.
 
-Everything that a table's configuration controls asks `options`. A text that can't be read is an error that names what
-the setting takes.
+All code that a table's configuration controls uses `options`. An unreadable text is an error that names the accepted
+values.
 
 Begin with `option_list`; that is where a setting is added.
 """

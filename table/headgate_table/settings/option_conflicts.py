@@ -1,7 +1,6 @@
-"""What is wrong with a table's settings for maintenance taken together: names that none has, and settings that contradict.
+"""Finds faults in a table's maintenance settings as a whole: unknown names, and settings that contradict each other.
 
-Single values are judged where they are read (`options`). Nothing here stops a commit: whoever sets such settings is told,
-and whoever would act on them.
+`options` checks single values. Nothing here blocks a commit: whoever sets or applies such settings gets an error.
 """
 
 import difflib
@@ -30,7 +29,7 @@ _DEFAULTS = TableOptions()
 
 
 def unknown_setting(configuration: Mapping[str, str | None]) -> str | None:
-    """What is wrong with a key that looks like a setting for maintenance and is none."""
+    """The fault of a key that looks like a setting for maintenance and isn't one."""
     known = {setting.key.lower() for setting in SETTINGS} | {key.lower() for key in _FOR_A_CLUSTER}
     for key, text in configuration.items():
         bare = bare_key(key)
@@ -45,12 +44,12 @@ def unknown_setting(configuration: Mapping[str, str | None]) -> str | None:
 
 
 def contradiction(options: TableOptions) -> str | None:
-    """Two settings that can't both be meant."""
+    """Two settings that contradict each other."""
     for key, sources, default in (
         ("merge.minSources", options.merge_min_sources, _DEFAULTS.merge_min_sources),
         ("mergeOnWrite.minSplitsToMerge", options.merge_on_write_min_sources, _DEFAULTS.merge_on_write_min_sources),
     ):
-        # What nobody has set gives way by itself.
+        # A setting that nobody has set gives way.
         if sources is not None and sources != default and sources > options.merge_max_sources:
             return (
                 f"{key} is {sources} and merge.maxSourceSplitsPerMerge {options.merge_max_sources}: no merge may take as many "
@@ -71,14 +70,14 @@ def contradiction(options: TableOptions) -> str | None:
 
 
 def check_configuration(configuration: Mapping[str, str]) -> None:
-    """Of a table that is to be made. Raises `InvalidInput`."""
+    """For a table that is to be created. Raises `InvalidInput`."""
     problem = unknown_setting(configuration) or contradiction(table_options(configuration))
     if problem is not None:
         raise InvalidInput(problem)
 
 
 def new_problem(before: Mapping[str, str], change: Mapping[str, str | None], after: Mapping[str, str]) -> str | None:
-    """What is wrong with a changed configuration that wasn't before: an older problem doesn't stand in the way of others."""
+    """A new fault of a changed configuration: an older fault doesn't block other changes."""
     unknown = unknown_setting(change)
     if unknown is not None:
         return unknown
@@ -86,4 +85,4 @@ def new_problem(before: Mapping[str, str], change: Mapping[str, str | None], aft
         problem = contradiction(table_options(after))
         return None if problem is None or contradiction(table_options(before)) is not None else problem
     except InvalidInput:
-        return None  # of a value that another program has put there, and that this change leaves alone
+        return None  # another program wrote the value, and this change keeps it

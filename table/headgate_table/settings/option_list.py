@@ -1,4 +1,4 @@
-"""The list of the table log's settings: how each is spelled, where it lands in `TableOptions`, how it is read, what it means."""
+"""The list of the table log's settings: the name of each, its field in `TableOptions`, its parser, and its meaning."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ MIN_MERGE_TARGET_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: its key without prefix, where it lands, how its text is read, and what it means."""
+    """One setting: its key without prefix, its field, its parser, and its meaning."""
 
     key: str
     field: str

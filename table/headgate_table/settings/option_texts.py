@@ -1,4 +1,4 @@
-"""How the texts of settings are read. Each reader raises `ValueError` with what it takes, as in "it takes true or false"."""
+"""The parsers of settings. Each raises `ValueError` with the accepted values, as in "it takes true or false"."""
 
 import re
 from collections.abc import Callable

@@ -1,7 +1,7 @@
-"""The settings of the table log, by the names that the specifications give them, with defaults, bounds and meaning.
+"""The settings of the table log under the specifications' names, with defaults, bounds and meaning.
 
-They come from a table's configuration, overridden by what a process sets. `indextables.` and `headgate.` prefixes name the
-same setting; a Spark configuration puts `spark.` in front.
+They come from a table's configuration, overridden by the process's own settings. The prefixes `indextables.` and
+`headgate.` name the same setting; a Spark configuration adds `spark.` in front.
 """
 
 from collections.abc import Mapping
@@ -89,9 +89,9 @@ _BY_KEY = {setting.key.lower(): setting for setting in SETTINGS}
 
 
 def table_options(*sources: Mapping[str, str | None]) -> TableOptions:
-    """Options from configurations, later ones first in rank; keys that name no setting of the log are left alone.
+    """Options from configurations; later ones override earlier ones. Other keys are ignored.
 
-    Raises `InvalidInput` for a value that makes no sense, unless another one takes its place.
+    Raises `InvalidInput` for an invalid value, unless a later one replaces it.
     """
     given: dict[Setting, tuple[str, str]] = {}
     for source in sources:
@@ -109,7 +109,7 @@ def table_options(*sources: Mapping[str, str | None]) -> TableOptions:
 
 
 def reserved_key(configuration: Mapping[str, str | None]) -> str | None:
-    """A key among these that belongs to the committer, and that nobody else may set or take away."""
+    """A key among these that belongs to the committer, and that nobody else may set or remove."""
     return next((key for key in configuration if key.startswith(COORDINATOR_KEY) and not _is_setting(key)), None)
 
 

@@ -1,8 +1,8 @@
-"""Where tables live: one narrow interface, and the stores behind it.
+"""The stores of tables: one narrow interface, and its implementations.
 
-The log, claims and workers call stores only through `interface`. A conditional create answers created, exists
-already, or unknown; the last is never taken for a failure. Keys that leave the root are refused.
+The log, claims and workers call stores only through `interface`. A conditional create answers created, already exists,
+or unknown; unknown never counts as a failure. Keys that leave the root are refused.
 
-Begin with `interface` and `open`. `probe` and `conditions` check that a store really keeps the conditional write. The
+Begin with `interface` and `open`. `probe` and `conditions` check that a store really supports conditional writes. The
 short modules wrap or describe any store, and are apart so that each backend shares them.
 """

@@ -1,6 +1,6 @@
-"""One spelling for each place: what a table is called between processes, whichever of its addresses a user writes.
+"""One canonical spelling for the address of each table, whichever spelling a user writes.
 
-Opening a store is `open`'s. What lies behind an address is not looked at, except for symbolic links of local folders.
+`open` opens stores. This module reads nothing at an address, except for symbolic links of local folders.
 """
 
 import os
@@ -13,10 +13,10 @@ _SAME = {"s3a": "s3", "s3n": "s3", "azure": "az", "abfs": "abfss", "wasb": "abfs
 
 
 def table_address(uri: str) -> str:
-    """The address by which every process knows the table at `uri`: of local folders, the plain absolute path.
+    """The address by which every process knows the table at `uri`; for local folders, the plain absolute path.
 
-    Raises `InvalidInput` for what is no address. An address that this returned is returned as it is. Schemes are not
-    checked: a process may open stores that `open_store` doesn't know.
+    Raises `InvalidInput` for an invalid address. A canonical address is returned unchanged. Schemes are not checked: a
+    process may open stores that `open_store` doesn't know.
     """
     if not uri.strip() or "\0" in uri:
         raise InvalidInput(f"{uri!r} is no address of a table")
@@ -40,7 +40,7 @@ def table_address(uri: str) -> str:
 
 
 def _azure_authority(authority: str) -> str:
-    """`container@account.dfs.domain`, whichever of the account's two services and whatever case was written."""
+    """`container@account.dfs.domain`, for either of the account's two services and any case."""
     container, at, host = authority.partition("@")
     account, dot, suffix = host.lower().partition(".")
     if suffix.startswith("blob."):
@@ -49,8 +49,8 @@ def _azure_authority(authority: str) -> str:
 
 
 def lies_below(address: str, roots: Sequence[str]) -> bool:
-    """Whether one of these roots is, or holds, the table at this address; all of them as `table_address` spells them.
+    """Whether one of these roots is, or contains, the table at this address; all of them spelled by `table_address`.
 
-    A root holds whole names only: `s3://lake` is no root of `s3://lake-2/t`.
+    A root is compared by whole names: `s3://lake` doesn't contain `s3://lake-2/t`.
     """
     return any(address == root or address.startswith(f"{root.rstrip('/')}/") for root in roots)

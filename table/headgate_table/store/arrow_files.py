@@ -1,6 +1,6 @@
-"""Any store as a read-only PyArrow file system, so that PyArrow and those who speak to it read a table's files.
+"""Any store as a read-only PyArrow file system, so that PyArrow, and libraries that use it, read a table's files.
 
-Local files are opened natively; all else is read by ranges through the store, with its credentials and its errors.
+Local files are opened natively; all others are read by ranges through the store, with its credentials and its errors.
 """
 
 from typing import Any
@@ -20,7 +20,9 @@ def arrow_file_system(store: Store) -> fs.PyFileSystem:
 
 
 def system_failure(store: Store, key: str, error: BaseException) -> StoreError | None:
-    """The store's failure where the operating system had one; None for what PyArrow says of the bytes, without an `errno`."""
+    """The store's failure if the operating system had one; None for PyArrow's errors about the bytes, which have no
+    `errno`.
+    """
     if not isinstance(error, OSError) or error.errno is None:
         return None
     return StoreError(
@@ -30,8 +32,7 @@ def system_failure(store: Store, key: str, error: BaseException) -> StoreError |
 
 
 class StoreFiles(fs.FileSystemHandler):  # type: ignore[misc]  # pyarrow ships no types
-    """Reads and lists. Whatever would write is refused with `NotImplementedError`, as pyarrow's own
-    file systems say that they can't do a thing."""
+    """Reads and lists. Writes raise `NotImplementedError`, as pyarrow's own file systems do for unsupported calls."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -61,7 +62,9 @@ class StoreFiles(fs.FileSystemHandler):  # type: ignore[misc]  # pyarrow ships n
         return sorted(found, key=lambda info: str(info.path))
 
     def open_input_file(self, path: str) -> pa.NativeFile:
-        """Raises `FileNotFoundError`, as PyArrow expects it; other failures are the store's, or the system's (`system_failure`)."""
+        """Raises `FileNotFoundError`, as PyArrow expects; other failures are the store's, or the system's
+        (`system_failure`).
+        """
         local = self._store.local_path(path)
         if local is not None:
             return pa.OSFile(local)
@@ -86,7 +89,7 @@ class StoreFiles(fs.FileSystemHandler):  # type: ignore[misc]  # pyarrow ships n
         return fs.FileInfo(key, fs.FileType.Directory if exists else fs.FileType.NotFound)
 
     def _refuse(self, *_: Any, **__: Any) -> Any:
-        # pyarrow's own file systems raise this for what they can't do, and its callers expect it.
+        # pyarrow's own file systems raise this for unsupported calls, and its callers expect it.
         raise NotImplementedError(f"{self._store.uri} is opened for reading; commit through a table to change it")
 
     create_dir = delete_dir = delete_dir_contents = delete_root_dir_contents = _refuse
@@ -106,7 +109,7 @@ def _file(info: ObjectInfo) -> fs.FileInfo:
 
 
 class _PyArrowsFile(RangedFile):
-    """PyArrow asks for whole column chunks, so there is nothing to buffer; it knows missing files by its own error."""
+    """PyArrow reads whole column chunks, so buffering is useless; it recognises missing files by its own error."""
 
     def read(self, size: int | None = -1) -> bytes:
         try:

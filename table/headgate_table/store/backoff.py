@@ -1,4 +1,4 @@
-"""Trying again with growing pauses, slept through `Ambient`. What may be tried again is the caller's to say."""
+"""Retries with growing pauses, slept through `Ambient`. The caller decides which errors are retried."""
 
 import tenacity
 

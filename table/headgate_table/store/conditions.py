@@ -1,7 +1,8 @@
-"""Asking a store, before the first commit to it, whether it creates an object only where there is none.
+"""Checks, before the first commit to a store, that the store creates an object only if it is absent.
 
-Some servers that speak S3 ignore the condition and overwrite: every writer would be told that its version is committed. A process
-asks once for each server and bucket, by three requests, or four where nobody has asked before. `probe` asks for more, and by hand.
+Some S3-compatible servers ignore the condition and overwrite: every writer would be told that its version is committed.
+A process checks each server and bucket once, by three requests, or four if nobody has checked before. `probe` checks
+more, on request.
 """
 
 import threading
@@ -41,9 +42,10 @@ TRUSTED = TrustedServers()
 
 
 def require_conditions(store: Store, unique: Callable[[], str], trusted: TrustedServers | None = None) -> None:
-    """Raises `StoreError` where creating an object overwrites one, and where the store doesn't answer: nothing was committed.
+    """Raises `StoreError` if a create overwrites an existing object, or if the store doesn't answer: nothing was
+    committed.
 
-    `unique` gives a text that nobody else writes.
+    `unique` returns a text that nobody else writes.
     """
     server, trusted = store.server, TRUSTED if trusted is None else trusted
     if server is None or server in trusted:
@@ -51,7 +53,7 @@ def require_conditions(store: Store, unique: Callable[[], str], trusted: Trusted
     mark = unique()
     before = _before(store, mark)
     answer = _asked(store, f"{mark} second")
-    # Whoever asks at the same time may have overwritten it, too: what counts is that it changes, not by whom.
+    # Another process that checks at the same time may have overwritten it: any change counts.
     is_overwritten = _held(store) != before
     if answer.is_created or is_overwritten:
         raise _distrust(store)
@@ -59,7 +61,7 @@ def require_conditions(store: Store, unique: Callable[[], str], trusted: Trusted
 
 
 def _before(store: Store, mark: str) -> bytes:
-    """What the object holds, which is made where there is none."""
+    """The content of the object, which is created if missing."""
     try:
         return store.get(PROBE_KEY, max_bytes=MAX_PROBE_BYTES)
     except ObjectMissing:
@@ -84,9 +86,7 @@ class _Answer:
 def _asked(store: Store, mark: str) -> _Answer:
     reason = ""
     for attempt in range(_ATTEMPTS):
-        data = (
-            f"{mark} {attempt}".encode()
-        )  # what an attempt without an answer wrote must not be taken for the next one's
+        data = f"{mark} {attempt}".encode()  # an unanswered attempt's write must not be taken for the next one's
         match store.create(PROBE_KEY, data):
             case Created():
                 return _Answer(True, data)

@@ -1,4 +1,6 @@
-"""Copying an object within a store, in bounded memory and by the store's own calls. It costs reading and writing it all."""
+"""Copies an object within a store, in bounded memory and by the store's own calls. It reads and writes the whole
+object.
+"""
 
 import io
 
@@ -11,9 +13,9 @@ BLOCK_BYTES = 8 << 20
 
 
 def copy_object(store: Store, key: str, to: str) -> bool:
-    """Put the bytes of `key` under `to`, whatever was there; False when there is no such object (any more).
+    """Write the bytes of `key` to `to`, replacing any object there; False if there is no such object (any more).
 
-    The object must not change meanwhile: a size that differs from what was read is a `StoreError`.
+    The object must not change meanwhile: a size that differs from the bytes read is a `StoreError`.
     """
     try:
         info = store.head(key)

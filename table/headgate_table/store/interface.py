@@ -1,7 +1,7 @@
-"""What every store must do, and the outcomes of a conditional write. No store lives here.
+"""The interface of every store, and the outcomes of a conditional write. No implementation.
 
 Keys are relative to the store's root, use "/" and obey `paths.check_key`. A missing object is `ObjectMissing`, every
-other failure a `StoreError` whose message names the store, the key and what to do.
+other failure a `StoreError` whose message names the store, the key and the remedy.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,10 +11,10 @@ from typing import BinaryIO, Protocol
 
 @dataclass(frozen=True, slots=True)
 class ObjectInfo:
-    """One stored object, as seen by a look from outside. `modified_ms` is the store's own clock.
+    """One stored object, as a listing or a HEAD shows it. `modified_ms` is the store's own clock.
 
-    `etag` tells two looks at the same key apart. It is not the etag that `swap` takes: that one comes from
-    `get_with_etag` or `Created`.
+    `etag` distinguishes two looks at the same key. It isn't the etag for `swap`, which comes from `get_with_etag` or
+    `Created`.
     """
 
     key: str
@@ -25,10 +25,10 @@ class ObjectInfo:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """What lies directly under a prefix: objects, and folders. Both sorted by key.
+    """The objects and folders directly under a prefix. Both sorted by key.
 
     `folders` holds whole keys, relative to the store's root like those of objects, and ending in "/". A local store
-    also shows folders that hold no object any more.
+    also lists folders without objects.
     """
 
     objects: tuple[ObjectInfo, ...]
@@ -46,12 +46,12 @@ class Created:
 
 @dataclass(frozen=True, slots=True)
 class AlreadyExists:
-    """An object is there already (or, for a swap, it is not the one that was expected); nothing was written."""
+    """An object exists already (or, for a swap, it isn't the expected one); nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """The store didn't say. The write may have happened, may still happen, or never will: read back."""
+    """The store gave no answer. The write may have happened, may still happen, or never will: read back."""
 
     reason: str
 
@@ -69,24 +69,24 @@ class Store(Protocol):
 
     @property
     def place(self) -> str:
-        """Where it really lies: the same text for all addresses of one place, as far as that can be told without asking."""
+        """The real place: the same text for all addresses of one place, as far as that is known without a request."""
         ...
 
     @property
     def server(self) -> str | None:
-        """Who decides about conditional writes: a server and its bucket. None where no server does, as on a local disk."""
+        """The server and bucket that decide conditional writes. None without a server, as on a local disk."""
         ...
 
     def get(self, key: str, *, max_bytes: int | None = None) -> bytes:
-        """The whole object. Larger than `max_bytes`: a `StoreError`, without reading it all."""
+        """The whole object. Raises `StoreError` for one larger than `max_bytes`, without reading it all."""
         ...
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
-        """`length` bytes from `start`; fewer only where the object ends."""
+        """`length` bytes from `start`; fewer only at the end of the object."""
         ...
 
     def get_with_etag(self, key: str, *, max_bytes: int | None = None) -> tuple[bytes, str]:
-        """The whole object, bounded as in `get`, and the etag that `swap` takes."""
+        """The whole object, bounded as in `get`, and the etag for `swap`."""
         ...
 
     def put(self, key: str, data: bytes) -> None:
@@ -94,7 +94,7 @@ class Store(Protocol):
         ...
 
     def put_stream(self, key: str, stream: BinaryIO) -> None:
-        """Write or replace with all that a seekable stream holds from where it stands, in bounded memory.
+        """Write or replace with the rest of a seekable stream, in bounded memory.
 
         For files that may be larger than memory; otherwise like `put`. The stream may be closed afterwards.
         """
@@ -109,7 +109,7 @@ class Store(Protocol):
         ...
 
     def head(self, key: str) -> ObjectInfo | None:
-        """None when there is no such object."""
+        """The object; None if there is no such object."""
         ...
 
     def list(self, prefix: str = "", *, after: str = "") -> Iterator[ObjectInfo]:
@@ -121,7 +121,9 @@ class Store(Protocol):
         ...
 
     def list_folder(self, prefix: str = "", *, after: str = "") -> Folder:
-        """What lies directly under `prefix` ("" or ending in "/"); only keys greater than the key `after`."""
+        """The objects and folders directly under `prefix` ("" or ending in "/"); only keys greater than the key
+        `after`.
+        """
         ...
 
     def delete(self, keys: Iterable[str]) -> None:
@@ -129,11 +131,13 @@ class Store(Protocol):
         ...
 
     def clock_ms(self) -> int | None:
-        """What time the store itself has; None where that is the machine's own clock, or where it never told. Asks nothing."""
+        """The store's own time; None if that is the machine's own clock, or if no answer had a time yet. Sends no
+        request.
+        """
         ...
 
     def local_path(self, key: str) -> str | None:
-        """The path of the object in the local file system, or None where the store has none."""
+        """The path of the object in the local file system; None for other stores."""
         ...
 
     def close(self) -> None: ...

@@ -1,6 +1,6 @@
-"""A wrapper around any store that counts and times what is asked of it.
+"""A wrapper around any store that counts and times its requests.
 
-What is read past a store, by the local path of an object or by an engine of its own, is not seen here.
+It doesn't see reads past the store, by the local path of an object or by an engine of its own.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -23,7 +23,9 @@ _T = TypeVar("_T")
 
 
 class MeasuredStore:
-    """A request that raises has failed, but for one that finds no object, which is an answer. Pickled, it is the store alone."""
+    """A request that raises has failed, except if it finds no object, which is an answer. Its pickle is that of the
+    store alone.
+    """
 
     def __init__(self, store: Store, measures: Measures, monotonic_s: Callable[[], float]) -> None:
         self._store = store
@@ -81,7 +83,7 @@ class MeasuredStore:
         return self._timed("head", lambda: self._store.head(key))
 
     def list(self, prefix: str = "", *, after: str = "") -> Iterator[ObjectInfo]:
-        """Only the store's own time counts, not that of whoever takes what is listed."""
+        """Only the store's own time counts, not that of the caller between items."""
         listing: Iterator[ObjectInfo] | None = None
         took_s = 0.0
         outcome = "failed"
@@ -99,7 +101,7 @@ class MeasuredStore:
                     return
                 yield info
         except GeneratorExit:
-            outcome = "ok"  # who listed has seen enough
+            outcome = "ok"  # the caller has seen enough of the listing
             raise
         finally:
             self._measures.observe(STORE_REQUEST_SECONDS, took_s, "list", outcome)

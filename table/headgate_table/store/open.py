@@ -1,4 +1,4 @@
-"""From an address to a store: which schemes there are, and what each part of an address means."""
+"""Opens the store of an address: the schemes, and the meaning of each part of an address."""
 
 import difflib
 import errno
@@ -29,10 +29,9 @@ _SHOWN_SCHEMES = "a plain path, file://, s3://, s3a://, az://, abfss://"
 
 
 def open_store(uri: str, settings: StoreSettings, ambient: Ambient) -> Store:
-    """The store at `uri`. Nothing is asked of a server yet.
+    """The store at `uri`. Sends no request to a server yet.
 
-    Raises `InvalidInput` for an address that can't be understood, `FileInTheWay`, and `StoreError` where a library or
-    setting is missing.
+    Raises `InvalidInput` for an invalid address, `FileInTheWay`, and `StoreError` if a library or setting is missing.
     """
     if not uri.strip() or "\0" in uri:
         raise InvalidInput(f"{uri!r} is no address of a table: give {_SHOWN_SCHEMES}")
@@ -54,7 +53,7 @@ def open_store(uri: str, settings: StoreSettings, ambient: Ambient) -> Store:
 
 
 def split_address(uri: str) -> tuple[str, str]:
-    """The scheme, "" for a plain path, and what follows it. Raises `InvalidInput` for a scheme that no store understands."""
+    """The scheme, "" for a plain path, and the rest. Raises `InvalidInput` for a scheme without a store."""
     scheme, separator, rest = uri.partition("://")
     if not separator:
         single = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):(/.*)", uri)
@@ -71,7 +70,7 @@ def split_address(uri: str) -> tuple[str, str]:
 
 
 def file_path(uri: str, rest: str) -> str:
-    """The plain path that a file:// address names by what follows its scheme."""
+    """The plain path of a file:// address, from the part after its scheme."""
     host, slash, path = rest.partition("/")
     if not slash or host not in ("", "localhost"):
         raise InvalidInput(f"{uri!r} names the host {host!r}: a local path is written file:///path, with three slashes")
@@ -79,7 +78,7 @@ def file_path(uri: str, rest: str) -> str:
 
 
 def _possible(uri: str, path: str) -> str:
-    """The path, if a folder can be there at all: who waits for any other one waits for ever."""
+    """The path, if a folder can be there at all: nobody should wait for an impossible one."""
     try:
         os.stat(path)
     except NotADirectoryError:

@@ -12,7 +12,7 @@ MAX_COMPONENT_BYTES = 255
 
 
 def check_key(key: str) -> str:
-    """Return `key` when it names something strictly inside of the root, else raise `InvalidInput`."""
+    """Return `key` if it names something strictly inside of the root, else raise `InvalidInput`."""
     problem = _problem(key)
     if problem:
         raise InvalidInput(f"path {key[:200]!r} can't be used: {problem}")
@@ -20,19 +20,19 @@ def check_key(key: str) -> str:
 
 
 def is_key(key: str) -> bool:
-    """Whether `check_key` takes it: listings leave out what could never be asked for by name."""
+    """Whether `check_key` accepts it: listings leave out names that nobody could request."""
     return _problem(key) is None
 
 
 def check_prefix(prefix: str) -> str:
-    """Return `prefix` when it is empty or the beginning of a usable key, with or without a "/" at its end."""
+    """Return `prefix` if it is empty or the beginning of a usable key, with or without a "/" at its end."""
     if prefix:
         check_key(prefix.removesuffix("/"))
     return prefix
 
 
 def check_folder(prefix: str) -> str:
-    """Return `prefix` when it is "" or a usable key followed by "/"."""
+    """Return `prefix` if it is "" or a usable key followed by "/"."""
     if prefix and not prefix.endswith("/"):
         raise InvalidInput(f"folder {prefix[:200]!r} can't be listed: write it with a / at its end")
     return check_prefix(prefix)

@@ -1,4 +1,4 @@
-"""Whether a store keeps the one promise that everything rests on: conditional writes that really are conditional."""
+"""Tests whether a store's conditional writes really are conditional; every commit depends on that."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ PROBE_FOLDER = "_headgate/probe"
 
 @dataclass(frozen=True, slots=True)
 class ProbeReport:
-    """What was found; `problems` is empty for a store that can be trusted with commits."""
+    """The result; `problems` is empty for a store that can be trusted with commits."""
 
     uri: str
     create_is_conditional: bool
@@ -24,9 +24,9 @@ class ProbeReport:
 
 
 def probe_conditional_writes(store: Store, ambient: Ambient) -> ProbeReport:
-    """Create one object twice, and swap it with an etag that is no longer right; both must be refused.
+    """Create one object twice, and swap it with an outdated etag; the store must refuse both.
 
-    Leaves nothing behind. Raises `StoreError` where the store fails or gives no answer.
+    Leaves nothing behind. Raises `StoreError` if the store fails or gives no answer.
     """
     key = f"{PROBE_FOLDER}/{ambient.new_id()}"
     try:

@@ -1,4 +1,4 @@
-"""One object of a store as a file that is read by ranges, each read being one request. Buffering is the caller's."""
+"""One object of a store as a file that is read by ranges, one request per read. The caller buffers."""
 
 import io
 
@@ -6,7 +6,7 @@ from headgate_table.store.interface import Store
 
 
 class RangedFile(io.RawIOBase):
-    """Raises what the store raises. The object must not change meanwhile."""
+    """Raises the store's errors. The object must not change meanwhile."""
 
     def __init__(self, store: Store, key: str, size: int) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""What a pickled store is: its address and settings. It is opened anew by whoever unpickles it, with a clock and threads of its own.
+"""The pickle of a store: its address and settings. Unpickling opens it again, with a clock and threads of its own.
 
-A pickle holds the credentials that were given, as executors need them: keep it as you keep them. Those that come from a cloud's own
-chain don't travel.
+A pickle holds the given credentials, because executors need them: protect it as you protect them. Credentials from a
+cloud's own chain are not included.
 """
 
 from headgate_schemas.ambient import SystemAmbient
@@ -10,7 +10,7 @@ from headgate_table.store.settings import StoreSettings
 
 
 def reopened(uri: str, settings: StoreSettings) -> Store:
-    from headgate_table.store.open import open_store  # which imports the stores, which name this function
+    from headgate_table.store.open import open_store  # it imports the stores, which import this function
 
     return open_store(uri, settings, SystemAmbient())
 

@@ -1,4 +1,4 @@
-"""What time a server has, as the headers of its answers tell. No request is made for it."""
+"""A server's time, from the headers of its answers. It sends no request."""
 
 from email.utils import parsedate_to_datetime
 
@@ -6,14 +6,14 @@ from headgate_schemas.ambient import Ambient
 
 
 class ServerClock:
-    """Goes on by itself between two answers. Threads may share it."""
+    """Continues by itself between two answers. Threads may share it."""
 
     def __init__(self, ambient: Ambient) -> None:
         self._ambient = ambient
         self._told: tuple[int, float] | None = None
 
     def heard(self, date: str | None) -> None:
-        """The `Date` header of an answer that has just come. What is no date tells nothing."""
+        """The `Date` header of an answer that has just come. An invalid date is ignored."""
         if date is None:
             return
         try:
@@ -23,7 +23,7 @@ class ServerClock:
         self._told = int(moment.timestamp() * 1000), self._ambient.monotonic_s()
 
     def now_ms(self) -> int | None:
-        """None before the first answer, and where the server tells no time."""
+        """None before the first answer, and if the server sends no time."""
         told = self._told
         if told is None:
             return None

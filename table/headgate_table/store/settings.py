@@ -1,4 +1,4 @@
-"""The settings of all stores and the names they are given under. Reading the environment or files is not done here."""
+"""The settings of all stores and their names. This module doesn't read the environment or files."""
 
 import difflib
 import re

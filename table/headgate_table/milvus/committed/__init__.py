@@ -1,7 +1,7 @@
-"""The records that a committer writes beside the manifests of a Milvus table, and the versions read together with them.
+"""The records that a committer writes beside the manifests of a Milvus table, and versions read together with them.
 
-The committer calls it, and so do producers that ask what became of a proposal. The manifest is the commit point. A
-record belongs to one manifest, by number and digest, and counts for nothing without it.
+The committer calls it, and so do producers that ask for the outcome of a proposal. The manifest is the commit point. A
+record belongs to one manifest, by number and digest, and doesn't count without it.
 
 Begin with `log`, then `records` and `writer`.
 """

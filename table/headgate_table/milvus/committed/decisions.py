@@ -1,4 +1,4 @@
-"""What became of a proposal, by the commit records of a Milvus table. None: they don't tell. Nothing is written."""
+"""Finds the decision on a proposal in the commit records of a Milvus table. None: they don't have it. Read-only."""
 
 from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
 from headgate_table.coordination.memory import MemoryLimits
@@ -14,9 +14,9 @@ def find_recorded(
 ) -> Receipt | None:
     """The first decision about a proposal.
 
-    Where a writer is given, what another one did under the same id is no answer, unless the table took this proposal for that
-    one. A seq that was committed is answered where another id committed it, too, and for the newest ones of its app where the
-    record is gone.
+    If a writer is given, another writer's proposal with the same id is no answer, unless the table took this proposal
+    for that one. A committed seq is also answered if another id committed it; for the newest seqs of its app even if
+    the record is gone.
     """
     newest = log.look()
     if newest is None:
@@ -29,7 +29,8 @@ def find_recorded(
     if told is not None or remembered is not None:
         return told or remembered
     known = memory.earlier(proposal_id, writer)
-    return known if isinstance(known, Duplicate) else None  # that it is superseded tells nothing of its first delivery
+    # a repeat that is superseded proves nothing about its first delivery
+    return known if isinstance(known, Duplicate) else None
 
 
 def _told(log: RecordedLog, newest: VersionRecord, proposal_id: str, writer: Writer) -> Receipt | None:

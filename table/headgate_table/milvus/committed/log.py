@@ -1,7 +1,7 @@
-"""The versions of a Milvus table together with their records: finding where a committer stands, and sealing foreign versions.
+"""The versions of a Milvus table together with their records: finds a committer's position, and seals foreign versions.
 
-Before a committer decides upon a version it has seen its record, and after that seen that there is no later version
-(docs/milvus-protocol.md). What a record says is `records`' subject.
+Before a committer decides on top of a version, it has read the version's record, and afterwards seen that there is no
+later version (docs/milvus-protocol.md). `records` has the contents of a record.
 """
 
 from collections.abc import Callable, Iterator
@@ -45,13 +45,13 @@ def _never(record: VersionRecord) -> bool:
 
 
 def always(record: VersionRecord) -> bool:
-    """An operator has looked."""
+    """Believes every record, because an operator has looked."""
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class ReadVersion:
-    """A manifest, and which one it is."""
+    """A manifest, and its identity."""
 
     id: ManifestId
     manifest: Manifest
@@ -62,7 +62,7 @@ class ReadVersion:
 
 
 class RecordedLog:
-    """One table, whose folder is the store's root. It keeps nothing but what it was made of."""
+    """One table, whose folder is the store's root. It has no state of its own."""
 
     def __init__(self, store: Store, ambient: Ambient) -> None:
         self.store = store
@@ -78,7 +78,7 @@ class RecordedLog:
         return self._manifests.found()
 
     def read(self, version: int) -> ReadVersion:
-        """Raises `VersionNotRetained` where it isn't there, and what `decode_manifest` raises."""
+        """Raises `VersionNotRetained` if it is missing, and the errors of `decode_manifest`."""
         data = self.bytes_of(version)
         if data is None:
             found = self.found().versions
@@ -88,8 +88,9 @@ class RecordedLog:
         return ReadVersion(ManifestId(version, digest_of(data)), manifest)
 
     def readable(self, version: int) -> Manifest | None:
-        """What an earlier version says; None where it is gone or damaged, which must hold up nobody who goes on from the
-        newest. Version 0 is empty."""
+        """An earlier version; None if it is missing or damaged, which must not block work on the newest. Version 0 is
+        empty.
+        """
         if version == 0:
             return Manifest()
         try:
@@ -119,12 +120,12 @@ class RecordedLog:
         return decode_record(data, id, f"{self.uri}/{id.key}")
 
     def recorded(self, after: int = 0) -> list[ManifestId]:
-        """Which records there are of versions after this one, ascending; not all of them need count."""
+        """The existing records of versions after this one, ascending; not all of them need count."""
         keys = (info.key for info in self.store.list(RECORDS, after=first_key(after + 1)))
         return sorted(found for key in keys if (found := parse_key(key)) is not None)
 
     def ancestors(self, record: VersionRecord) -> Iterator[VersionRecord]:
-        """Those before it, newest first, as far as they are kept."""
+        """The records before it, newest first, as far as they are kept."""
         parent = record.parent
         while parent is not None:
             found = self.record(parent)
@@ -134,20 +135,20 @@ class RecordedLog:
             parent = found.parent
 
     def look(self) -> VersionRecord | None:
-        """The newest record that counts; None where no committer has worked here. Seals nothing, so it binds nobody."""
+        """The newest record that counts; None if no committer has worked here. Seals nothing, so it has no effect."""
         latest = self._latest(None)
         data = self.bytes_of(latest) if latest else None
         record = None if data is None else self.record(ManifestId(latest, digest_of(data)))
         return record or self._newest_recorded(latest, None, _never)
 
-    # ---- standing
+    # ---- position
 
     def stand(self, known: VersionRecord | None = None, believed: Believed = _never) -> "RecordedPosition | None":
-        """The newest version, its record, and that there was no later one after that was seen. None without manifests.
+        """The newest version and its record, after a check that there is no later version. None without manifests.
 
-        Whatever is foreign on the way is sealed. `known` is a record that was read before; records up to it are not read
-        again. `believed` says of a record whether its version counts although manifests are missing that would show it;
-        where it doesn't, that is a `CorruptTable`.
+        It seals all foreign versions that it finds. `known` is a record that was read before; records up to it are not
+        read again. `believed` decides whether a record's version counts although the manifests that prove it are
+        missing; if it doesn't, that is a `CorruptTable`.
         """
         for _ in range(_ATTEMPTS):
             latest = self._latest(known)
@@ -155,12 +156,12 @@ class RecordedLog:
                 return None
             data = self.bytes_of(latest)
             if data is None:
-                continue  # cleaned up meanwhile
+                continue  # cleaned meanwhile
             id_ = ManifestId(latest, digest_of(data))
             if known is not None and known.id == id_:
                 return RecordedPosition(known, ())
             if known is not None and latest <= known.id.version:
-                # What was read before is gone: another table took its place, or somebody put other bytes there.
+                # The known record is gone: another table took its place, or somebody replaced its bytes.
                 anew = self.stand(None, believed)
                 return None if anew is None else replace(anew, since=None)
             record = self.record(id_)
@@ -181,11 +182,11 @@ class RecordedLog:
             return self.found().latest
         latest = self.found().latest
         while self.is_there(latest + 1):
-            latest += 1  # written after it was listed
+            latest += 1  # written after the listing
         return latest
 
     def _since(self, newest: VersionRecord, known: VersionRecord | None) -> "tuple[VersionRecord, ...] | None":
-        """The records from after `known` up to the newest, oldest first; None where that one isn't among its ancestors."""
+        """The records from after `known` up to the newest, oldest first; None if that one isn't among its ancestors."""
         chain = [newest]
         if known is None:
             return ()
@@ -200,7 +201,7 @@ class RecordedLog:
         return None
 
     def _seal(self, newest: ManifestId, known: VersionRecord | None, believed: Believed) -> None:
-        """Say of the newest version, and of the first after the last that has a record, that they are foreign."""
+        """Record that the newest version, and the first one after the last record, are foreign."""
         below = self._newest_recorded(newest.version, known, believed)
         first = (0 if below is None else below.id.version) + 1
         if first < newest.version:
@@ -212,7 +213,7 @@ class RecordedLog:
         self._sealed(newest, below)
 
     def _sealed(self, id: ManifestId, below: VersionRecord | None) -> VersionRecord | None:  # noqa: A002
-        """The seal of this version, or whatever record it has; None where nobody can tell."""
+        """The seal of this version, or its existing record; None if nobody knows."""
         parent, depth = (None, 0) if below is None else (below.id, below.since_memory + 1)
         seal = VersionRecord(id, parent, None, since_memory=depth)
         match self.store.create(id.key, encode_record(seal)):
@@ -225,10 +226,10 @@ class RecordedLog:
                 return None
 
     def _newest_recorded(self, before: int, known: VersionRecord | None, believed: Believed) -> VersionRecord | None:
-        """The record of the newest version below this one that has one.
+        """The record of the newest version below this one that has a record.
 
-        Manifests are cleaned from the lowest on. Where that one and those around it are there, it has been in its place
-        all the time; where not, it may be gone with others, or have filled a number that was cleaned.
+        Manifests are cleaned from the lowest on. If this manifest and its neighbours exist, it has always been in its
+        place. Otherwise it may have been cleaned with others, or have filled a cleaned number.
         """
         after = 0 if known is None else known.id.version
         there = frozenset(self.found().versions)
@@ -239,7 +240,7 @@ class RecordedLog:
             digest = None if data is None else digest_of(data)
             for id_ in rivals:
                 if digest is not None and digest != id_.digest:
-                    continue  # somebody else took the number
+                    continue  # another writer took the number
                 record = self.record(id_)
                 if record is None:
                     continue
@@ -258,7 +259,7 @@ class RecordedLog:
 
 @dataclass(frozen=True, slots=True)
 class RecordedPosition:
-    """Where a committer stands: upon which version, with which record."""
+    """A committer's position: the version on top of which it decides, and the version's record."""
 
     record: VersionRecord
     since: tuple[VersionRecord, ...] | None
@@ -268,16 +269,16 @@ class RecordedPosition:
 
 
 def records_from(log: RecordedLog, newest: VersionRecord) -> Iterator[CommitRecord | None]:
-    """What versions say of themselves, from the newest on back, as far as their records are kept; None of foreign ones."""
+    """The records of versions, from the newest back, as far as they are kept; None for foreign ones."""
     yield newest.commit
     for record in log.ancestors(newest):
         yield record.commit
 
 
 def recover_memory(log: RecordedLog, newest: VersionRecord, limits: MemoryLimits) -> tuple[TableMemory, int]:
-    """What the table remembers at this version, and the oldest version from which on the manifest hasn't changed.
+    """The table's memory at this version, and the oldest version since which the manifest hasn't changed.
 
-    Raises `CorruptTable` where a record is missing that it takes.
+    Raises `CorruptTable` if a necessary record is missing.
     """
     chain = [newest]
     while chain[-1].memory is None and chain[-1].parent is not None:

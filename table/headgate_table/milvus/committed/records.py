@@ -1,7 +1,7 @@
-"""What a committer says about a version of a Milvus table, as a value and as JSON: the record beside the manifest.
+"""The committer's record of a version of a Milvus table, as a value and as JSON. It lies beside the manifest.
 
-A record belongs to one manifest, by its number and the digest of its bytes. One without a commit is a seal: it says that
-the manifest is another program's, for good (docs/milvus-protocol.md). Pure.
+A record belongs to one manifest, by its number and the digest of its bytes. One without a commit is a seal: it states
+that the manifest is another program's, for good (docs/milvus-protocol.md). Pure.
 """
 
 import hashlib
@@ -26,20 +26,20 @@ _NAME = re.compile(r"([0-9]{20})-([0-9a-f]{64})\.json")
 
 @dataclass(frozen=True, slots=True, order=True)
 class ManifestId:
-    """Which manifest: a number may have had other bytes in somebody's hands, and equal bytes other numbers."""
+    """The identity of a manifest: other bytes may have had the same number, and equal bytes other numbers."""
 
     version: int
     digest: str
 
     @property
     def key(self) -> str:
-        """Of its record."""
+        """The key of its record."""
         return f"{first_key(self.version)}{self.digest}.json"
 
 
 @dataclass(frozen=True, slots=True)
 class VersionRecord:
-    """The record of one version. Those who read it know every record before it by `parent`."""
+    """The record of one version. `parent` links it to all earlier records."""
 
     id: ManifestId
     parent: ManifestId | None
@@ -67,7 +67,7 @@ def digest_of(data: bytes) -> str:
 
 
 def parse_key(key: str) -> ManifestId | None:
-    """None for what is no record."""
+    """The parts of a record's key; None for other keys."""
     found = _NAME.fullmatch(key.removeprefix(RECORDS))
     return None if found is None else ManifestId(int(found[1]), found[2])
 
@@ -83,7 +83,7 @@ def commit_body(
     settled: Settled,
     rebound: bool = False,
 ) -> dict[str, Any]:
-    """The commit, in the words of a version file's `commitInfo`."""
+    """The commit, in the form of a version file's `commitInfo`."""
     body: dict[str, Any] = {
         "timestamp": time_ms,
         "operation": operation,
@@ -120,7 +120,7 @@ def encode_record(record: VersionRecord) -> bytes:
 
 
 def decode_record(data: bytes, expected: ManifestId, name: str) -> VersionRecord:
-    """Raises `CorruptTable`, and `UnsupportedTable` for a newer release's: what it says must not be taken for unsaid."""
+    """Raises `CorruptTable`; and `UnsupportedTable` for a newer release's record, which must not be ignored."""
     try:
         body = json.loads(data)
         if type(body["format"]) is not int or body["format"] > FORMAT:
@@ -158,7 +158,7 @@ def _record(body: Mapping[str, Any], expected: ManifestId) -> VersionRecord:
 
 
 def _counts(summary: Any) -> FileCounts:
-    """For people and events only: what isn't said counts as nothing."""
+    """For people and events only: a missing count is 0."""
     told = summary if isinstance(summary, Mapping) else {}
     numbers = (told.get(name) for name in ("added", "removed", "addedBytes", "removedBytes"))
     return FileCounts(*(number if type(number) is int and 0 <= number < 2**63 else 0 for number in numbers))

@@ -1,6 +1,6 @@
-"""Writing one version of a committer: its record, then its manifest, each if absent; and finding out what became of them.
+"""Writes one version of a committer: its record, then its manifest, each if absent; and finds out the outcomes.
 
-The create of the manifest is the only commit point. What was read back is what happened, not what was meant
+The create of the manifest is the only commit point. The content that is read back counts, not the intention
 (docs/milvus-protocol.md).
 """
 
@@ -17,17 +17,18 @@ _ATTEMPTS = 5
 
 
 class SpokenFor(NumberTaken):
-    """The manifest is there by our create, and what it means another's record says, which was there first."""
+    """Our create wrote the manifest, but another committer's earlier record gives its meaning."""
 
 
 def write_recorded(log: RecordedLog, record: VersionRecord, manifest: bytes) -> bool:
-    """Commit the version; whether it was plainly created. If not, it may have been there for long, with others upon it.
+    """Commit the version. Returns whether it was plainly created; if not, it may have existed for long, with later
+    versions.
 
-    May be called again with the same values after `OutcomeUnknown`.
+    After `OutcomeUnknown`, call it again with the same values.
 
-    Raises `NumberTaken` when the version is another's, also where its bytes are ours but its record isn't: `SpokenFor` where we
-    made it one. `PredecessorGone` when it stands over a log that was cleaned meanwhile; `OutcomeUnknown` when nobody can tell. A
-    `StoreError` means that nothing was committed.
+    Raises `NumberTaken` if the version is another writer's, even if the bytes are ours but the record isn't
+    (`SpokenFor` if our create wrote it); `PredecessorGone` if the log below it was cleaned meanwhile; `OutcomeUnknown`
+    if nobody knows the outcome. After a `StoreError`, nothing was committed.
     """
     require_conditions(log.store, lambda: "" if record.commit is None else record.commit.nonce)
     is_ours = _put_record(log, record)
@@ -48,7 +49,7 @@ def write_recorded(log: RecordedLog, record: VersionRecord, manifest: bytes) -> 
             if there is not None:
                 if digest_of(there) != record.id.digest:
                     raise NumberTaken(f"version {version}")
-                break  # whoever wrote them: what these bytes mean, the record says
+                break  # whoever wrote them: the record gives the meaning of these bytes
         else:
             raise _unknown(log, record, reason)
         may_be_there = True
@@ -64,7 +65,7 @@ def write_recorded(log: RecordedLog, record: VersionRecord, manifest: bytes) -> 
 
 
 def _put_record(log: RecordedLog, record: VersionRecord) -> bool:
-    """Whether the record of these bytes is ours; else it is another committer's, who decided upon the same version."""
+    """Whether the record of these bytes is ours; otherwise another committer has decided on top of the same version."""
     data = encode_record(record)
     reason = ""
     for _ in range(_ATTEMPTS):
@@ -97,7 +98,9 @@ def _is_same(log: RecordedLog, there: VersionRecord, ours: VersionRecord) -> boo
 
 
 def _check_predecessor(log: RecordedLog, record: VersionRecord) -> None:
-    """A version counts only if the one before it still stands: a late writer must not fill a number that was cleaned."""
+    """Check that the predecessor still stands; otherwise the version doesn't count: a late writer must not fill a
+    cleaned number.
+    """
     version, parent = record.id.version, record.parent
     if parent is not None and log.store.head(parent.key) is None:
         raise PredecessorGone(f"version {version}, whose predecessor's record was cleaned up meanwhile")

@@ -1,7 +1,7 @@
-"""Decoding one Avro record by whatever schema its file brings along, with the bounds of `binary`.
+"""Decodes one Avro record by the schema in its file, with the bounds of `binary`.
 
-For containers whose fields are not those of a release we know. The schema has been checked by `avro.records`: it is a
-record, names resolve, nothing recurs.
+For containers with other fields than those of known releases. `avro.records` has checked the schema: it is a record,
+names resolve, nothing recurs.
 """
 
 import struct
@@ -14,7 +14,7 @@ _Read = Callable[[Cursor], Any]
 
 
 def read_by_schema(schema: dict[str, Any], cursor: Cursor) -> dict[str, Any]:
-    """Records come as dicts, maps too; enums as their number, unions as the value alone."""
+    """Records become dicts, maps too; enums their number, unions the value alone."""
     return _Readers().reader(schema)(cursor)  # type: ignore[no-any-return]  # a record's reader makes a dict
 
 

@@ -1,6 +1,6 @@
-"""Avro's binary primitives, with every length checked against what is there and against `limits` before it is believed.
+"""Avro's binary primitives; every length is checked against the remaining bytes and against `limits` before it is used.
 
-What the values mean is known to `raw` and `container`.
+`raw` and `container` know the meaning of the values.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -18,9 +18,10 @@ long_bytes = lru_cache(maxsize=1 << 14)(varint)
 
 
 class Cursor:
-    """A place in the bytes of one manifest, and how many items it may still yield. `name` is how errors call the file.
+    """A place in the bytes of one manifest, and the number of items that it may still yield. `name` is the file's name
+    in errors.
 
-    Reading past the end raises `IndexError`, which whoever decodes the whole file turns into an error with its name.
+    Reading past the end raises `IndexError`; the decoder of the whole file turns it into an error with the file's name.
     """
 
     __slots__ = ("_left", "data", "name", "position")
@@ -83,7 +84,7 @@ class Cursor:
             raise self.wrong("a text is not valid UTF-8") from None
 
     def count(self) -> int:
-        """How many items the next block of an array or map has; 0 at its end. They are counted as read."""
+        """The number of items in the next block of an array or map; 0 at its end. They count as read."""
         count = self.long()
         if count < 0:
             count = -count
@@ -92,13 +93,13 @@ class Cursor:
         return count
 
     def charge(self, items: int) -> None:
-        """Count items as read; more than a manifest may hold are refused before they are looked at."""
+        """Count items as read; more than a manifest may hold are refused before they are read."""
         self._left -= items
         if self._left < 0:
             raise self.wrong(f"it holds more than {MAX_ITEMS} records and texts, and more are refused")
 
     def skip(self, length: int) -> bytes:
-        """So many bytes as they are."""
+        """The next `length` bytes, unchanged."""
         start = self.position
         if start + length > len(self.data):
             raise IndexError("a length beyond the end")
@@ -129,7 +130,7 @@ def text_bytes(text: str) -> bytes:
 
 
 def array_bytes(items: Iterable[bytes], count: int) -> bytes:
-    """One block and the end, as every known writer has it; the end alone where there is nothing."""
+    """One block and the end, as every known writer writes it; the end alone if there are no items."""
     return b"".join((long_bytes(count), *items, b"\x00")) if count else b"\x00"
 
 

@@ -1,7 +1,7 @@
-"""Manifests as Avro containers, as they are written since March 2026: one record, its schema in the header.
+"""Manifests as Avro containers, the form since March 2026: one record, its schema in the header.
 
-A schema of a release that we know is read part by part; any other by its own schema, and then every field that we don't
-know is noted, so that nobody writes a successor without it.
+The schema of a known release is read part by part. Any other is read by the schema itself, and every unknown field is
+noted, so that no successor is written without it.
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ _FORMS = tuple(form for form in ManifestForm if form.is_container)
 
 
 def decode_container(data: bytes, name: str) -> Manifest:
-    """The manifest in `data`. Raises `CorruptTable`, or `UnsupportedTable` where a known field has an unknown type."""
+    """The manifest in `data`. Raises `CorruptTable`, or `UnsupportedTable` if a known field has an unknown type."""
     container = parse_container(data, name)
     schema = checked_schema(container)
     blocks = [block for block in container.blocks if block.count]
@@ -46,7 +46,9 @@ def decode_container(data: bytes, name: str) -> Manifest:
 
 
 def encode_container(manifest: Manifest, form: ManifestForm, sync: bytes) -> bytes:
-    """One block, not compressed, as the known writers do. That the form can hold the values has been checked."""
+    """One block, not compressed, as the known writers write it. The caller has checked that the form can hold the
+    values.
+    """
     version = form.version
     pieces = [
         parts.groups_bytes(manifest.column_groups, with_properties=version >= 4),
@@ -72,7 +74,7 @@ def _read_known(cursor: Cursor, form: ManifestForm) -> Manifest:
 def _is_same(found: Any, known: Any) -> bool:
     """Whether both schemas describe the same bytes with the same field names. Names of records don't matter.
 
-    The walk follows the known schema, which refers to no named type, so it ends.
+    The walk follows the known schema, which has no recursive types, so it ends.
     """
     if isinstance(found, dict) and isinstance(found.get("type"), dict | str) and len(found) == 1:
         found = found["type"]

@@ -1,4 +1,4 @@
-"""From bytes to a manifest and back, whatever its form. This is the only place that knows how to tell the forms apart."""
+"""Converts bytes to a manifest and back, in any form. Only this module distinguishes the forms."""
 
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.milvus import EMPTY
@@ -11,10 +11,10 @@ from headgate_table.milvus.format.raw import decode_raw, encode_raw
 
 
 def decode_manifest(data: bytes, name: str) -> Manifest:
-    """What the file says; `name` is how errors call it.
+    """The manifest in the file; `name` is the file's name in errors.
 
-    Raises `CorruptTable` for what is empty, truncated, damaged, too large or no manifest, and `UnsupportedTable` for what
-    is newer than we are.
+    Raises `CorruptTable` for a file that is empty, truncated, damaged, too large or not a manifest, and
+    `UnsupportedTable` for one of a newer release.
     """
     if len(data) > MAX_MANIFEST_BYTES:
         raise CorruptTable(f"{name} takes {len(data)} bytes; manifests of more than {MAX_MANIFEST_BYTES} are refused")
@@ -26,7 +26,7 @@ def decode_manifest(data: bytes, name: str) -> Manifest:
 def encode_manifest(manifest: Manifest, form: ManifestForm | None = None, *, sync: bytes = bytes(16)) -> bytes:
     """The manifest's bytes, in its own form unless another is named. `sync` is the marker of a container.
 
-    Raises `UnsupportedTable` where something would be lost, and `InvalidInput` where the result is too large.
+    Raises `UnsupportedTable` if the form would lose a value, and `InvalidInput` if the result is too large.
     """
     form = form or manifest.form
     lost = what_is_lost(manifest, form)
@@ -54,7 +54,7 @@ def encode_manifest(manifest: Manifest, form: ManifestForm | None = None, *, syn
 
 
 def what_is_lost(manifest: Manifest, form: ManifestForm) -> list[str]:
-    """What a file of this form has no place for; nothing, if it can hold it all."""
+    """The values that this form can't hold; empty if it can hold all."""
     lost = list(manifest.unknown)
     version = form.version
     files = [file for group in manifest.column_groups for file in group.files]

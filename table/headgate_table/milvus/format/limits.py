@@ -1,4 +1,4 @@
-"""How large a manifest may be. No input makes a reader allocate or loop beyond these; no writer of ours exceeds them."""
+"""The bounds of a manifest. No input makes a reader allocate or loop beyond them; Headgate's writers never exceed them."""
 
 MAX_MANIFEST_BYTES = 64 << 20
 """Of one file, unpacked. A data file takes about 60 bytes, so this holds a million of them."""

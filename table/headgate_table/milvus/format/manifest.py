@@ -1,6 +1,6 @@
-"""`Manifest`: all that one manifest file says, and the questions that can be asked of it. No bytes, no stores.
+"""`Manifest`: the contents of one manifest file, and queries on it. No bytes, no stores.
 
-Paths are as they stand in the file; what they mean is decided in `paths`.
+Paths are as stored in the file; `paths` interprets them.
 """
 
 from collections.abc import Mapping
@@ -12,9 +12,9 @@ from headgate_table.totals import as_total
 
 
 class ManifestForm(Enum):
-    """How a manifest is written down: bare Avro values with a version, or an Avro container with its schema.
+    """The form of a manifest: bare Avro values with a version, or an Avro container with its schema.
 
-    Containers carry no version number; theirs is that of the first release with the same fields.
+    A container has no version number; it counts as the version of the first release with the same fields.
     """
 
     RAW_V1 = "raw-1"
@@ -36,7 +36,7 @@ class ManifestForm(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One version of a table. An empty one, in the first form, is what a table without manifests has."""
+    """One version of a table. A table without manifests has an empty one, in the first form."""
 
     column_groups: tuple[ColumnGroup, ...] = ()
     delta_logs: tuple[DeltaLog, ...] = ()
@@ -69,14 +69,14 @@ class Manifest:
 
     @property
     def known_bytes(self) -> int:
-        """The sizes that the manifest itself tells: those of data files since version 4, of large values since 5."""
+        """The sizes in the manifest: those of data files since version 4, of large values since 5."""
         sizes = (file.properties.get("file_size", "") for group in self.column_groups for file in group.files)
         data = sum(int(size) for size in sizes if size.isascii() and size.isdigit() and len(size) < 20)
         return as_total(data + sum(file.file_size_bytes for file in self.lob_files))
 
     @property
     def num_items(self) -> int:
-        """Records, list items and map entries, as a reader counts them against its limit."""
+        """Records, list items and map entries, counted as a reader counts them against its limit."""
         files = (file for group in self.column_groups for file in group.files)
         return (
             sum(1 + len(group.columns) + len(group.files) for group in self.column_groups)
@@ -88,7 +88,7 @@ class Manifest:
         )
 
     def column_group(self, column: str | int) -> ColumnGroup | None:
-        """The group that holds the column of that name, or the one at that place; None where there is none."""
+        """The group with the column of that name, or the group at that index; None if there is none."""
         if isinstance(column, int):
             return self.column_groups[column] if 0 <= column < len(self.column_groups) else None
         return next((group for group in self.column_groups if column in group.columns), None)
@@ -102,7 +102,7 @@ class Manifest:
         return tuple(log for log in self.delta_logs if log.type == kind)
 
     def get_stat(self, key: str) -> list[str]:
-        """The files under a key; none where the key is unknown."""
+        """The files under a key; none if the key is unknown."""
         stat = self.stats.get(key)
         return [] if stat is None else list(stat.paths)
 

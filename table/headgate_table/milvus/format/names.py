@@ -1,4 +1,4 @@
-"""Where a manifest lies, and which names in its folder are manifests (docs/format.md, section 10.1)."""
+"""The place of a manifest, and the names of manifests in its folder (docs/format.md, section 10.1)."""
 
 import re
 from collections.abc import Iterable
@@ -22,19 +22,19 @@ _COUNTED_BY_OTHERS = re.compile(r"manifest-(-?[0-9]+).{5}", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class FoundManifests:
-    """The versions in a folder, ascending, and the names that other writers take for a version which isn't there."""
+    """The versions in a folder, ascending, and the names that other writers take for a version which doesn't exist."""
 
     versions: tuple[int, ...]
     odd: tuple[str, ...] = ()
 
     @property
     def latest(self) -> int:
-        """0 where there is none, which is also the version of the empty manifest."""
+        """0 if there is none, which is also the version of the empty manifest."""
         return self.versions[-1] if self.versions else 0
 
 
 def base_prefix(base_path: str) -> str:
-    """The table's folder in the store, "" or ending in "/". Raises `InvalidInput` for one that can't be a folder."""
+    """The table's folder in the store, "" or ending in "/". Raises `InvalidInput` for an invalid folder."""
     stripped = base_path.strip("/")
     return f"{check_key(stripped)}/" if stripped else ""
 
@@ -47,8 +47,8 @@ def found_manifests(names: Iterable[str]) -> FoundManifests:
     """Only `manifest-N.avro`, with N written plainly, is a version.
 
     Other writers count `manifest-20.txt` as version 2, and `manifest-02.avro` too, and then fail to open
-    `manifest-2.avro`. What they can't open is no version to us either; but such a name above the newest version stops
-    them, so it is told.
+    `manifest-2.avro`. A version that they can't open doesn't count here either; but such a name above the newest
+    version stops them, so it is reported.
     """
     versions = []
     others: dict[str, int] = {}

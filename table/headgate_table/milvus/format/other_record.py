@@ -1,6 +1,6 @@
-"""A manifest from a record whose schema is that of no release we know: newer, older, or another writer's.
+"""A manifest from a record with an unknown schema: of a newer, older, or another writer's release.
 
-Fields are taken by name; what is missing gets its default. Fields without a place in our values are named, never dropped.
+Fields are taken by name; a missing one gets its default. Unknown fields are listed, never dropped.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _MOST_NAMED = 20
 
 
 def manifest_of_record(schema: dict[str, Any], record: dict[str, Any], name: str) -> Manifest:
-    """Raises `UnsupportedTable` where a field that we know has a type that we don't."""
+    """Raises `UnsupportedTable` if a known field has an unknown type."""
     found = _Fields(record, "", name)
     groups = tuple(
         ColumnGroup(
@@ -87,7 +87,7 @@ def _lob_file(file: "_Fields") -> LobFile:
 
 
 class _Fields:
-    """The fields of one decoded record, asked for by name and type."""
+    """The fields of one decoded record, by name and type."""
 
     def __init__(self, record: dict[str, Any], where: str, name: str) -> None:
         self._record = record
@@ -150,7 +150,7 @@ def _expected() -> dict[str, Any]:
 
 
 def _unknown(found: Any, expected: Any, where: str, defined: dict[str, Any]) -> Iterator[str]:
-    """The fields of `found` that `expected` lacks. The walk follows what is expected, so it ends."""
+    """The fields of `found` that `expected` lacks. The walk follows `expected`, so it ends."""
     for schema in _plain(found, defined):
         if not isinstance(expected, dict) or schema.get("type") != expected["type"]:
             continue
@@ -169,7 +169,7 @@ def _unknown(found: Any, expected: Any, where: str, defined: dict[str, Any]) -> 
 
 
 def _plain(schema: Any, defined: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The complex types that a type stands for, its branches if it is a union."""
+    """The complex types of a type: its branches if it is a union."""
     if isinstance(schema, list):
         for branch in schema:
             yield from _plain(branch, defined)
@@ -206,7 +206,7 @@ def _definitions(schema: Any, name: str) -> dict[str, Any]:
 
 
 def _form(schema: dict[str, Any]) -> ManifestForm:
-    """The oldest form that has a place for the same fields, whatever the record holds in them."""
+    """The oldest form that can hold the same fields, whatever their values."""
     text = str(schema)
     if "'index_name'" in text:
         return ManifestForm.CONTAINER_V6

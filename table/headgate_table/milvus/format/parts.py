@@ -1,6 +1,4 @@
-"""The parts of a manifest as Avro values, in the fields that each format version gives them. What is around is `raw`'s
-and `container`'s.
-"""
+"""The parts of a manifest as Avro values, in the fields of each format version. `raw` and `container` have the frame."""
 
 from collections.abc import Mapping
 
@@ -38,8 +36,10 @@ def groups_bytes(groups: tuple[ColumnGroup, ...], *, with_properties: bool) -> b
 
 
 def _files_with_metadata(cursor: Cursor) -> tuple[ColumnGroupFile, ...]:
-    """Most of a manifest are these. What is usual (short ASCII paths, numbers of up to four bytes, no metadata) is read in
-    this loop, at a third of the time that the cursor takes; everything else is left to the cursor, and so are the errors.
+    """Most of a manifest consists of these.
+
+    This loop reads the usual case (short ASCII paths, numbers of up to four bytes, no metadata) in a third of the
+    cursor's time; the cursor reads everything else and raises the errors.
     """
     files: list[ColumnGroupFile] = []
     append, make, kind = files.append, tuple.__new__, ColumnGroupFile
@@ -69,7 +69,7 @@ def _files_with_metadata(cursor: Cursor) -> tuple[ColumnGroupFile, ...]:
 
 
 def _short_long(data: bytes, position: int) -> tuple[int, int]:
-    """A long of up to four bytes, and the place behind it; place 0 for a longer one, or if there was none before."""
+    """A long of up to four bytes, and the place after it; place 0 for a longer one, or if an earlier one failed."""
     value = data[position]
     if value < 0x80:
         return (value >> 1) ^ -(value & 1), position + 1 if position else 0

@@ -1,6 +1,6 @@
-"""What a path in a manifest means, and how a path that a user gives is stored. One policy for each way that builds have.
+"""Interprets the paths in a manifest, and stores a user's paths. One policy for each way of known builds.
 
-`docs/format.md`, section 10.2, has the table; which paths are taken at all is decided here too.
+`docs/format.md`, section 10.2, has the table; this module also decides which paths are accepted.
 """
 
 import re
@@ -23,7 +23,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 class PathPolicy(Enum):
-    """By the time of the builds that follow it."""
+    """Named by the time of the builds that follow it."""
 
     AS_GIVEN = "as-given"
     """Before 9 January 2026: stored as given; what begins with "_" is below the base."""
@@ -36,14 +36,14 @@ class PathPolicy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ManifestBase:
-    """The table's folder, as paths name it: relative to the store's root, and with the store's address in front."""
+    """The table's folder in paths: relative to the store's root, and with the store's address before it."""
 
     path: str
     """Without slashes at its ends; "" for the root itself."""
     uri: str = ""
 
     def below(self, folder: str) -> str:
-        """The folder of this table that is named so, with a slash at its end."""
+        """This table's folder of that name, with a slash at its end."""
         return _below(self.path, folder)
 
     def spellings(self, folder: str) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ ROOT = ManifestBase("")
 
 
 def resolved(manifest: Manifest, base: ManifestBase, policy: PathPolicy = PathPolicy.BARE) -> Manifest:
-    """The same manifest with the paths that builds of that policy read from it: relative to the store, or absolute."""
+    """The same manifest with its paths as builds of that policy read them: relative to the store, or absolute."""
 
     def at(path: str, folder: str) -> str:
         match policy:
@@ -77,7 +77,7 @@ def resolved(manifest: Manifest, base: ManifestBase, policy: PathPolicy = PathPo
         return data_folder + path if plain and is_bare(path) else at(path, DATA_FOLDER)
 
     def group_at(group: ColumnGroup) -> ColumnGroup:
-        make, kind = tuple.__new__, ColumnGroupFile  # at half the time of a call, for ten thousands of them
+        make, kind = tuple.__new__, ColumnGroupFile  # in half the time of a call, for ten thousands of them
         files = [
             make(kind, (data_file_at(path), start, stop, data, properties))
             for path, start, stop, data, properties in group.files
@@ -98,7 +98,7 @@ def resolved(manifest: Manifest, base: ManifestBase, policy: PathPolicy = PathPo
 
 
 def stored(updates: Updates, base: ManifestBase, policy: PathPolicy = PathPolicy.BARE) -> Updates:
-    """The same updates with their paths as they go into a manifest. Paths have been checked."""
+    """The same updates with their paths in stored form. The caller has checked the paths."""
 
     def as_stored(path: str, folder: str) -> str:
         match policy:
@@ -132,8 +132,8 @@ def stored(updates: Updates, base: ManifestBase, policy: PathPolicy = PathPolicy
 def check_path(path: str) -> str:
     """Return a path that may be stored, else raise `InvalidInput`.
 
-    It may be bare, relative, absolute or an address: external tables have files anywhere. But it names one place only,
-    whoever reads it, and stays below the table's folder if it is relative.
+    It may be bare, relative, absolute or an address, because external tables have files anywhere. But every reader must
+    find the same place under it, and a relative one stays below the table's folder.
     """
     if not isinstance(path, str):
         raise InvalidInput(f"path {path!r:.200} can't be stored in a manifest: give it as a text")
@@ -144,7 +144,7 @@ def check_path(path: str) -> str:
 
 
 def normal(path: str) -> str:
-    """Without ".", ".." and empty parts where that can be told from the text; a slash at the end stays."""
+    """Without ".", ".." and empty parts if the text alone shows that; a slash at the end stays."""
     root = "/" if path.startswith("/") else ""
     parts: list[str] = []
     for part in path.split("/"):
@@ -169,7 +169,7 @@ def is_bare(path: str) -> bool:
 
 
 def bare_name(path: str, base: ManifestBase, folder: str) -> str:
-    """The name of a file within the table's folder of that kind, however it is spelled; other paths stay as they are."""
+    """The name of a file within the table's folder of that kind, however it is spelled; other paths are unchanged."""
     return _bare(path, base, folder)
 
 

@@ -1,6 +1,6 @@
 """Manifests as bare Avro values: the magic number, the version, and the parts one after the other, without a schema.
 
-Versions 1 to 3 were written so (docs/format.md, section 10.1 and 10.3); what later files are is known to `container`.
+This is the form of versions 1 to 3 (docs/format.md, section 10.1 and 10.3); `container` has the form of later files.
 """
 
 from headgate_table.errors import CorruptTable, UnsupportedTable
@@ -16,7 +16,7 @@ _FORMS = {form.version: form for form in ManifestForm if not form.is_container}
 
 
 def decode_raw(data: bytes, name: str) -> Manifest:
-    """The manifest in `data`. Raises `CorruptTable` or, for versions that never were written so, `UnsupportedTable`."""
+    """The manifest in `data`. Raises `CorruptTable` or, for versions without this form, `UnsupportedTable`."""
     cursor = Cursor(data, name)
     try:
         return _decode(cursor)
@@ -25,7 +25,9 @@ def decode_raw(data: bytes, name: str) -> Manifest:
 
 
 def encode_raw(manifest: Manifest, form: ManifestForm) -> bytes:
-    """The bytes that the first writers made for these values, exactly. That the form can hold them has been checked."""
+    """The bytes that the first writers wrote for these values, exactly. The caller has checked that the form can hold
+    them.
+    """
     version = form.version
     pieces = [
         MAGIC_BYTES,
@@ -55,7 +57,7 @@ def _decode(cursor: Cursor) -> Manifest:
     stats = parts.read_stats(cursor, as_records=version >= 3)
     indexes = parts.read_indexes(cursor, whole=False) if version >= 2 else ()
     rest = len(cursor.data) - cursor.position
-    # Every known reader ignores what follows. So do we, but whoever put it there would lose it in the next version.
+    # Every known reader ignores further bytes. So does this one, but the next version would lose them.
     unknown = (f"{rest} bytes behind its end",) if rest else ()
     return Manifest(groups, logs, stats, indexes, form=form, unknown=unknown)
 

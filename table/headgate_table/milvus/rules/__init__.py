@@ -1,4 +1,4 @@
-"""The rules of Milvus transactions: what updates make of a manifest, and who wins when others committed meanwhile.
+"""The rules of Milvus transactions: the effect of updates on a manifest, and the resolution of conflicts.
 
 Direct transactions and the committer call it. It is pure.
 

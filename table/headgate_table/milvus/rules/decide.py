@@ -1,7 +1,7 @@
-"""What a proposed transaction does to a Milvus table, or why it can't: pure rules. Resolvers and updates are others' subjects.
+"""The effect of a proposed transaction on a Milvus table, or the reason for its rejection: pure rules.
 
-Here a version counts as changed when a transaction was accepted in it: versions that only hold rejections have the manifest
-of the one before, and are no conflict.
+`resolvers` and `updating` do the parts. A version counts as changed if a transaction was accepted in it: a version with
+only rejections has the manifest of the one before, and is no conflict.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _CODES = {"too_many_items": RejectCode.OVER_BOUND, "path_in_use": RejectCode.PAT
 
 @dataclass(frozen=True, slots=True)
 class SeenManifest:
-    """The table that a transaction meets: a version that is there, perhaps with changes that go into the next one."""
+    """The table that a transaction meets: an existing version, perhaps with changes for the next one."""
 
     version: int
     manifest: Manifest
@@ -30,7 +30,7 @@ class SeenManifest:
 
 
 def needs_read(operation: Operation) -> bool:
-    """Whether the decision depends on what the version that was read holds, and not on its number alone."""
+    """Whether the decision depends on the contents of the version that was read, and not on its number alone."""
     if not isinstance(operation, Milvus) or operation.read_version is None:
         return False
     match operation.resolver:
@@ -47,8 +47,10 @@ def needs_read(operation: Operation) -> bool:
 def decide_transaction(
     operation: Operation, seen: SeenManifest, read: Manifest | None, base: ManifestBase
 ) -> Manifest | Refusal:
-    """The manifest after the operation. `read` is the manifest of the version that was read, where `needs_read` says that it
-    matters; None where that version is gone."""
+    """The manifest after the operation.
+
+    `read` is the manifest of the version that was read, if `needs_read` is true; None if that version is gone.
+    """
     match operation:
         case Milvus():
             return _decided(operation, seen, read, base)

@@ -1,4 +1,4 @@
-"""Which data files came and went between two manifests of a Milvus table. Pure; files are told apart by path and rows."""
+"""The added and removed data files between two manifests of a Milvus table. Pure; path and rows identify a file."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from headgate_table.totals import as_total
 
 @dataclass(frozen=True, slots=True)
 class FileCounts:
-    """Data files that came and went with a version; bytes as far as the manifest tells."""
+    """Added and removed data files of a version; bytes as far as the manifest has sizes."""
 
     added: int = 0
     removed: int = 0
@@ -21,7 +21,7 @@ class FileCounts:
 
 @dataclass(frozen=True, slots=True)
 class PlacedFile:
-    """A data file, and the columns that it holds."""
+    """A data file, and its columns."""
 
     columns: tuple[str, ...]
     format: str
@@ -29,7 +29,7 @@ class PlacedFile:
 
     @property
     def size(self) -> int | None:
-        """In bytes, where the manifest tells."""
+        """In bytes, if the manifest has the size."""
         text = self.file.properties.get("file_size", "")
         return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
 
@@ -41,7 +41,7 @@ def placed_files(manifest: Manifest) -> Iterator[PlacedFile]:
 
 
 def changed_files(before: Manifest, after: Manifest) -> tuple[list[PlacedFile], list[PlacedFile]]:
-    """Those that were added, and those that were removed. A file that is named twice counts twice."""
+    """The added files, and the removed ones. A file that is named twice counts twice."""
     fresh = _appended(before.column_groups, after.column_groups)
     if fresh is not None:
         return fresh, []
@@ -56,7 +56,7 @@ def file_counts(before: Manifest, after: Manifest) -> FileCounts:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """What one manifest holds and its successor lacks."""
+    """The contents of one manifest that its successor lacks."""
 
     data_files: tuple[str, ...] = ()
     delta_logs: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class Dropped:
 
     @property
     def counted(self) -> str:
-        """In words, with the first names."""
+        """The counts in words, with the first names."""
         parts = (("data files", self.data_files), ("delta logs", self.delta_logs), ("stats", self.stats))
         return "; ".join(
             f"{len(names)} {kind} ({', '.join(name[:100] for name in names[:3])}{', …' if len(names) > 3 else ''})"
@@ -78,7 +78,7 @@ class Dropped:
 
 
 def dropped(before: Manifest, after: Manifest) -> Dropped:
-    """What the later manifest of the two lacks."""
+    """The contents of the earlier manifest that the later one lacks."""
     _, removed = changed_files(before, after)
     logs = {(log.path, log.type) for log in after.delta_logs}
     return Dropped(
@@ -89,7 +89,7 @@ def dropped(before: Manifest, after: Manifest) -> Dropped:
 
 
 def _appended(before: Sequence[ColumnGroup], after: Sequence[ColumnGroup]) -> list[PlacedFile] | None:
-    """The new files, where all others are in their old places, as in nearly every version; else None."""
+    """The new files, if all others are in their old places, as in nearly every version; else None."""
     if len(before) > len(after):
         return None
     fresh: list[PlacedFile] = []

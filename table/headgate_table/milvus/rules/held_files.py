@@ -1,7 +1,7 @@
 """Whether a manifest already holds a data file or a delta log that a transaction adds. Pure.
 
-An added file that is held already is the same work a second time: its rows would be there twice, or its deletes counted twice.
-Different builds store one path in different ways, so a file is looked for under every spelling that it can have.
+Adding such a file again would repeat its rows, or count its deletes twice. Different builds store one path in different
+ways, so a file is looked up under every possible spelling.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,8 +14,8 @@ from headgate_table.milvus.format.paths import ManifestBase, bare_name, is_bare
 def repeated_file(held: Sequence[ColumnGroupFile], added: Sequence[ColumnGroupFile], base: ManifestBase) -> str | None:
     """The path of an added file that its column group holds already, or that is added twice; None if all are new.
 
-    A file of the table's own `_data` folder belongs to one append. A file that lies elsewhere may be held in pieces, as
-    external tables do, but no row of it twice. One append may name pieces of one file in either case.
+    A file of the table's own `_data` folder belongs to one append. A file elsewhere may be held in pieces, as in
+    external tables, but no row of it twice. One append may name pieces of one file in either case.
     """
     pieces: dict[str, list[ColumnGroupFile]] = {}
     for file in added:
@@ -25,7 +25,7 @@ def repeated_file(held: Sequence[ColumnGroupFile], added: Sequence[ColumnGroupFi
         pieces[name].append(file)
     spellings = {spelling: name for name in pieces for spelling in _spellings(name, DATA_FOLDER, base)}
     spellings |= {file.path: bare_name(file.path, base, DATA_FOLDER) for file in added}
-    for file in [file for file in held if file[0] in spellings]:  # by index: a manifest has ten thousands of them
+    for file in [file for file in held if file[0] in spellings]:  # by index: a manifest has tens of thousands of them
         name = spellings[file.path]
         if is_bare(name) or any(_share_rows(file, piece) for piece in pieces[name]):
             return file.path
@@ -45,7 +45,7 @@ def repeated_delta_log(held: Iterable[DeltaLog], added: Sequence[DeltaLog], base
 
 
 def _spellings(name: str, folder: str, base: ManifestBase) -> tuple[str, ...]:
-    """All ways in which manifests name that file."""
+    """All spellings of that file in manifests."""
     if not is_bare(name):
         return (name,)
     return (name, *(spelling + name for spelling in base.spellings(folder)))

@@ -1,4 +1,4 @@
-"""Who wins when others committed since a transaction was opened. Pure: the caller reads, writes and tries again."""
+"""Resolves conflicts with commits since a transaction was opened. Pure: the caller reads, writes and tries again."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,9 +31,9 @@ def resolve(
     updates: Updates,
     base: ManifestBase = ROOT,
 ) -> Manifest | Refused:
-    """The manifest to write as the successor of `seen`. What a user's function raises goes through.
+    """The manifest to write as the successor of `seen`. Exceptions of a user's function pass through.
 
-    `base` is the table's folder: it tells which spellings of a path name one file.
+    `base` is the table's folder, by which different spellings of a file's path are recognised.
     """
     match resolver:
         case Resolver.FAIL:
@@ -62,9 +62,10 @@ def resolve(
 
 
 def changed_stat(read: Manifest, seen: Manifest, updates: Updates) -> str | None:
-    """The key of a stat that the updates replace and that others changed since it was read; None if there is none.
+    """The key of a stat that the updates replace and that other writers changed since it was read; None if there is
+    none.
 
-    A key that already has the very value that is to be set is no loss for anybody.
+    A key that already has exactly the new value is no conflict.
     """
     for key, stat in updates.added_stats.items():
         now = seen.stats.get(key)

@@ -1,4 +1,4 @@
-"""What updates make of a manifest, and when they are refused (docs/format.md, section 10.4). Values in, values out."""
+"""Applies updates to a manifest, or refuses them (docs/format.md, section 10.4). Values in, values out."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ _MOST_SHOWN = 100
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The updates don't fit the manifest that they would be applied to, or their resolver says no."""
+    """The updates don't fit the manifest, or their resolver refuses."""
 
     code: str
     """One of column_exists, concurrent_transaction, group_mismatch, path_in_use, resolver, row_count_mismatch, stat_changed,
@@ -25,9 +25,9 @@ class Refused:
 
 
 def apply_updates(manifest: Manifest, updates: Updates, base: ManifestBase = ROOT) -> Manifest | Refused:
-    """The manifest after all updates. Nothing of the given ones is changed, so that it can be done again and again.
+    """The manifest after all updates. The arguments stay unchanged, so the call can be repeated.
 
-    `base` tells which spellings of a path name one file of the table.
+    `base` is the table's folder, by which different spellings of a file's path are recognised.
     """
     groups: tuple[ColumnGroup, ...] = manifest.column_groups
     for appended in updates.appended_files:
@@ -61,7 +61,7 @@ def apply_updates(manifest: Manifest, updates: Updates, base: ManifestBase = ROO
 
 
 def check_updates(updates: Updates) -> None:
-    """Raise `InvalidInput` for what no manifest may hold, whatever it is applied to."""
+    """Raise `InvalidInput` for updates that no manifest may hold."""
     for group in (*updates.added_column_groups, *(group for groups in updates.appended_files for group in groups)):
         check_group(group)
     for groups in updates.appended_files:
@@ -122,7 +122,7 @@ def check_stat(key: str, stat: Stat) -> None:
 def _with_files(
     groups: tuple[ColumnGroup, ...], appended: tuple[ColumnGroup, ...], base: ManifestBase
 ) -> tuple[ColumnGroup, ...] | Refused:
-    """The groups with the appended files behind their own. The first append to a table brings its groups."""
+    """The groups with the appended files after their own. The first append to a table creates its groups."""
     if not groups:
         repeated = _repeated(appended)
         if repeated is not None:
@@ -197,7 +197,7 @@ def _shown(columns: tuple[str, ...]) -> str:
 
 
 def _cut(name: str) -> str:
-    """A name may be long, and a reason is read by people."""
+    """Shortened, because a name may be long, and people read the reason."""
     return name if len(name) <= _MOST_SHOWN else f"{name[:_MOST_SHOWN]}…"
 
 

@@ -1,4 +1,4 @@
-"""What an Azure failure means: whether a conditional write may have happened, and the message that names the remedy."""
+"""The meaning of an Azure failure: whether a conditional write may have happened, and the message with the remedy."""
 
 import re
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _WRONG_KEY = {"AuthenticationFailed", "InvalidAuthenticationInfo", "NoAuthentica
 
 @dataclass(frozen=True, slots=True)
 class BlobPlace:
-    """Where a store points, for messages."""
+    """The address of a store, for messages."""
 
     uri: str
     container: str
@@ -33,13 +33,13 @@ class BlobPlace:
 
 
 def code_of(error: azure.AzureError) -> str:
-    """The service's own code, such as BlobAlreadyExists; empty where there is none."""
+    """The service's own code, such as BlobAlreadyExists; empty if there is none."""
     code = getattr(error, "error_code", None)
     return str(getattr(code, "value", code) or "")
 
 
 def is_unknown(error: azure.AzureError) -> bool:
-    """Whether a write that failed like this may have happened, or may still happen."""
+    """Whether a write with this failure may have happened, or may still happen."""
     if isinstance(error, azure.ServiceRequestError):
         # "Not sent", except that TLS can also break while the answer is read.
         return isinstance(error.inner_exception, requests.exceptions.SSLError)
@@ -49,7 +49,7 @@ def is_unknown(error: azure.AzureError) -> bool:
 
 
 def failure(error: azure.AzureError, doing: str, key: str, place: BlobPlace) -> StoreError:
-    """The error to raise: what could not be done, why, and what to do about it."""
+    """The error to raise: the failed action, the reason, and the remedy."""
     said = _SIGNATURE.sub("…", str(error.message or ""))
     if isinstance(error, azure.HttpResponseError) and error.status_code is not None:
         return refusal(error.status_code, code_of(error), said, doing, key, place)

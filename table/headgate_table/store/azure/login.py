@@ -1,4 +1,4 @@
-"""From settings to a client of one Azure container: which account, by which credential. Nothing is sent from here."""
+"""Makes a client of one Azure container from settings: the account and the credential. Sends nothing."""
 
 import importlib
 from collections.abc import Callable
@@ -36,11 +36,10 @@ def container_client(
     retries: int,
     heard: Callable[[Any], None],
 ) -> ContainerClient:
-    """`account_url` is what the address itself says about the account, if anything. `uri` is for messages. Every answer is
-    `heard`."""
+    """`account_url` is the account in the address, if any. `uri` is for messages. `heard` gets every answer."""
     options: dict[str, Any] = {
         "retry_total": retries,
-        # An endpoint that can't be connected to is asked once more; who waits has attempts of its own.
+        # A failed connection is tried once more; callers that wait have their own attempts.
         "retry_connect": min(retries, CONNECT_RETRIES),
         # Pauses of 2, 4 and 8 s, each a second more or less. The client's own begin at 18 s.
         "initial_backoff": 0,

@@ -1,6 +1,6 @@
 """A store in a container of Azure Blob Storage.
 
-What its failures mean is in `errors`, and who we are to the service in `login`.
+`errors` has the meaning of its failures, `login` the credentials.
 """
 
 import itertools
@@ -42,7 +42,7 @@ class _Conflict(Exception):
 
 
 class AzureStore:
-    """Conditional writes go through a client that never retries: a retry would call one's own write a conflict."""
+    """Conditional writes use a client that never retries: a retry would report our own write as a conflict."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class AzureStore:
         start = self._base + check_prefix(prefix)
 
         def ask() -> Sequence[ObjectInfo]:
-            # One by one: what the service tells of a blob takes many times what is kept of it.
+            # One by one: the service's description of a blob is much larger than the kept part.
             infos = (self._listed(blob) for blob in self._client.list_blobs(start, include=["metadata"]))
             return [info for info in infos if info is not None and info.key > after]
 
@@ -188,7 +188,7 @@ class AzureStore:
         )
 
         def read() -> tuple[bytes, str]:
-            # The first 32 MiB come with the answer that tells the size; a retry here would hide what it is that failed.
+            # The first 32 MiB come with the answer that has the size; a retry here would hide the real failure.
             download = self._client.download_blob(name, offset, length)
             if max_bytes is not None and download.size > max_bytes:
                 raise StoreError(f"{self._uri}/{key} is larger than the {max_bytes} bytes it may have")
@@ -215,7 +215,7 @@ class AzureStore:
             if code == "BlobAlreadyExists" or (status == 412 and "Lease" not in code):
                 return AlreadyExists()
             if status == 404 and "etag" in condition and code not in azure_errors.CONTAINER_UNUSABLE:
-                return AlreadyExists()  # what was to be replaced is gone
+                return AlreadyExists()  # the object to replace is gone
             if status == 429 or (status == 409 and code in azure_errors.RETRYABLE_CONFLICTS):
                 raise _Conflict(error) from error
             if azure_errors.is_unknown(error):
@@ -241,6 +241,6 @@ def _is_folder(blob: BlobProperties) -> bool:
 
 
 def _info(key: str, blob: BlobProperties) -> ObjectInfo:
-    # A listing gives the etag without the quotes that a single answer has.
+    # A listing has the etag without the quotes of a single answer.
     etag = str(blob.etag).strip('"')
     return ObjectInfo(key, int(blob.size or 0), int(blob.last_modified.timestamp() * 1000), etag)

@@ -1,7 +1,8 @@
-"""Files whose name the disk did not confirm: they can be read, yet a power cut may take them away.
+"""Files whose names the disk did not confirm: they can be read, but a power cut may remove them.
 
-After a failed fsync the kernel shows what was written and may have dropped it, and a second fsync succeeds without having
-written anything. So a doubtful file is believed only after it was written anew, under the same name, and that was confirmed.
+After a failed fsync, the kernel shows the new bytes but may have dropped them, and a second fsync succeeds without
+writing anything. So a doubtful file counts only after it was written again, under the same name, and the disk confirmed
+it.
 """
 
 import os
@@ -33,7 +34,7 @@ class Doubts:
 
     @property
     def is_empty(self) -> bool:
-        """Nearly always, and asked at every read."""
+        """Nearly always true, and checked at every read."""
         return not self._files
 
     def __contains__(self, path: str) -> bool:
@@ -45,9 +46,10 @@ PROCESS_DOUBTS = Doubts()
 
 
 def write_anew(path: str, ambient: Ambient) -> bool:
-    """Write the file's bytes to the disk again, under its own name. False where it is gone. The folder is yet to be synced.
+    """Write the file's bytes to the disk again, under its own name. False if it is gone. The caller must sync the
+    folder.
 
-    Raises `OSError` where the disk fails again.
+    Raises `OSError` if the disk fails again.
     """
     folder = os.path.dirname(path)
     with local_files.locked(folder, ambient):

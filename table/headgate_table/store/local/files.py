@@ -1,4 +1,6 @@
-"""Placing files atomically and durably in one folder of a local file system. Keys, roots and outcomes are elsewhere."""
+"""Places files atomically and durably in one folder of a local file system. Other modules handle keys, roots and
+outcomes.
+"""
 
 import contextlib
 import ctypes
@@ -49,9 +51,9 @@ def write_temporary(path: str, data: bytes | BinaryIO, unique: str, *, durable: 
 
 
 def place_if_absent(temporary: str, path: str) -> None:
-    """Give the temporary file its name, atomically; `FileExistsError` when that name is taken.
+    """Give the temporary file its name, atomically; `FileExistsError` if that name is taken.
 
-    The temporary name may be left, and is the caller's to remove.
+    The temporary name may remain; the caller removes it.
     """
     try:
         os.link(temporary, path, follow_symlinks=False)
@@ -73,7 +75,7 @@ def _rename_if_absent(temporary: str, path: str) -> None:
 
 
 def remove(path: str, folder: int | None = None) -> bool:
-    """Remove the file; False when there was none. A folder of that name is left alone. `folder` is an open one to look in."""
+    """Remove the file; False if there was none. A folder of that name stays. `folder` is an open folder to look in."""
     try:
         os.unlink(path, dir_fd=folder)
     except (FileNotFoundError, NotADirectoryError):
@@ -94,7 +96,7 @@ def _is_folder(path: str, folder: int | None) -> bool:
 
 
 def remove_stale_checksum(path: str, folder: int | None = None) -> None:
-    """Remove the sidecar that Hadoop keeps beside a local file: it would call our new bytes corrupt (section 1)."""
+    """Remove Hadoop's sidecar of a local file, which would make our new bytes look corrupt (docs/format.md, section 1)."""
     place, name = os.path.split(path)
     try:
         remove(os.path.join(place, f".{name}.crc"), folder)
@@ -106,7 +108,7 @@ def remove_stale_checksum(path: str, folder: int | None = None) -> None:
 
 @contextlib.contextmanager
 def opened_below(root: str, folder: str) -> Iterator[int]:
-    """The folder below `root`, open. No part of its path is followed where it is a link: that is `NotADirectoryError`."""
+    """The folder below `root`, open. Links in its path are not followed but raise `NotADirectoryError`."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
     with contextlib.ExitStack() as held:
         descriptor = os.open(root, flags)
@@ -127,7 +129,7 @@ def sync_folder(folder: str) -> None:
 
 
 def is_same_file(one: str, other: str) -> bool:
-    """Whether both names are there and lead to one file. False also where the disk doesn't say."""
+    """Whether both names exist and lead to one file. False also if the disk doesn't answer."""
     try:
         first, second = os.lstat(one), os.lstat(other)
     except OSError:
@@ -147,10 +149,10 @@ def locked(folder: str, ambient: Ambient) -> Iterator[None]:
 
 @contextlib.contextmanager
 def locked_open(folder: int, ambient: Ambient) -> Iterator[None]:
-    """The same for an open folder, which is to be closed right afterwards: that lets go of the lock.
+    """The lock of an open folder, which must be closed right afterwards: that releases the lock.
 
-    The lock is on the folder itself; where the file system can't do that (NFS), on a file in it. All processes on one
-    file system meet the same answer, so they use the same lock.
+    The lock is on the folder itself; if the file system can't do that (NFS), on a file in it. All processes on one file
+    system get the same answer, so they use the same lock.
     """
     with contextlib.ExitStack() as held:
         try:

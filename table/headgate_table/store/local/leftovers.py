@@ -1,6 +1,7 @@
-"""What a local folder holds beside the objects that its store lists: files of killed writers, links, and empty folders.
+"""The contents of a local folder beside the objects that its store lists: files of killed writers, links, and empty
+folders.
 
-A look with the eyes of the operating system, for cleaning. It enters no link, and no other table that lies inside.
+It looks at the file system directly, for cleaning. It enters no link, and no other table inside.
 """
 
 import errno
@@ -29,7 +30,7 @@ _log = get_logger("headgate.store")
 
 @dataclass(frozen=True, slots=True)
 class LocalLeftovers:
-    """Both sorted. Empty for a store that is no local folder."""
+    """Both sorted. Empty for a store that isn't a local folder."""
 
     temporaries: tuple[ObjectInfo, ...] = ()
     """Files that a writer wrote beside the object it was about to place, or staged; whoever that was and whether it still
@@ -38,7 +39,9 @@ class LocalLeftovers:
     """Keys of links, and of the files and folders inside of the table that they lead to; "" for all of it."""
 
     def is_linked(self, key: str) -> bool:
-        """Whether the object has another name, or may have: then nobody can say by its own whether it is named."""
+        """Whether the object has another name, or may have: then its own name alone doesn't show whether a log names
+        it.
+        """
         return any(not place or key == place or key.startswith(f"{place}/") for place in self.linked)
 
 
@@ -65,16 +68,16 @@ def local_leftovers(store: Store) -> LocalLeftovers:
 
 
 def remove_emptied_staging(store: Store, folder: str) -> None:
-    """Remove a folder below `STAGING` that holds nothing any more, and those around it, up to there."""
+    """Remove an empty folder below `STAGING`, and the empty folders around it, up to there."""
     while folder.startswith(STAGING):
         remove_if_empty(store, folder)
         folder = folder.rpartition("/")[0]
 
 
 def remove_if_empty(store: Store, folder: str) -> None:
-    """Remove a folder that holds nothing any more; other stores have none such. A link on the way is not followed.
+    """Remove a folder if it is empty; other stores have no folders. Links in its path are not followed.
 
-    Writers make it again if they were about to write there. A folder that can't be removed stays: it only costs time.
+    Writers create it again if they were about to write there. A folder that can't be removed stays: it only costs time.
     """
     beside = store.local_path("x")
     if beside is None:
@@ -93,7 +96,7 @@ def _is_temporary(key: str, name: str) -> bool:
 
 
 def _walk(path: str, prefix: str) -> Iterator[tuple[str, "os.DirEntry[str]"]]:
-    """Every name that is no folder. What vanishes meanwhile is left out."""
+    """Every name that isn't a folder. Names that vanish meanwhile are left out."""
     try:
         with os.scandir(path) as found:
             entries = list(found)
@@ -110,7 +113,7 @@ def _walk(path: str, prefix: str) -> Iterator[tuple[str, "os.DirEntry[str]"]]:
 
 
 def _target(root: str, link: str) -> set[str]:
-    """Where the link leads, if that is inside of the table."""
+    """The target of the link, if it is inside of the table."""
     real = os.path.realpath(link)
     if real == root or root.startswith(f"{real.rstrip('/')}/"):
         return {""}

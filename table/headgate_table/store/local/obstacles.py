@@ -1,6 +1,7 @@
-"""What stands in the place of a local file and is none: a folder, a pipe, a device, a link that leads to no file.
+"""Finds things in the place of a local file that aren't files: a folder, a pipe, a device, a link that leads to no
+file.
 
-A store's listing leaves it out and its `create` refuses to write there; verifying names it.
+A store's listing leaves them out and its `create` refuses to write there; `verify` reports them.
 """
 
 import os
@@ -20,7 +21,7 @@ class Obstacle:
 
 
 def obstacle_at(path: str, root: str) -> str | None:
-    """What stands there, as a noun; None for a file, for a link to one below `root`, and for nothing."""
+    """The kind of thing, as a noun; None for a file, for a link to one below `root`, and if there is nothing."""
     try:
         mode = os.lstat(path).st_mode
         if not stat.S_ISLNK(mode):
@@ -45,9 +46,10 @@ def _noun(mode: int) -> str | None:
 
 
 def local_obstacles(store: Store, folder: str) -> Iterator[Obstacle]:
-    """Everything directly in the folder (a key without "/" at its end) that is no file, sorted; real folders are among them.
+    """Everything directly in the folder (a key without "/" at its end) that isn't a file, sorted; real folders are
+    among them.
 
-    Nothing for a store that is no local folder. Raises `StoreError`.
+    Empty for a store that isn't a local folder. Raises `StoreError`.
     """
     place = store.local_path(f"{folder}/x")
     if place is None:

@@ -1,6 +1,6 @@
-"""A store in a local folder. How one file is placed atomically is in `files`.
+"""A store in a local folder. `files` places one file atomically.
 
-Objects are plain files. Symbolic links are followed only where they stay inside of the root.
+Objects are plain files. Symbolic links are followed only if they stay inside of the root.
 """
 
 import errno
@@ -49,9 +49,9 @@ _ANSWER_LOST = {errno.EIO, errno.ETIMEDOUT, errno.ESTALE}
 
 
 class LocalStore:
-    """Every write is complete and on the disk when it returns. `durable=False` leaves the disk out, for tests.
+    """Every write is complete and on the disk when it returns. `durable=False` skips the disk, for tests.
 
-    What the disk did not confirm is read by this process only after the disk has confirmed it (`doubts`).
+    This process reads a file that the disk did not confirm only after the disk has confirmed it (`doubts`).
     """
 
     def __init__(self, root: str, ambient: Ambient, *, uri: str | None = None, durable: bool = True) -> None:
@@ -129,7 +129,7 @@ class LocalStore:
         path = self._path(key)
         is_placed = False
         try:
-            # The loser of a race should not pay for writing its bytes first.
+            # The loser of a race should not first write its bytes for nothing.
             if self._is_taken(path):
                 return AlreadyExists()
             temporary = self._write_temporary(path, data)
@@ -206,7 +206,7 @@ class LocalStore:
         return Folder(tuple(objects), tuple(folders))
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Nothing is reached through a symbolic link, not even one that stays inside; a link itself can be deleted."""
+        """No symbolic link is followed, not even one that stays inside; a link itself can be deleted."""
         changed: set[str] = set()
         for key in keys:
             folder, _, name = check_key(key).rpartition("/")
@@ -217,7 +217,7 @@ class LocalStore:
                     f"that it really has, or delete the link"
                 )
             try:
-                # From here on by open folders, so that no link can get in between.
+                # From here on by open folders, so that no link can be inserted.
                 with (
                     local_files.opened_below(self._root, folder) as opened,
                     local_files.locked_open(opened, self._ambient),
@@ -247,10 +247,10 @@ class LocalStore:
         return self._path(key)
 
     def close(self) -> None:
-        """Nothing is held open between calls."""
+        """No files stay open between calls."""
 
     def _path(self, key: str) -> str:
-        """Where the key lies. Its folder has no symbolic links left and is inside of the root."""
+        """The path of the key. Its folder has no symbolic links left and is inside of the root."""
         folder, _, name = check_key(key).rpartition("/")
         return os.path.join(self._folder(folder), name)
 
@@ -290,7 +290,9 @@ class LocalStore:
         return descriptor, status
 
     def _is_taken(self, path: str) -> bool:
-        """Whether a file has the name. What is none would be there for ever, and is nobody's object: it is refused."""
+        """Whether a file has the name. Anything but a file would block the name for ever and is no object: it is
+        refused.
+        """
         try:
             if stat.S_ISREG(os.lstat(path).st_mode):
                 return True
@@ -311,7 +313,7 @@ class LocalStore:
             try:
                 return local_files.write_temporary(path, data, unique, durable=self._durable)
             except FileNotFoundError:
-                # Not made yet; or a cleaner has just found it empty, and removed it.
+                # Not created yet; or a cleaner has just found it empty, and removed it.
                 try:
                     os.makedirs(folder, exist_ok=True)
                 except FileExistsError as error:
@@ -320,7 +322,7 @@ class LocalStore:
         return local_files.write_temporary(path, data, unique, durable=self._durable)
 
     def _replace(self, temporary: str, path: str) -> None:
-        # First the sidecar: between the two steps a Hadoop reader then reads unchecked bytes, not "corrupt" ones.
+        # First the sidecar: between the two steps, a Hadoop reader then reads unchecked bytes, not "corrupt" ones.
         local_files.remove_stale_checksum(path)
         os.replace(temporary, path)
 
@@ -330,7 +332,7 @@ class LocalStore:
         return Unknown(f"{self._uri}/{key} was written, but the disk didn't confirm it: {error.strerror}")
 
     def _confirm(self, path: str) -> None:
-        """Wait until the file's new name is on the disk. Where that fails, this process doubts the file from then on."""
+        """Wait until the file's new name is on the disk. If that fails, this process doubts the file from then on."""
         try:
             self._make_durable(path)
         except OSError:
@@ -339,7 +341,7 @@ class LocalStore:
         PROCESS_DOUBTS.discard(path)
 
     def _settle(self, key: str) -> None:
-        """Believe nothing that the disk refused to confirm: bring it to the disk first. `StoreError` where that fails again."""
+        """Bring doubtful files to the disk before they count. `StoreError` if that fails again."""
         if PROCESS_DOUBTS.is_empty or (path := self._path(key)) not in PROCESS_DOUBTS:
             return
         try:
@@ -359,7 +361,7 @@ class LocalStore:
             return
         folder = os.path.dirname(path)
         local_files.sync_folder(folder)
-        # A folder that is new may be new to the disk as well, and so may those above it, whoever made them.
+        # A new folder may be new to the disk as well, and so may those above it, whoever created them.
         while folder not in self._known_folders and (folder + "/").startswith(self._below_root):
             if len(self._known_folders) >= MAX_KNOWN_FOLDERS:
                 self._known_folders.clear()
@@ -367,7 +369,7 @@ class LocalStore:
             try:
                 local_files.sync_folder(above)
             except PermissionError:
-                # Only the folder above the root may be closed to us; then somebody else made the root.
+                # Only the folder above the root may be inaccessible; then somebody else created the root.
                 if (above + "/").startswith(self._below_root):
                     raise
             self._known_folders.add(folder)
@@ -384,14 +386,16 @@ class LocalStore:
                 yield info
 
     def _entries(self, path: str, folder: str) -> Sequence[tuple[str, "os.DirEntry[str]"]]:
-        """The usable names in one folder, sorted; those of folders end in "/". What vanishes meanwhile is left out."""
+        """The usable names in one folder, sorted; those of folders end in "/". Names that vanish meanwhile are left
+        out.
+        """
         found: list[tuple[str, os.DirEntry[str]]] = []
         try:
             with os.scandir(path) as entries:
                 for entry in entries:
                     if entry.name.startswith("."):
                         continue
-                    # A link to a folder is not entered: no file gets two keys, and no circle is walked.
+                    # A link to a folder is not entered: no file gets two keys, and the walk ends.
                     is_folder = entry.is_dir(follow_symlinks=False)
                     if (is_folder or "#" not in entry.name) and is_key(folder + entry.name):
                         found.append((f"{folder}{entry.name}/" if is_folder else folder + entry.name, entry))

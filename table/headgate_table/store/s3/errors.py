@@ -1,4 +1,4 @@
-"""What an S3 failure means: whether a conditional write may have happened, and the message that names the remedy."""
+"""The meaning of an S3 failure: whether a conditional write may have happened, and the message with the remedy."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -52,7 +52,7 @@ READ_AGAIN = (
 
 @dataclass(frozen=True, slots=True)
 class ObjectPlace:
-    """Where a store points, for messages."""
+    """The address of a store, for messages."""
 
     uri: str
     bucket: str
@@ -61,14 +61,14 @@ class ObjectPlace:
 
 
 def status_and_code(error: Any) -> tuple[int, str]:
-    """The status is always there; with an empty body the code is only the status as text."""
+    """The status always exists; with an empty body, the code is only the status as text."""
     response = error.response
     status = int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
     return status, str(response.get("Error", {}).get("Code", ""))
 
 
 def is_unknown(error: Exception) -> bool:
-    """Whether a write that failed like this may have happened, or may still happen."""
+    """Whether a write with this failure may have happened, or may still happen."""
     if isinstance(error, boto.ClientError):
         status, code = status_and_code(error)
         # 501 is a refusal. A truncated 200 shows as code 500.
@@ -80,7 +80,7 @@ def is_unknown(error: Exception) -> bool:
 
 
 def failure(error: Exception, doing: str, key: str, place: ObjectPlace) -> StoreError:
-    """The error to raise: what could not be done, why, and what to do about it."""
+    """The error to raise: the failed action, the reason, and the remedy."""
     if isinstance(error, boto.ClientError):
         return _refusal(error, doing, key, place)
     what = _what(doing, key, place)

@@ -1,4 +1,6 @@
-"""Sessions of boto3 that read only once what a service is: those descriptions take a tenth of a second with every store."""
+"""Sessions of boto3 that read the descriptions of services only once: reading them takes a tenth of a second for every
+store.
+"""
 
 from typing import Any
 
@@ -10,7 +12,7 @@ from headgate_table.store.settings import StoreSettings
 
 
 class _ReadOnce(botocore.loaders.JSONFileLoader):  # type: ignore[misc]  # botocore has no types
-    """Files that a release of botocore is made of; sessions read them and never change them."""
+    """The files of a botocore release; sessions read them and never change them."""
 
     def __init__(self) -> None:
         self._read: dict[str, Any] = {}
@@ -25,7 +27,7 @@ _DESCRIPTIONS = _ReadOnce()
 
 
 def new_session(settings: StoreSettings) -> Any:
-    """With the credentials, the profile and the region of the settings, and else what boto3 finds by itself."""
+    """A session with the settings' credentials, profile and region; boto3 finds the rest by itself."""
     session = botocore.session.get_session()
 
     def loader() -> Any:

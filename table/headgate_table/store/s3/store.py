@@ -1,4 +1,4 @@
-"""A store in an S3 bucket, through boto3. What its failures mean is in `errors`."""
+"""A store in an S3 bucket, through boto3. `errors` has the meaning of its failures."""
 
 import contextlib
 import io
@@ -47,7 +47,7 @@ class _Conflict(Exception):
 
 
 class S3Store:
-    """Conditional writes go through a client that never retries: boto3's own retry calls one's own write a conflict."""
+    """Conditional writes use a client that never retries: boto3's own retry reports our own write as a conflict."""
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class S3Store:
         return ObjectInfo(key, int(size), _ms(modified), str(etag))
 
     def list(self, prefix: str = "", *, after: str = "") -> Iterator[ObjectInfo]:
-        """Against AWS page by page. Against other servers all pages are read first: they may not list in byte order."""
+        """Page by page on AWS. For other servers all pages are read first, because they may not list in byte order."""
         check_prefix(prefix)
         found = self._found(prefix, after)
         if self._lists_in_byte_order:
@@ -257,7 +257,7 @@ class S3Store:
             if status == 412:
                 return AlreadyExists()
             if status == 404 and "IfMatch" in condition and code != "NoSuchBucket":
-                return AlreadyExists()  # what was to be replaced is gone
+                return AlreadyExists()  # the object to replace is gone
             if status == 429 or (status == 409 and code in s3_errors.RETRYABLE_CONFLICTS):
                 raise _Conflict(error) from error
             if s3_errors.is_unknown(error):
@@ -312,7 +312,7 @@ class S3Store:
                 yield ObjectInfo(key, int(item["Size"]), _ms(item["LastModified"]), str(item["ETag"]))
 
     def _check_bucket(self) -> None:
-        """The answer to a HEAD has no body, so it can't say that the whole bucket is missing. Asked once."""
+        """The answer to a HEAD has no body, so it doesn't show that the whole bucket is missing. Checked once."""
         if self._bucket_was_seen:
             return
         try:
@@ -322,13 +322,13 @@ class S3Store:
                 raise StoreError(
                     f"there is no bucket {self._bucket!r} at {self._place.endpoint}. Create it, or correct the address"
                 ) from error
-            # Being allowed to read objects doesn't include looking at the bucket.
+            # The right to read objects doesn't include the right to look up the bucket.
         except s3_errors.FAILURES as error:
             raise self._failure(error, "look up", "") from error
         self._bucket_was_seen = True
 
     def _part(self, answer: Any, name: str, key: str) -> Any:
-        """A part that every answer of S3 has: without it, something between us and the server has answered."""
+        """A part of every answer of S3: if it is missing, something between us and the server has answered."""
         if name not in answer:
             raise StoreError(
                 f"{self._place.endpoint} answered to {self._uri}/{key} in a way that S3 doesn't ({name} is missing). Check "
@@ -345,7 +345,7 @@ def _client(session: Any, settings: StoreSettings, *, attempts: int) -> Any:
     options: dict[str, Any] = {}
     region = None
     if settings.s3_endpoint is not None:
-        # Servers other than AWS don't all know the newer checksums, nor do they care for a region.
+        # Servers other than AWS don't all support the newer checksums, and ignore the region.
         options = {"request_checksum_calculation": "when_required", "response_checksum_validation": "when_required"}
         region = session.region_name or "us-east-1"
     config = Config(
@@ -369,8 +369,8 @@ def _ms(moment: Any) -> int:
 def _before_any_order(after: str, prefix: str) -> str:
     """A key below `after` in byte order and in the order of servers that sort folders by name without their "/".
 
-    The two differ only behind a character that sorts before "/"; so cut there, and one character earlier, for the
-    folder that has exactly the name that is left.
+    The two orders differ only after a character that sorts before "/"; so cut there, and one character earlier, for a
+    folder with exactly the remaining name.
     """
     if not after.startswith(prefix):
         return ""

@@ -28,7 +28,7 @@ def open_bus(address: str, ambient: Ambient) -> Bus:
     scheme = scheme.strip().lower()
     if not colon or "\0" in address or not re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme) or rest[:1].isdigit():
         raise InvalidInput(
-            f"this is no address of a bus, for it begins with no scheme: write {' or '.join(_SHOWN)}{_guess(address)}"
+            f"this is no address of a bus, because it has no scheme: write {' or '.join(_SHOWN)}{_guess(address)}"
         )
     if scheme == "sqlite":
         return _open_sqlite(rest, ambient)

@@ -35,7 +35,7 @@ def deployments_in(address: KafkaAddress, described: Mapping[str, Any], aside: s
             if not isinstance(told, Mapping):
                 if name.endswith(_FOLLOWERS):
                     continue
-                raise BusUnavailable(f"group {name} is sharing out its partitions anew; what it serves is asked again")
+                raise BusUnavailable(f"group {name} is rebalancing, so its announcements can't be read now; try again")
             if topic in told["topics"]:
                 found.append(Deployment(name.removeprefix(f"{address.prefix}."), _roots(told.get("user_data"))))
     return found

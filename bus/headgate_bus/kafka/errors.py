@@ -56,7 +56,7 @@ def translated(error: BaseException, doing: str, address: KafkaAddress) -> BusEr
     if is_fenced(error):
         return Fenced(
             f"{doing} at {address} was refused: another process has taken this one's place ({brief(error)})."
-            " Stop what was being done for it"
+            " Stop the work on it"
         )
     if isinstance(error, errors.UnknownTopicOrPartitionError):
         return BusError(f"{doing} at {address} failed: the topic or partition isn't there; prepare the bus first")
@@ -64,7 +64,7 @@ def translated(error: BaseException, doing: str, address: KafkaAddress) -> BusEr
         return BusError(f"{doing} at {address} isn't allowed to this user ({brief(error)}); ask for the permission")
     if isinstance(error, errors.CorruptRecordError):
         return BusUnavailable(
-            f"{doing} at {address} brought a batch that isn't what its checksum says ({brief(error)}). Read again it may be sound;"
+            f"{doing} at {address} brought a batch that contradicts its checksum ({brief(error)}). A second read may be sound;"
             " if it stays so, the broker's disk is damaged: let another replica lead the partition"
         )
     if isinstance(error, REFUSED):

@@ -31,7 +31,7 @@ def told(error: sqlite3.Error, path: str) -> BusError:
     code = primary_code(error)
     if code in _WAITING_HELPS:
         return BusUnavailable(
-            f"the bus {path} was locked by another process until the time was over; nothing was appended. Try again;"
+            f"the bus {path} was locked by another process until the deadline; nothing was appended. Try again;"
             " if it stays so, look for a process that is stopped or holds the file open in a SQLite shell"
         )
     if code == sqlite3.SQLITE_FULL:

@@ -209,7 +209,7 @@ class SqliteFollower:
     def _lost(self, partition: int) -> Fenced:
         return Fenced(
             f"partition {partition} of events is another member's of group {self._group} by now; nothing was settled."
-            " What was read of it here comes to that member again"
+            " That member reads the same events again"
         )
 
     def _check_usable(self) -> None:

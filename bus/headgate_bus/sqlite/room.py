@@ -97,14 +97,14 @@ def check_room(path: str, file: Filling, adding: int, max_file_bytes: int, disk:
     if file.used + adding > max_file_bytes:
         raise NoRoom(
             f"the bus {path} is full: it holds {file.used} bytes, and {adding} more are over its bound of {max_file_bytes}"
-            " (max_file_bytes). Nothing was appended. Room is made by itself once what waits there is settled by the committers"
-            " of every group that ever used this bus: look whether they run, or give a larger bound"
+            " (max_file_bytes). Nothing was appended. Room is freed once its proposals are settled by the committers"
+            " of every group that ever used this bus: check that they run, or give a larger bound"
         )
     growth = max(0, adding - file.free)
     # If the file doesn't grow, only its log does, and SQLite reuses that from time to time.
     kept = disk.kept if growth else disk.kept // 2
     if disk.free - growth < kept:
         raise NoRoom(
-            f"the disk is full, where the bus {path} lies, but for {disk.free} bytes; of these, {kept} are kept for its committer."
-            " Nothing was appended. Make room on that disk, or let the committers settle what waits there"
+            f"the disk is full, where the bus {path} lies: {disk.free} bytes are free, and {kept} are reserved for its committer."
+            " Nothing was appended. Make room on that disk, or let the committers settle the waiting proposals"
         )

@@ -149,7 +149,7 @@ class SqliteSeat:
         if partition not in self.held():
             raise Fenced(
                 f"partition {partition} of the bus {self._file.path} isn't held: another process has the place in group"
-                f" {self._group}, or this one hasn't taken it yet; nothing was published. Stop what was being done for it"
+                f" {self._group}, or this one hasn't taken it yet; nothing was published. Stop the work on it"
             )
         epoch = self._epoch
         now_ms = self._ambient.now_ms()
@@ -257,7 +257,7 @@ class SqliteSeat:
         self._release()
         return Fenced(
             f"another process took the place in group {self._group} of the bus {self._file.path}; nothing was published."
-            " Stop what was being done for it. On one machine this happens when the lock file was removed:"
+            " Stop the work on it. On one machine this happens when the lock file was removed:"
             f" leave {self._lock_path} alone"
         )
 
@@ -272,7 +272,7 @@ class SqliteSeat:
         self._check_usable()
         if partition not in self.held():
             raise BusError(
-                f"partition {partition} is not held; only what `held` tells can be sought, paused or resumed"
+                f"partition {partition} is not held; only partitions in `held` can be sought, paused or resumed"
             )
 
     def _deadline_s(self) -> float:

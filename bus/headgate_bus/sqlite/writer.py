@@ -95,9 +95,9 @@ class GroupWriter:
             if waiting:
                 self._queue.remove(job)
         if waiting:
-            told = "was busy until the time was over; nothing was appended. Try again"
+            told = "was busy until the deadline; nothing was appended. Try again"
         else:
-            told = "was still writing when the time was over; it is not known whether it was appended"
+            told = "was still writing at the deadline; it is not known whether it was appended"
         job.error = BusUnavailable(f"the bus {self._file.path} {told}")
 
     def _taken(self) -> list[_Job]:

@@ -164,7 +164,7 @@ class KafkaRecords:
         partition, first, last = unread.partition, unread.first, unread.last
         if not any(place == partition and first <= named <= last for place, named in self._leave_out):
             raise BatchUnread(
-                f"{unread}. To do without what lies at these offsets, give KafkaRecords leave_out=[({partition}, {first})]",
+                f"{unread}. To skip these records, give KafkaRecords leave_out=[({partition}, {first})]",
                 partition,
                 first,
                 last,

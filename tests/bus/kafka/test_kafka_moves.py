@@ -54,7 +54,7 @@ def follower(new_kafka_bus: NewBus) -> KafkaFollower:
 def test_of_a_partition_that_was_given_anew_nothing_is_settled_before_the_next_poll(follower: KafkaFollower) -> None:
     """Break: it is settled by a position that is only where the consumer waits, which ends the worker with an error."""
     moved(follower, 0)
-    with pytest.raises(BusUnavailable, match=r"must wait until group workers\.events has shared out anew; poll first"):
+    with pytest.raises(BusUnavailable, match=r"must wait until group workers\.events has rebalanced; poll first"):
         follower.settle(0, 1)
     wait_until(lambda: bool(follower.poll(0.1)), "the event comes again")
     follower.settle(0, 1)

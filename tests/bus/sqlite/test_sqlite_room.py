@@ -238,5 +238,5 @@ def test_a_disk_that_proposals_have_filled_is_left_enough_room_to_settle_them(tm
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("are kept for its committer") == 4
+    assert done.stdout.count("are reserved for its committer") == 4
     assert done.stdout.count("and went on") == 4

@@ -508,7 +508,7 @@ class MemorySeat:
             if self._group.owner.get(partition) is not self or partition not in self._held:
                 raise Fenced(
                     f"partition {partition} of proposals isn't held: group {self._name} gave it to another process, or"
-                    " hasn't given it to this one; nothing was published. Stop what was being done for it"
+                    " hasn't given it to this one; nothing was published. Stop the work on it"
                 )
             before = self._group.committed.get(partition, 0)
             end = log.next_offset
@@ -579,5 +579,5 @@ class MemorySeat:
         self._check_open()
         if partition not in self._held:
             raise BusError(
-                f"partition {partition} is not held; only what `held` tells can be sought, paused or resumed"
+                f"partition {partition} is not held; only partitions in `held` can be sought, paused or resumed"
             )

@@ -37,7 +37,7 @@ def check_client() -> None:
         found = getattr(owner, name, None)
         if found is None or tuple(inspect.signature(found).parameters) != parameters:
             raise BusError(
-                f"kafka-python {kafka.__version__} is made otherwise than Headgate relies on ({owner.__name__}.{name}); install the"
+                f"kafka-python {kafka.__version__} has another structure than Headgate relies on ({owner.__name__}.{name}); install the"
                 " release that Headgate's own requirements name"
             )
 

@@ -205,13 +205,13 @@ class KafkaFollower:
                 self._places.seek(record.partition, record.offset)
 
     def _must_wait(self, doing: str) -> BusUnavailable:
-        return BusUnavailable(f"{doing} must wait until group {self._group} has shared out anew; poll first")
+        return BusUnavailable(f"{doing} must wait until group {self._group} has rebalanced; poll first")
 
     def _lost(self, partition: int) -> Fenced:
         self._held.pop(partition, None)
         return Fenced(
             f"partition {partition} of {self._name} is another member's of group {self._group} by now; nothing was settled."
-            " What was read of it here comes to that member again"
+            " That member reads the same events again"
         )
 
     def _check_open(self) -> None:

@@ -168,7 +168,7 @@ class KafkaSeat:
         if partition not in self._publishers:
             raise Fenced(
                 f"partition {partition} of {self._name} isn't held: group {self._group} gave it to another process, or"
-                " hasn't given it to this one; nothing was published. Stop what was being done for it"
+                " hasn't given it to this one; nothing was published. Stop the work on it"
             )
         membership = self._membership(partition)
         if next_offset is not None and not goes_back:
@@ -293,7 +293,7 @@ class KafkaSeat:
         self._rejoin = True
         return Fenced(
             f"this process is no longer a member of group {self._group}, which gave partition {partition} of"
-            f" {self._name} to another; nothing was published. Stop what was being done for it"
+            f" {self._name} to another; nothing was published. Stop the work on it"
         )
 
     def _membership(self, partition: int) -> Any:
@@ -302,7 +302,7 @@ class KafkaSeat:
             raise self._lost(partition)
         if membership.state != MemberState.STABLE:
             raise BusUnavailable(
-                f"group {self._group} is sharing out its partitions anew; nothing was published. Poll until it has"
+                f"group {self._group} is rebalancing; nothing was published. Poll until it has"
                 " ended, and publish again if the partition is still held"
             )
         return membership
@@ -349,6 +349,6 @@ class KafkaSeat:
         self._check_open()
         if partition not in self._publishers:
             raise BusError(
-                f"partition {partition} of {self._name} isn't held; only what `held` tells can be sought, paused or"
+                f"partition {partition} of {self._name} isn't held; only partitions in `held` can be sought, paused or"
                 " resumed"
             )

@@ -83,6 +83,7 @@ class _Run:
     streams: list[Stream] = field(default_factory=list)
     crew: Crew = field(init=False)
     maintenance: Maintenance = field(init=False)
+    rivalry: Rivalry | None = None
 
     def __post_init__(self) -> None:
         self.crew = Crew(self.world)
@@ -93,11 +94,11 @@ class _Run:
         drawn = random.Random(f"run/{world.seed}")
         self._prepare(drawn)
         seats: list[Seat] = [*self.committers, *self.maintenance.seats]
-        surgeon = Surgeon(world) if drawn.random() < SURGERY else None
+        surgeon = Surgeon(world, self._all_committers) if drawn.random() < SURGERY else None
         if surgeon is not None:
             seats.append(OperatorSeat(world, "operator", committers=self.committers))
             surgeon.start()
-        rivalry = self._rivalry(drawn)
+        rivalry = self.rivalry = self._rivalry(drawn)
         if rivalry is None and surgeon is None and drawn.random() < FULL:
             world.cluster.room = drawn.choice((3, 8, 20))
         nemesis = Nemesis(world, self.committers, self.maintenance.seats)
@@ -137,6 +138,10 @@ class _Run:
             world.models[uri].check_files()
             check_reads(world, uri, drawn)
         return self._told()
+
+    def _all_committers(self) -> list[Seat]:
+        """Those who are meant to be there, and those of other deployments."""
+        return [*self.committers, *(() if self.rivalry is None else self.rivalry.seats)]
 
     def _rivalry(self, drawn: random.Random) -> Rivalry | None:
         """Now and then, another deployment on the same bus."""

@@ -43,8 +43,10 @@ FIRST_AFTER_S = 8.0
 class Surgeon:
     """Strikes a few times, until it is told to stop."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, committers: Callable[[], Sequence[Seat]]) -> None:
+        """`committers`: all that may be there at this moment."""
         self._world = world
+        self._committers = committers
         self._random = random.Random(f"surgery/{world.seed}")
         self._left = self._random.choice((1, 1, 2, 3))
         self._stopped = False
@@ -112,12 +114,18 @@ class Surgeon:
         return world.lose_beginning(before, number)
 
     def _make_anew(self) -> list[Record]:
-        """Empty, or filled from a copy in which something else lies in one place; then groups still know their offsets."""
+        """Empty, or filled from a copy in which something else lies in one place; then groups still know their offsets.
+
+        Nobody is told that it becomes empty. Committers end before it is filled, as docs/operating.md demands.
+        """
         world = self._world
         self._count(MADE_ANEW, "the topic of proposals is made anew")
         if self._random.random() < 0.5:
             return world.recreate_topic(forgets=self._random.random() < 0.5)
         held = [world.receipts.records[place] for place in sorted(world.receipts.records)]
+        for seat in self._committers():
+            if seat.process is not None:
+                seat.process.kill()
         world.recreate_topic(forgets=False)
         self._refill(held)
         return []

@@ -27,6 +27,10 @@ from support.simulation.judge.settling import LOOK_EVERY, ask_again, calm, settl
 from support.simulation.outcome import Failure, Outcome, outcome_of
 from support.simulation.troubles.careless import CHANCE as CARELESS
 from support.simulation.troubles.careless import WRITERS, add_careless_table, careless_writer
+from support.simulation.troubles.copies import CHANCE as COPIES
+from support.simulation.troubles.copies import Copies
+from support.simulation.troubles.failing_disk import CHANCE as DISKS
+from support.simulation.troubles.failing_disk import Machine
 from support.simulation.troubles.nemesis import Nemesis
 from support.simulation.troubles.outsiders import (
     FEWEST_IDS,
@@ -84,6 +88,7 @@ class _Run:
     crew: Crew = field(init=False)
     maintenance: Maintenance = field(init=False)
     rivalry: Rivalry | None = None
+    machine: Machine | None = None
 
     def __post_init__(self) -> None:
         self.crew = Crew(self.world)
@@ -101,12 +106,16 @@ class _Run:
         rivalry = self.rivalry = self._rivalry(drawn)
         if rivalry is None and surgeon is None and drawn.random() < FULL:
             world.cluster.room = drawn.choice((3, 8, 20))
+        copies = self._copies(drawn) if rivalry is None and surgeon is None else None
         nemesis = Nemesis(world, self.committers, self.maintenance.seats)
         for seat in seats:
             if rivalry is not None and seat in self.committers:
                 rivalry.before(seat)
             else:
                 seat.keep_alive()
+        if copies is not None:
+            seats.append(copies.operator)
+            copies.start()
         world.faults.rates = drawn.choice(WEATHER)
         nemesis.start()
         crew.tend(nemesis)
@@ -127,6 +136,8 @@ class _Run:
         for uri in self.uris:
             self.maintenance.check_left(world.models[uri])
             self.maintenance.check_mirrors(world.models[uri])
+        if copies is not None:
+            copies.play()
         if drawn.random() < RETRIES:
             retry_forgotten(world, [uri for uri in self.uris if uri != BANK], drawn)
         if rivalry is not None:
@@ -134,6 +145,8 @@ class _Run:
         stop(world, seats)
         for stream in self.streams:
             stream.check_end()
+        if self.machine is not None:
+            self.machine.cut_power()
         for uri in self.uris:
             world.models[uri].check_files()
             check_reads(world, uri, drawn)
@@ -152,6 +165,20 @@ class _Run:
         rivalry = Rivalry(self.world, self.uris, self.committers[0].limits, self.committers[0].settings)
         rivalry.start()
         return rivalry
+
+    def _copies(self, drawn: random.Random) -> Copies | None:
+        """Now and then, an older copy of a table that nobody maintains."""
+        if self.maintenance.is_there or drawn.random() >= COPIES:
+            return None
+        uri = drawn.choice([uri for uri in self.uris if uri != BANK])
+        return Copies(
+            self.world,
+            uri,
+            self.committers,
+            OperatorSeat(self.world, "operator", committers=self.committers),
+            may_count=all(stream.table != uri for stream in self.streams),
+            settle=partial(settle, self.world, self.crew),
+        )
 
     def _work(self, seconds: float) -> None:
         scheduler = self.world.scheduler
@@ -194,6 +221,8 @@ class _Run:
             add_careless_table(world, denies=drawn.random() < 0.4)
             for number in range(WRITERS):
                 self.crew.maybe(drawn, 1.0, f"careless-{number}", partial(careless_writer, world, count=3))
+        if drawn.random() < DISKS:
+            self.machine = Machine(world, self.crew)
         if noisy:
             noise = partial(noisy_writer, world, table=drawn.choice(lakes), count=6)
             self.crew.maybe(drawn, 1.0, "noise", noise)

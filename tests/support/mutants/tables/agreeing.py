@@ -57,7 +57,7 @@ MUTANTS = (
         " and version < self._reached[1]:",
         " and version < 0:",
         ("tests/committer/table/test_older_copies.py",),
-        NONE,
+        LOG,
     ),
     Mutant(
         "changes-believe-late-versions",

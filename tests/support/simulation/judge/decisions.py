@@ -15,7 +15,7 @@ def judge_decisions(model: TableModel, number: int, info: dict[str, Any]) -> lis
     for item in info.get("decisions", ()):
         identity, offset, writer = item["id"], item.get("offset"), item.get("writer")
         earlier = model.decided.get(identity)
-        if earlier is not None:
+        if earlier is not None and (earlier.accepted or identity not in model.ahead):
             must(False, f"{where} decides {identity} again, which version {earlier.version} decided (invariant 1)")
         judge_real_time(model.proposed_after, identity, number, model.uri)
         model.decided[identity] = Decided(number, item["accepted"], item.get("code"), offset)

@@ -3,6 +3,7 @@
 Each effect on the store is judged when it happens, and noted here: writes in `writes`, deletes in `deletes`.
 """
 
+import copy
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -61,6 +62,26 @@ class State:
     """Whether it carries no memory: of another program."""
 
 
+GO_BACK = (
+    "versions",
+    "present",
+    "ghosts",
+    "states",
+    "void_states",
+    "pointer",
+    "decided",
+    "seqs",
+    "newest_term",
+    "newest_time_ms",
+    "newest_offset",
+    "added_in",
+    "deleted_files",
+    "batch_of_row",
+    "purged_ms",
+)
+"""What is told by the objects of a table alone, and is as it was where a copy of them takes their place."""
+
+
 @dataclass(slots=True)
 class TableModel:
     uri: str
@@ -102,6 +123,8 @@ class TableModel:
     """The world's: proposals that have a receipt on the bus."""
     lost: set[str] = field(default_factory=set)
     """The world's: proposals that the bus lost, or that were set aside, before anybody had answered them."""
+    ahead: set[str] = field(default_factory=set)
+    """The world's: proposals whose refusal may be forgotten, and decided again."""
     on_bus: Mapping[tuple[int, int], str] = field(default_factory=dict)
     """The world's: by partition and offset, the proposals that the bus holds."""
     rows: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -209,6 +232,23 @@ class TableModel:
         return [f"{LOG}/{version:020d}.json" for version in versions] + [
             f"{LOG}/state-v{version:020d}/_manifest.avro" for version in states
         ]
+
+    def remembered(self) -> "TableModel":
+        """What is known now, which stays as it is."""
+        known = copy.copy(self)
+        known._take_over(self)
+        return known
+
+    def go_back_to(self, earlier: "TableModel") -> None:
+        """The table is what it was, and what was told since counts for nothing."""
+        self._take_over(earlier)
+        self.acknowledged = min(self.acknowledged, self.newest)
+        self.proposed_after = {identity: min(told, self.newest) for identity, told in self.proposed_after.items()}
+
+    def _take_over(self, other: "TableModel") -> None:
+        for name in GO_BACK:
+            setattr(self, name, copy.copy(getattr(other, name)))
+        self.seqs = {app: list(history) for app, history in other.seqs.items()}
 
     def check_files(self) -> None:
         """Every version file still holds what was once written."""

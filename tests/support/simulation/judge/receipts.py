@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -15,7 +15,7 @@ from headgate_schemas.messages.proposals import decode_proposal
 from support.simulation.judge.asked import Asks, ask_of
 from support.simulation.judge.broken import must
 from support.simulation.judge.codes import UNDECIDED
-from support.simulation.judge.model import Decided
+from support.simulation.judge.model import HOUR_MS, Decided
 
 LATE_MS = 30_000
 """docs/protocol.md, rule 5: what comes so long after it was made may be a repetition of what was refused and forgotten."""
@@ -73,6 +73,9 @@ class Receipts:
     """Whether so much is refused that a table forgets refusals. Then what reaches the bus late may be one of those."""
     late: set[str] = field(default_factory=set)
     """What reached the bus half a minute after it was made, or later, at least once."""
+    ahead: set[str] = field(default_factory=set)
+    """What was made more than an hour after it reached the bus, by its author's clock. Its refusal may be decided again when that time
+    has come, once it is forgotten (docs/decisions/0016-ids-carry-their-first-time.md)."""
     count: int = 0
     events: list[Receipt] = field(default_factory=list)
     """All receipts on the bus, in their order."""
@@ -92,8 +95,12 @@ class Receipts:
         self.proposals[record.partition, record.offset] = identity
         self.records[record.partition, record.offset] = record
         self.asked.append(record)
-        if self.may_forget_refusals and _is_late(record):
-            self.late.add(identity)
+        if self.may_forget_refusals:
+            late_by_ms = _late_by_ms(record)
+            if late_by_ms >= LATE_MS:
+                self.late.add(identity)
+            if late_by_ms < -HOUR_MS:
+                self.ahead.add(identity)
         model = self.tables.get(record.key)
         if model is not None:
             for source in (self.source, *self.former):
@@ -196,7 +203,10 @@ class Receipts:
             )
             model.acknowledged = max(model.acknowledged, version)
         first = self.answered.setdefault(identity, receipt)
-        must(_agree(first, receipt), f"{identity} was told {first} first, and {receipt} now (invariant 5)")
+        may_differ = isinstance(first, Rejected) and identity in self.ahead
+        must(
+            may_differ or _agree(first, receipt), f"{identity} was told {first} first, and {receipt} now (invariant 5)"
+        )
 
     def _check_duplicate(self, model: Told, identity: str, version: int) -> None:
         decided = model.decided.get(identity)
@@ -282,6 +292,13 @@ class Receipts:
             [place for place in places if place not in self.set_aside and self.proposals[place] not in self.announced]
         )
 
+    def take_back(self, identities: Iterable[str]) -> None:
+        """An older copy took the place of the table that decided these: they have to be proposed and told again."""
+        for identity in identities:
+            self.lost.add(identity)
+            self.announced.discard(identity)
+            self.answered.pop(identity, None)
+
     def _lost(self, places: Sequence[tuple[int, int]]) -> list[Record]:
         self.generation += 1
         unanswered = []
@@ -298,11 +315,12 @@ class Receipts:
         return unanswered
 
 
-def _is_late(record: Record) -> bool:
+def _late_by_ms(record: Record) -> int:
+    """How long after it was made it reached the bus."""
     try:
-        return record.time_ms - decode_proposal(record.body).created >= LATE_MS
+        return record.time_ms - decode_proposal(record.body).created
     except UnreadableMessage:
-        return False  # rubbish
+        return 0  # rubbish
 
 
 def _agree(first: Receipt, later: Receipt) -> bool:

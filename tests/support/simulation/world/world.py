@@ -7,6 +7,7 @@ import logging
 import random
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -176,6 +177,8 @@ class World:
         self._made_files = 0
         self.rows_given: dict[str, tuple[str, ...]] = {}
         """By path, what is going to be written there, if not a row of its own: a rewrite's are those of its sources."""
+        self.closing = ExitStack()
+        """What ends with the world."""
         self._unreal = nothing_real()
         self._log = logging.getLogger("headgate")
         self._logged = self._log.level, self._log.propagate, self._log.handlers[:]
@@ -192,6 +195,7 @@ class World:
         try:
             self.scheduler.end()
         finally:
+            self.closing.close()
             self._unreal.__exit__(None, None, None)
             level, self._log.propagate, self._log.handlers[:] = self._logged
             self._log.setLevel(level)
@@ -211,6 +215,7 @@ class World:
             self.asks,
             announced=self.receipts.announced,
             lost=self.receipts.lost,
+            ahead=self.receipts.ahead,
             on_bus=self.receipts.proposals,
             now_ms=self.clock.now_ms,
             committed_offset=lambda: self.committed_offset(self.home_of(uri)),

@@ -21,7 +21,7 @@ from support.simulation.actors import retries
 from support.simulation.milvus_run import simulate_milvus
 from support.simulation.outcome import Failure, Outcome, replay
 from support.simulation.run import simulate
-from support.simulation.troubles import careless, copies, failing_disk, nemesis, outsiders, rivals, surgery
+from support.simulation.troubles import addresses, careless, copies, failing_disk, nemesis, outsiders, rivals, surgery
 from support.simulation.world import faults, simulated_bus
 
 KINDS = {"log": simulate, "milvus": simulate_milvus}
@@ -36,6 +36,7 @@ FAULTS = (
     *rivals.KINDS,
     *retries.KINDS,
     *careless.KINDS,
+    *addresses.KINDS,
     *copies.KINDS,
     *failing_disk.KINDS,
     *simulated_bus.KINDS,

@@ -25,6 +25,8 @@ from support.simulation.judge.asked import ask_of
 from support.simulation.judge.broken import InvariantBroken
 from support.simulation.judge.settling import LOOK_EVERY, ask_again, calm, settle, stop
 from support.simulation.outcome import Failure, Outcome, outcome_of
+from support.simulation.troubles.addresses import ADDRESS, add_twofold_table
+from support.simulation.troubles.addresses import CHANCE as ADDRESSES
 from support.simulation.troubles.careless import CHANCE as CARELESS
 from support.simulation.troubles.careless import WRITERS, add_careless_table, careless_writer
 from support.simulation.troubles.copies import CHANCE as COPIES
@@ -147,7 +149,7 @@ class _Run:
             stream.check_end()
         if self.machine is not None:
             self.machine.cut_power()
-        for uri in self.uris:
+        for uri in [*self.uris, *({ADDRESS} & world.models.keys())]:
             world.models[uri].check_files()
             check_reads(world, uri, drawn)
         return self._told()
@@ -221,6 +223,8 @@ class _Run:
             add_careless_table(world, denies=drawn.random() < 0.4)
             for number in range(WRITERS):
                 self.crew.maybe(drawn, 1.0, f"careless-{number}", partial(careless_writer, world, count=3))
+        if world.partitions == 1 and drawn.random() < ADDRESSES:
+            add_twofold_table(world, self.crew, drawn)
         if drawn.random() < DISKS:
             self.machine = Machine(world, self.crew)
         if noisy:

@@ -191,6 +191,10 @@ class Receipts:
                     code is not RejectCode.MISPLACED,
                     f"{identity} was told to be misplaced, though it may be decided yet where it belongs (invariant 5)",
                 )
+                must(
+                    code is not RejectCode.UNKNOWN_TABLE or model is None or not self._was_there(model, identity),
+                    f"{identity} was told that there is no {table}, which somebody knew already when it was proposed",
+                )
                 if code not in UNDECIDED:
                     must(
                         decided is not None and decided.code == code.value,
@@ -207,6 +211,10 @@ class Receipts:
         must(
             may_differ or _agree(first, receipt), f"{identity} was told {first} first, and {receipt} now (invariant 5)"
         )
+
+    def _was_there(self, model: Told, identity: str) -> bool:
+        """Whether the table was there when the bus took the proposal, and no version took over what was told before."""
+        return model.proposed_after.get(identity, -1) >= 0 and identity not in model.decided
 
     def _check_duplicate(self, model: Told, identity: str, version: int) -> None:
         decided = model.decided.get(identity)

@@ -23,7 +23,10 @@ from support.simulation.judge.settling import LOOK_EVERY, ask_again, calm, settl
 from support.simulation.outcome import Failure, Outcome, outcome_of
 from support.simulation.troubles.nemesis import Nemesis
 from support.simulation.troubles.outsiders import FOREIGN_COMMIT
+from support.simulation.troubles.surgery import CHANCE as SURGERY
+from support.simulation.troubles.surgery import OperatorSeat, Surgeon
 from support.simulation.world.scheduler import Process
+from support.simulation.world.seats import Seat
 from support.simulation.world.weather import LIMITS, SKEWS_MS, STEPS_SHOWN, WEATHER, WORK_S
 from support.simulation.world.world import JudgingWitness, World
 
@@ -133,26 +136,43 @@ class _Run:
         self.model = MilvusModel(PLACE)
         self.world.add_store(PLACE)
         self.world.stores[PLACE].witness = JudgingWitness(self.world.scheduler, self.model)
+        self.model.lost = self.world.receipts.lost
         self.world.receipts.tables = {PLACE: self.model}
 
     def outcome(self) -> Outcome:
         world, crew = self.world, self.crew
         drawn = random.Random(f"run/{world.seed}")
         self._prepare(drawn)
+        seats: list[Seat] = [*self.committers]
+        surgeon = Surgeon(world, lambda: self.committers, self._only_there) if drawn.random() < SURGERY else None
+        if surgeon is not None:
+            seats.append(OperatorSeat(world, "operator", committers=self.committers))
+            surgeon.start()
         nemesis = Nemesis(world, self.committers)
-        for seat in self.committers:
+        for seat in seats:
             seat.keep_alive()
         world.faults.rates = drawn.choice(WEATHER)
         nemesis.start()
         crew.tend(nemesis)
         world.scheduler.run(lambda: crew.is_done, world.scheduler.now_ms + WORK_S * 1000, every=LOOK_EVERY)
         nemesis.stop()
+        if surgeon is not None:
+            surgeon.stop()
         calm(world)
         settle(world, crew)
         ask_again(world, crew, drawn)
-        stop(world, self.committers)
+        stop(world, seats)
         self.model.check_end()
         return outcome_of(world, self.model.newest, self.model.decided.values())
+
+    def _only_there(self, uri: str) -> Message:
+        """What only a copy of the log holds."""
+        world = self.world
+        identity = f"only-there-{len(self.model.asked)}"
+        operation = Milvus(adding(identity), Resolver.MERGE, None)
+        self.model.asked[identity], self.model.writers[identity] = operation, None
+        world.asks.add(ask_of(identity, uri, operation))
+        return message_of(Note(identity, operation, None, created_ms=world.scheduler.now_ms), uri, "surgeon")
 
     def _prepare(self, drawn: random.Random) -> None:
         world = self.world

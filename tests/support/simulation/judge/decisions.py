@@ -1,6 +1,7 @@
 """What versions say that they decide: each proposal once, in the order of the bus, and no new data refused without reason."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from support.simulation.judge.broken import must
 from support.simulation.judge.model import Decided, TableModel
@@ -25,19 +26,7 @@ def judge_decisions(model: TableModel, number: int, info: dict[str, Any]) -> lis
                 source["partition"] == home,
                 f"{where} decides {identity} of partition {source['partition']}, but the table's proposals belong on {home}",
             )
-            place = (source["cluster"], source["topic"], source["partition"])
-            there = model.record_at.get((*place, offset), [])
-            held = [generation for generation, known in there if known == identity]
-            must(bool(held), f"{where} decides {identity} at offset {offset}, where the bus holds {there}")
-            newest = model.newest_offset.get(place, (-1, -1))
-            after = [generation for generation in held if (generation, offset) > newest]
-            # What a committer set aside that doesn't serve the table, is read again where the log is read from its beginning.
-            must(
-                bool(after) or (model.is_cut and identity in model.lost),
-                f"{where} decides offset {offset} after offset {newest[1]}: not in the order of the bus (invariant 3)",
-            )
-            if after:
-                model.newest_offset[place] = (min(after), offset)
+            judge_order(model, where, identity, offset, source)
         if not item["accepted"]:
             _judge_refusal(model, where, identity, item.get("code"))
             continue
@@ -50,6 +39,32 @@ def judge_decisions(model: TableModel, number: int, info: dict[str, Any]) -> lis
             )
             history.append((writer["seq"], number))
     return accepted
+
+
+class Ordered(Protocol):
+    """A table whose decisions come in the order of the bus."""
+
+    record_at: dict[tuple[str, str, int, int], list[tuple[int, str]]]
+    newest_offset: dict[tuple[str, str, int], tuple[int, int]]
+    lost: set[str]
+    is_cut: bool
+
+
+def judge_order(model: Ordered, where: str, identity: str, offset: int, source: Mapping[str, Any]) -> None:
+    """A version decides what lies at this offset, and no earlier one decided anything behind it."""
+    place = (source["cluster"], source["topic"], source["partition"])
+    there = model.record_at.get((*place, offset), [])
+    held = [generation for generation, known in there if known == identity]
+    must(bool(held), f"{where} decides {identity} at offset {offset}, where the bus holds {there}")
+    newest = model.newest_offset.get(place, (-1, -1))
+    after = [generation for generation in held if (generation, offset) > newest]
+    # What a committer set aside that doesn't serve the table, is read again where the log is read from its beginning.
+    must(
+        bool(after) or (model.is_cut and identity in model.lost),
+        f"{where} decides offset {offset} after offset {newest[1]}: not in the order of the bus (invariant 3)",
+    )
+    if after:
+        model.newest_offset[place] = (min(after), offset)
 
 
 def _judge_refusal(model: TableModel, where: str, identity: str, code: str | None) -> None:

@@ -16,6 +16,7 @@ from headgate_table.milvus.format.names import METADATA_FOLDER, found_manifests
 from support.committing.transactions import names_in
 from support.simulation.judge.broken import must
 from support.simulation.judge.codes import may_hold
+from support.simulation.judge.decisions import judge_order
 from support.simulation.judge.model import Decided
 from support.simulation.world.real_time import judge_real_time
 
@@ -56,7 +57,10 @@ class MilvusModel:
     proposed_ms: dict[str, int] = field(default_factory=dict)
     acknowledged: int = -1
     proposed_after: dict[str, int] = field(default_factory=dict)
-    newest_offset: int = -1
+    newest_offset: dict[tuple[str, str, int], tuple[int, int]] = field(default_factory=dict)
+    lost: set[str] = field(default_factory=set)
+    """The world's: proposals of which the bus lost a record before anybody had answered it."""
+    is_cut: bool = False
     newest_term: tuple[int, str] = (-1, "")
 
     def home(self) -> int:
@@ -134,11 +138,7 @@ class MilvusModel:
                 before is None,
                 f"{self.uri}: {identity} is decided in version {version}, and was in {before} (invariants 1, 5)",
             )
-            must(
-                offset > self.newest_offset,
-                f"{self.uri}: {identity} at offset {offset} is decided after {self.newest_offset} (invariant 3)",
-            )
-            self.newest_offset = offset
+            judge_order(self, f"{self.uri} version {version}", identity, offset, info["source"])
             judge_real_time(self.proposed_after, identity, version, self.uri)
             self.decided[identity] = Decided(version, decision["accepted"], decision.get("code"), offset)
             if decision["accepted"]:

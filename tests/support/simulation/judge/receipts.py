@@ -34,6 +34,8 @@ class Told(Protocol):
     proposed_ms: dict[str, int]
     acknowledged: int
     proposed_after: dict[str, int]
+    is_cut: bool
+    """Whether the bus lost something of its log."""
 
     @property
     def home(self) -> Callable[[], int]:

@@ -43,10 +43,18 @@ FIRST_AFTER_S = 8.0
 class Surgeon:
     """Strikes a few times, until it is told to stop."""
 
-    def __init__(self, world: World, committers: Callable[[], Sequence[Seat]]) -> None:
-        """`committers`: all that may be there at this moment."""
+    def __init__(
+        self,
+        world: World,
+        committers: Callable[[], Sequence[Seat]],
+        new: Callable[[str], Message] | None = None,
+    ) -> None:
+        """`committers`: all that may be there at this moment. `new`: what only a copy of the log holds, for a table; by default an
+        append.
+        """
         self._world = world
         self._committers = committers
+        self._new = new or self._append
         self._random = random.Random(f"surgery/{world.seed}")
         self._left = self._random.choice((1, 1, 2, 3))
         self._stopped = False
@@ -145,7 +153,7 @@ class Surgeon:
         """Whether anybody may append there: nobody makes money."""
         return uri in self._world.models and self._world.models[uri].balance is None
 
-    def _new(self, uri: str) -> Message:
+    def _append(self, uri: str) -> Message:
         """What only this log holds."""
         world = self._world
         path = world.file_name("eu")

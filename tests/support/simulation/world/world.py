@@ -266,7 +266,7 @@ class World:
 
     def _was_cut(self) -> None:
         self._checked_offset.clear()
-        for model in self.models.values():
+        for model in (*self.models.values(), *self.receipts.tables.values()):
             model.is_cut = True
 
     def _new_cluster(self) -> WitnessedCluster:

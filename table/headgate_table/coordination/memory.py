@@ -238,10 +238,15 @@ class TableMemory:
         refused_ms = self.ids.refused_horizon_ms
         if refused_ms and not is_far_ahead and self.is_ahead(arrival):
             return refused_ms  # its time proves nothing
-        if arrival.appended_ms - created_ms >= LATE_MS and (created_ms or writer is None):
+        if self._taken_ms(arrival) - created_ms >= LATE_MS and (created_ms or writer is None):
             # Refusals are dated by their versions, whose clock may be behind those of authors.
             horizon_ms = max(horizon_ms, refused_ms + MAX_AHEAD_MS if refused_ms else 0)
         return horizon_ms if _is_before(horizon_ms, created_ms, arrival) else None
+
+    def _taken_ms(self, arrival: Arrival) -> int:
+        """When the bus took the proposal; by other clocks, where the bus is more than an hour ahead of them."""
+        present_ms = max(arrival.now_ms, self.newest_ms)
+        return present_ms if arrival.appended_ms > present_ms + MAX_AHEAD_MS else arrival.appended_ms
 
     def may_have_committed(self, arrival: Arrival) -> int | None:
         """The same check for the id of a direct commit, whose own clock dates its first attempt."""

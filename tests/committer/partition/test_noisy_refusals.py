@@ -76,3 +76,20 @@ def test_what_was_refused_and_forgotten_is_not_committed_when_it_comes_again_lat
     assert isinstance(receipt, Rejected)
     assert receipt.code is RejectCode.EXPIRED
     assert rig.table().snapshot().paths() == ["a.parquet", "b.parquet"]
+
+
+def test_fresh_proposals_are_committed_after_the_noise_though_the_bus_is_a_month_ahead() -> None:
+    """Break: count by the bus alone how late a proposal comes. All of them are late then, and may be forgotten refusals for an hour."""
+    rig = noisy_rig()
+    make_noise(rig)
+    committer = rig.committer("after")
+    for name in ("a", "b"):
+        rig.ambient.advance(seconds=120)
+        rig.append(name)
+        rig.settle(committer)
+    mine = rig.proposal(Append((add_file("mine"),)))
+    rig.ambient.advance(hours=720)
+    rig.send(mine)
+    rig.ambient.advance(hours=-720)
+    rig.settle(committer)
+    assert isinstance(rig.receipts()[mine.id], Committed)

@@ -104,6 +104,16 @@ MUTANTS = (
         models(_MODEL_TESTS, 800),
     ),
     Mutant(
+        "late-by-the-bus-alone",
+        Rule.HORIZON,
+        "Once refusals are forgotten, a bus that is a month ahead makes fresh proposals of everybody expire for an hour.",
+        "table/headgate_table/coordination/memory.py",
+        "        if self._taken_ms(arrival) - created_ms >= LATE_MS and",
+        "        if arrival.appended_ms - created_ms >= LATE_MS and",
+        ("tests/committer/partition/test_noisy_refusals.py",),
+        NONE,
+    ),
+    Mutant(
         "author-of-the-future-believed",
         Rule.HORIZON,
         "A proposal made by a clock that is a month ahead counts as new, whatever was forgotten.",

@@ -16,7 +16,7 @@ from headgate_schemas.predicates.text import check_columns, parse_predicate
 from headgate_schemas.predicates.tree import Predicate, all_of
 
 _TEXTS = (ColumnKind.STRING, ColumnKind.DATE, ColumnKind.TIMESTAMP)
-_NUMBERS = (ColumnKind.INTEGER, ColumnKind.FLOATING, ColumnKind.DECIMAL)
+_NUMBERS = (ColumnKind.INTEGER, ColumnKind.DOUBLE, ColumnKind.DECIMAL)
 _TAKEN = (
     exp.EQ,
     exp.NEQ,

@@ -10,7 +10,6 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-import numpy as np
 from pyspark.sql import datasource as spark_filters
 from pyspark.sql.datasource import Filter
 
@@ -46,18 +45,16 @@ _COMPARED = {
 }
 
 
-def pushed_predicate(
-    filters: Sequence[Filter], kinds: Mapping[str, ColumnKind], type_names: Mapping[str, str]
-) -> Predicate | None:
+def pushed_predicate(filters: Sequence[Filter], kinds: Mapping[str, ColumnKind]) -> Predicate | None:
     """A condition that holds for every row that passes all filters; None if there is none."""
-    understood = [said for each in filters if (said := _understood(each, kinds, type_names)) is not None]
+    understood = [said for each in filters if (said := _understood(each, kinds)) is not None]
     try:
         return all_of(*understood) if understood else None
     except InvalidInput:  # together they are larger than a predicate may be
         return None
 
 
-def _understood(pushed: Filter, kinds: Mapping[str, ColumnKind], type_names: Mapping[str, str]) -> Predicate | None:
+def _understood(pushed: Filter, kinds: Mapping[str, ColumnKind]) -> Predicate | None:
     negated = isinstance(pushed, spark_filters.Not)
     inner: Any = pushed.child if isinstance(pushed, spark_filters.Not) else pushed
     path: tuple[str, ...] = getattr(inner, "attribute", ())
@@ -65,7 +62,7 @@ def _understood(pushed: Filter, kinds: Mapping[str, ColumnKind], type_names: Map
         return None
     column: str = path[0]
     try:
-        said = _said(inner, column, negated, _Literals(kinds[column], type_names[column]))
+        said = _said(inner, column, negated, _Literals(kinds[column]))
         if said is not None:
             _check(said, kinds)
     except (InvalidInput, PredicateError):  # such as a literal that no column of this kind can equal
@@ -116,11 +113,10 @@ def _membership(column: str, values: list[Any], negated: bool, literals: "_Liter
 
 
 class _Literals:
-    """Spark's literals have the type of their column. Headgate's are compared by their digits."""
+    """Spark's literals have the type of their column; those of a 32-bit column are the equal 64-bit numbers."""
 
-    def __init__(self, kind: ColumnKind, type_name: str) -> None:
+    def __init__(self, kind: ColumnKind) -> None:
         self.kind = kind
-        self._is_narrow = type_name == "float"
 
     def of(self, value: Any) -> Literal | None:
         """The literal as text; None if it can't be written, such as binary values."""
@@ -130,8 +126,7 @@ class _Literals:
                     return "NaN"
                 if math.isinf(value):
                     return "Infinity" if value > 0 else "-Infinity"
-                # A 32-bit float is written as 0.1, not as 0.10000000149, the equal 64-bit float.
-                return float(str(np.float32(value))) if self._is_narrow else value
+                return value
             case datetime() | date() if value.year < _FIRST_YEAR:
                 # The value has passed through Java's older calendar, which has other days and zones.
                 return None

@@ -137,8 +137,7 @@ class PushingTableReader(TableReader):
         """All filters also stay with Spark: here they only serve to leave out files, row groups and rows early."""
         from pyspark_headgate.read.pushed_filters import pushed_predicate  # Spark 4.0 can't import this
 
-        pinned = self._reading.pinned
-        predicate = pushed_predicate(filters, self._reading.kinds, column_kinds(pinned.schema_string))
+        predicate = pushed_predicate(filters, self._reading.kinds)
         if predicate is not None:
             self._reading.narrow(predicate)
         yield from filters

@@ -5,6 +5,7 @@ The grammars are the intersection of Java's and Rust's: Python's own `int()` and
 """
 
 import re
+import struct
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -22,7 +23,8 @@ class ColumnKind(Enum):
     STRING = "a string"
     BOOLEAN = "a boolean"
     INTEGER = "an integer"
-    FLOATING = "a floating point number"
+    FLOAT = "a 32-bit floating point number"
+    DOUBLE = "a floating point number"
     DECIMAL = "a decimal"
     DATE = "a date"
     TIMESTAMP = "a timestamp"
@@ -36,11 +38,15 @@ _KIND_BY_TYPE = {
         ("byte", "tinyint", "short", "smallint", "integer", "int", "long", "bigint"),
         ColumnKind.INTEGER,
     ),
-    **dict.fromkeys(("float", "real", "double"), ColumnKind.FLOATING),
+    **dict.fromkeys(("float", "real"), ColumnKind.FLOAT),
+    "double": ColumnKind.DOUBLE,
     **dict.fromkeys(("decimal", "dec", "numeric"), ColumnKind.DECIMAL),
     "date": ColumnKind.DATE,
     **dict.fromkeys(("timestamp", "timestamp_ntz", "timestamp_ltz"), ColumnKind.TIMESTAMP),
 }
+
+FLOATING = frozenset((ColumnKind.FLOAT, ColumnKind.DOUBLE))
+"""The kinds of floating point numbers. Values of both compare as 64-bit numbers, and so do the literals for both."""
 
 FloatKey = tuple[bool, float]
 """(is NaN, value): Spark's order, in which NaN equals itself and is above everything, and -0.0 equals 0.0."""
@@ -103,6 +109,21 @@ def parse_floating(text: str) -> FloatKey | None:
     return (False, float(text))
 
 
+def parse_float(text: str) -> FloatKey | None:
+    """The value of a 32-bit column for this text: the nearest 32-bit number. A number beyond their range stays as it is."""
+    key = parse_floating(text)
+    return None if key is None else (key[0], single(key[1]))
+
+
+def single(number: float) -> float:
+    """The nearest 32-bit number. A number beyond their range stays as it is."""
+    try:
+        (nearest,) = struct.unpack("f", struct.pack("f", number))
+    except OverflowError:
+        return number
+    return float(nearest)
+
+
 def parse_decimal(text: str) -> Decimal | None:
     if len(text) > MAX_NUMBER_LENGTH or not _NUMBER.fullmatch(text):
         return None
@@ -160,7 +181,8 @@ def literal_value(column: str, kind: ColumnKind, literal: Literal) -> Value:
             value = parse_integer(literal) if isinstance(literal, str) else _exact(literal)
         case ColumnKind.DECIMAL:
             value = parse_decimal(literal) if isinstance(literal, str) else _exact(literal)
-        case ColumnKind.FLOATING:
+        case ColumnKind.FLOAT | ColumnKind.DOUBLE:
+            # A double for a 32-bit column, too, as in Spark: the column's 0.1 is 0.10000000149011612, and not this 0.1.
             exact = _exact(literal)
             value = (
                 parse_floating(literal)
@@ -188,7 +210,8 @@ _HINT = {
     ColumnKind.STRING: "put the value in quotes",
     ColumnKind.BOOLEAN: "write TRUE or FALSE",
     ColumnKind.INTEGER: "write a number, as in 42",
-    ColumnKind.FLOATING: "write a number, as in 4.2",
+    ColumnKind.FLOAT: "write a number, as in 4.2",
+    ColumnKind.DOUBLE: "write a number, as in 4.2",
     ColumnKind.DECIMAL: "write a number, as in 4.2",
     ColumnKind.DATE: "write a date, as in DATE '2024-01-31'",
     ColumnKind.TIMESTAMP: "write a time, as in TIMESTAMP '2024-01-31 10:00:00'",

@@ -17,6 +17,7 @@ from headgate_schemas.columns.column_kinds import (
     literal_value,
     parse_boolean,
     parse_decimal,
+    parse_float,
     parse_floating,
     parse_integer,
     parse_timestamp,
@@ -87,7 +88,9 @@ def stored_value(stored: str | None, kind: ColumnKind) -> Value | None:
             return parse_boolean(stored)
         case ColumnKind.INTEGER:
             return parse_integer(stored)
-        case ColumnKind.FLOATING:
+        case ColumnKind.FLOAT:
+            return parse_float(stored)
+        case ColumnKind.DOUBLE:
             return parse_floating(stored)
         case ColumnKind.DECIMAL:
             return parse_decimal(stored)

@@ -4,7 +4,6 @@
 """
 
 import math
-import struct
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -21,13 +20,13 @@ from headgate_schemas.columns.column_kinds import (
     parse_floating,
     parse_integer,
     parse_timestamp,
+    single,
 )
 from headgate_schemas.columns.spark_types import decimal_of, kind_name, parse_schema
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.predicates.partition_text import unescape_partition_text
 
 _BITS = {"byte": 8, "tinyint": 8, "short": 16, "smallint": 16, "integer": 32, "int": 32}
-_SINGLE = ("float", "real")
 _FLOAT_LIMIT = 3.4028235677973366e38
 """From here on a number rounds to infinity as a 32-bit float; Java's text of the largest one lies just below."""
 _DIGITS = Context(prec=1_000)
@@ -85,9 +84,9 @@ def _fits(stored: str, type_name: str) -> bool:
             number = parse_integer(stored)
             limit = 1 << (_BITS.get(type_name, 64) - 1)
             return number is not None and -limit <= number < limit
-        case ColumnKind.FLOATING:
-            if type_name in _SINGLE:
-                return _is_float(stored, _FLOAT_LIMIT) and _is_single(stored)
+        case ColumnKind.FLOAT:
+            return _is_float(stored, _FLOAT_LIMIT) and _is_single(stored)
+        case ColumnKind.DOUBLE:
             return _is_float(stored, float("inf"))
         case ColumnKind.DECIMAL:
             size = decimal_of(type_name)
@@ -107,10 +106,7 @@ def _is_float(stored: str, limit: float) -> bool:
 
 
 def _is_single(stored: str) -> bool:
-    """Whether the number is exactly a 32-bit one, with any number of digits.
-
-    Readers would round a number between two of them, but predicates compare the exact one.
-    """
+    """Whether the number is exactly a 32-bit one, with any number of digits. Readers would round one between two of them."""
     key = parse_floating(stored)
     if key is None or key[0] or math.isinf(key[1]):
         return True
@@ -118,8 +114,8 @@ def _is_single(stored: str) -> bool:
     assert isinstance(exponent, int)  # a text of a number is finite
     if not any(digits):
         return True
-    (single,) = struct.unpack("f", struct.pack("f", key[1]))
-    return single != 0.0 and abs(Fraction(stored) - Fraction(single)) < Fraction(10) ** exponent
+    nearest = single(key[1])
+    return nearest != 0.0 and abs(Fraction(stored) - Fraction(nearest)) < Fraction(10) ** exponent
 
 
 def exact_decimal(stored: str, precision: int, scale: int) -> Decimal | None:

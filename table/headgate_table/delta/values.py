@@ -12,10 +12,16 @@ from typing import Any, assert_never
 from urllib.parse import quote
 
 from headgate_schemas.actions.actions import AddFile
-from headgate_schemas.columns.column_kinds import ColumnKind, parse_date, parse_floating, parse_integer
+from headgate_schemas.columns.column_kinds import ColumnKind, parse_date, parse_integer
 from headgate_schemas.predicates.partition_text import stored_value
 from headgate_table.delta.schema import DeltaColumns, Unmirrorable
-from headgate_table.indextables.read.column_statistics import UNCLEAR_ENDS, day_bounds, sorts_unclearly, time_bounds
+from headgate_table.indextables.read.column_statistics import (
+    UNCLEAR_ENDS,
+    day_bounds,
+    float_bounds,
+    sorts_unclearly,
+    time_bounds,
+)
 from headgate_table.indextables.rules.named_files import file_key
 from headgate_table.parquet.statistics import raised
 
@@ -102,11 +108,9 @@ def _bounds(kind: ColumnKind, low: str, high: str, zone: str) -> tuple[Any, Any]
     match kind:
         case ColumnKind.INTEGER:
             return _ordered(parse_integer(low), parse_integer(high))
-        case ColumnKind.FLOATING:
-            first, last = parse_floating(low), parse_floating(high)
-            if first is None or last is None or first[0] or last[0]:
-                return None
-            return _ordered(first[1], last[1]) if math.isfinite(first[1]) and math.isfinite(last[1]) else None
+        case ColumnKind.FLOAT | ColumnKind.DOUBLE:
+            numbers = float_bounds(kind, low, high)
+            return None if numbers is None or not all(map(math.isfinite, numbers)) else _ordered(*numbers)
         case ColumnKind.DECIMAL:
             return _ordered(_short_decimal(low), _short_decimal(high))
         case ColumnKind.DATE:

@@ -25,7 +25,7 @@ TYPES = {
 
 
 def said(*filters: spark.Filter) -> str | None:
-    predicate = pushed_predicate(filters, kinds_of(TYPES), TYPES)
+    predicate = pushed_predicate(filters, kinds_of(TYPES))
     return None if predicate is None else format_predicate(predicate)
 
 
@@ -57,11 +57,11 @@ def said(*filters: spark.Filter) -> str | None:
         (spark.EqualTo(("price",), Decimal("1.50")), "price = 1.50"),
         (spark.GreaterThan(("x",), math.nan), "x > 'NaN'"),
         (spark.LessThan(("x",), -math.inf), "x < '-Infinity'"),
-        (spark.GreaterThanOrEqual(("f",), 0.10000000149011612), "f >= 1e-01"),
+        (spark.GreaterThanOrEqual(("f",), 0.10000000149011612), "f >= 0.10000000149011612D"),
     ],
 )
 def test_a_filter_keeps_its_meaning(pushed: spark.Filter, text: str) -> None:
-    predicate = pushed_predicate([pushed], kinds_of(TYPES), TYPES)
+    predicate = pushed_predicate([pushed], kinds_of(TYPES))
     from headgate_schemas.predicates.text import parse_predicate
 
     assert predicate == parse_predicate(text)

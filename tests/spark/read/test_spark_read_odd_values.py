@@ -118,6 +118,57 @@ def test_a_where_finds_what_a_scan_finds(spark: "SparkSession", table: headgate.
     assert found == {text: _expected(table, text) for text in wheres}
 
 
+SINGLES = [
+    0.1,
+    0.3,
+    -0.1,
+    0.5,
+    16777216.0,
+    3.4028234663852886e38,
+    -3.4028234663852886e38,
+    1e-45,
+    0.0,
+    -0.0,
+    INF,
+    NAN,
+    None,
+]
+"""Of 32 bits."""
+WIDE = [
+    "0.1",
+    "0.10000000149011612",
+    "0.1D",
+    "'0.1'",
+    "16777217",
+    "16777216",
+    "3.4028234663852886e38",
+    "1e39",
+    "1e-45",
+    "0",
+]
+
+
+@pytest.fixture(scope="module", params=[(), ("f",)], ids=["flat", "partitioned"])
+def singles(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> headgate.Table:
+    rows = pa.table({"id": range(len(SINGLES)), "f": pa.array(SINGLES, pa.float32())})
+    place = str(tmp_path_factory.mktemp("singles") / "t")
+    headgate.write(place, rows, partition_by=request.param, storage={"local.durable": "false"})
+    return headgate.Table.open(place)
+
+
+def test_a_32_bit_column_compares_as_in_spark(spark: "SparkSession", singles: headgate.Table) -> None:
+    """Break: 0.1 finds the column's 0.1, which is 0.10000000149011612. Spark's own conditions are on rows that it was given."""
+    texts = [f"f {op} {literal}" for op in (*OPS, "<=>") for literal in WIDE]
+    texts += ["f IN (0.1, 0.5)", "f NOT IN (0.1, 16777217)", "f BETWEEN 0.1 AND 0.2", "NOT f <= 0.1"]
+    rows = spark.createDataFrame(list(enumerate(SINGLES)), "id BIGINT, f FLOAT").repartition(1)
+    wanted = _found({text: rows.where(text) for text in texts})
+    assert {text: _expected(singles, text) for text in texts} == wanted
+    assert _found({text: headgate.spark.read(spark, singles.uri, text) for text in texts}) == wanted
+    for way in WAYS:
+        pushed: Any = frame(spark, singles, way)
+        assert _found({text: pushed.where(text) for text in texts}) == wanted
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_a_filter_of_spark_finds_every_nan(spark: "SparkSession", table: headgate.Table, way: str) -> None:
     """Spark pushes these into the files by itself."""

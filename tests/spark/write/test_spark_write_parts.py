@@ -74,7 +74,7 @@ def test_floating_point_partitions_are_spelled_as_spark_does_and_read_as_written
 
 def scalar_of(text: str | None) -> float:
     """A stored value as scans read it."""
-    shape = RowShape(pa.schema([("p", pa.float64())]), {"p": ColumnKind.FLOATING})
+    shape = RowShape(pa.schema([("p", pa.float64())]), {"p": ColumnKind.DOUBLE})
     value = shape.partition_scalars({"p": text}, "a file")["p"].as_py()
     assert isinstance(value, float)
     return value

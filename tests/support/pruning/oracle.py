@@ -8,6 +8,8 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
+
 from headgate_schemas.columns.column_kinds import ColumnKind as K
 from headgate_schemas.predicates.tree import (
     AlwaysFalse,
@@ -68,6 +70,14 @@ def _double(text: str) -> Any:
     return None if number is None else (0, float(number))
 
 
+def _float(text: str) -> Any:
+    """A 32-bit column holds the nearest 32-bit number, and compares it as a 64-bit one."""
+    double = _double(text)
+    if double is None or not np.isfinite(double[1]) or abs(double[1]) > 3.4028235e38:
+        return double
+    return (double[0], float(np.float32(double[1])))
+
+
 def _time(text: str) -> Any:
     try:
         moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
@@ -87,7 +97,9 @@ def stored_value(stored: str | None, kind: K) -> Any:
         return int(stored) if re.fullmatch(r"[+-]?[0-9]+", stored) and -(2**63) <= int(stored) < 2**63 else None
     if kind is K.BOOLEAN:
         return {"true": True, "false": False}.get(stored.lower())
-    if kind is K.FLOATING:
+    if kind is K.FLOAT:
+        return _float(stored)
+    if kind is K.DOUBLE:
         return _double(stored)
     if kind is K.DECIMAL:
         return _number(stored)
@@ -105,7 +117,7 @@ def literal_value(literal: Any, kind: K) -> Any:
             if isinstance(literal, str)
             else datetime(literal.year, literal.month, literal.day, tzinfo=UTC)
         )
-    if kind is K.FLOATING:
+    if kind in (K.FLOAT, K.DOUBLE):
         return _double(literal) if isinstance(literal, str) else (0, float(literal))
     if kind is K.DECIMAL:
         return Decimal(str(literal))

@@ -4,6 +4,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 
 from headgate_schemas.columns.column_kinds import ColumnKind
@@ -70,16 +71,26 @@ def _spelled_time(moment: datetime) -> st.SearchStrategy[str]:
     )
 
 
+ODD_SINGLES = [
+    *("NaN", "Infinity", "-Infinity", "-0.0", "0.1", "0.10000000149011612", "1.0E-45", "1.401298464324817e-45"),
+    *("3.4028235E38", "3.4028234663852886e+38", "-3.4028234663852886e+38", "16777216", "1.6777216E7", "0.3", "-0.1"),
+]
+"""The same of a 32-bit column: a number is spelled with few digits or with all."""
+SHORT_SINGLES = ["0.1", "0.3", "-0.1", "2.7", "-3.3", "1.1"]
+"""Of a 32-bit column, and none of them a 32-bit number."""
+ODD_LITERALS = [*ODD_SINGLES, "16777217", "0.30000001192092896", "3.5e38", "1e-50", "0.1000000015"]
+"""Beside 32-bit numbers."""
 ODD_FLOATS = ["NaN", "Infinity", "-Infinity", "0.0", "-0.0", "5E-324", "1.7976931348623157E308", "1e39", "0.1"]
 """Texts that are numbers to a floating point column, as values and as literals."""
 
 _NORMAL_TEXTS: dict[ColumnKind, st.SearchStrategy[str]] = {
     ColumnKind.INTEGER: _integers.flatmap(_spelled_integer),
-    ColumnKind.FLOATING: st.one_of(
+    ColumnKind.DOUBLE: st.one_of(
         _decimals.map(str),
         _decimals.map(lambda number: repr(float(number))),
         st.sampled_from(["NaN", "1.0E10", *ODD_FLOATS]),
     ),
+    ColumnKind.FLOAT: st.one_of(_decimals.map(str), st.sampled_from(ODD_SINGLES)),
     ColumnKind.DECIMAL: _decimals.map(str),
     ColumnKind.BOOLEAN: st.sampled_from(["true", "false", "TRUE"]),
     ColumnKind.DATE: _iso_date,
@@ -107,8 +118,17 @@ def literals(kind: ColumnKind, texts: list[str | None]) -> st.SearchStrategy[Any
         case ColumnKind.INTEGER:
             own = [int(text) for text in texts if text and text != MARKER] or [0]
             return st.one_of(st.sampled_from(own), st.sampled_from(own), _integers, _decimals)
-        case ColumnKind.FLOATING:
-            return st.one_of(_decimals, _decimals.map(float), st.sampled_from(ODD_FLOATS), st.sampled_from([0.0, -0.0]))
+        case ColumnKind.DOUBLE:
+            return st.one_of(
+                _decimals, st.sampled_from(["NaN", "NaN", *ODD_FLOATS]), st.just("NaN"), st.sampled_from([0.0, -0.0])
+            )
+        case ColumnKind.FLOAT:
+            wide = st.sampled_from([each for each in ODD_LITERALS if each[-1].isdigit()]).map(float)
+            held = [float(np.float32(text)) for text in texts if text and text[-1].isdigit()] or [0.5]
+            exact = st.sampled_from(held)
+            return st.one_of(
+                exact, exact, _decimals, _decimals.map(float), wide, st.sampled_from([*ODD_LITERALS, *["NaN"] * 3])
+            )
         case ColumnKind.DECIMAL:
             return st.one_of(_decimals, st.integers(-20, 120))
         case ColumnKind.BOOLEAN:

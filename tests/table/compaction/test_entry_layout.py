@@ -39,7 +39,7 @@ def test_decimals_are_ordered_to_their_last_digit() -> None:
 def test_floating_point_numbers_are_ordered_as_numbers_and_what_is_none_comes_after() -> None:
     """Break: `_NUMBERS` has no FLOATING; or `text_ranks` casts texts that don't match."""
     texts = ["1.5E10", "NaN", "-2.0", "10.0", "9.5"]
-    assert ordered(ColumnKind.FLOATING, texts) == ["-2.0", "9.5", "10.0", "1.5E10", "NaN"]
+    assert ordered(ColumnKind.DOUBLE, texts) == ["-2.0", "9.5", "10.0", "1.5E10", "NaN"]
 
 
 def test_texts_that_look_like_numbers_are_texts_in_a_column_of_texts() -> None:

@@ -1,5 +1,6 @@
 """What least and greatest values of a data column say about a file."""
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,7 @@ from headgate_schemas.predicates.tree import Leaf, leaves
 from headgate_table.indextables.read.column_statistics import statistics_test
 from headgate_table.indextables.read.statistics_arrays import decide
 from support.pruning.oracle import truth
-from support.pruning.strategies import ODD_FLOATS
+from support.pruning.strategies import ODD_FLOATS, ODD_SINGLES
 from support.pruning.strategies import leaves as random_leaves
 
 K = ColumnKind
@@ -62,10 +63,10 @@ def test_integers_that_are_unclear_keep_the_file(low: str, high: str) -> None:
 
 
 def test_floats_compare_as_numbers_but_nan_may_be_above_all() -> None:
-    assert not kept("c = 11", K.FLOATING, "1.5", "1.0E1")
-    assert not kept("c < 1.5 ", K.FLOATING, "1.6", "2")
-    assert kept("c > 11", K.FLOATING, "1.5", "10")
-    assert kept("c = 11", K.FLOATING, "NaN", "NaN")
+    assert not kept("c = 11", K.DOUBLE, "1.5", "1.0E1")
+    assert not kept("c < 1.5 ", K.DOUBLE, "1.6", "2")
+    assert kept("c > 11", K.DOUBLE, "1.5", "10")
+    assert kept("c = 11", K.DOUBLE, "NaN", "NaN")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,7 @@ def test_floats_compare_as_numbers_but_nan_may_be_above_all() -> None:
 )
 def test_nan_equals_itself_and_is_above_all_numbers(where: str, expected: bool) -> None:
     predicate = parse_predicate(where)
-    assert all(statistics_test(leaf, K.FLOATING)("1.5", "10") for leaf in leaves(predicate)) is expected
+    assert all(statistics_test(leaf, K.DOUBLE)("1.5", "10") for leaf in leaves(predicate)) is expected
 
 
 def test_decimals_that_are_equal_as_doubles_are_not_told_apart() -> None:
@@ -210,10 +211,10 @@ def test_a_file_of_integers_that_holds_a_match_is_never_skipped(values: list[int
 def test_a_file_of_floats_that_holds_a_match_is_never_skipped(values: list[str], data: st.DataObject) -> None:
     """Bounds as writers make them that leave NaN out; a file of NaN alone has none."""
     numbers = [float(value) for value in values if value != "NaN"]
-    leaf = data.draw(random_leaves("c", K.FLOATING, list(values)))
+    leaf = data.draw(random_leaves("c", K.DOUBLE, list(values)))
     if numbers:
         _check(
-            leaf, K.FLOATING, values, *(str(bound).replace("inf", "Infinity") for bound in (min(numbers), max(numbers)))
+            leaf, K.DOUBLE, values, *(str(bound).replace("inf", "Infinity") for bound in (min(numbers), max(numbers)))
         )
 
 
@@ -249,6 +250,21 @@ def test_plain_integers_are_decided_as_whole_arrays() -> None:
     found = decide(leaf, K.INTEGER, pa.chunked_array([["1", "6", "x"]]), pa.chunked_array([["9", "9", "9"]]))
     assert found is not None
     assert [mask.tolist() for mask in found] == [[True, True, False], [True, False, True]]
+
+
+@settings(max_examples=400, deadline=None)
+@given(values=st.lists(st.sampled_from(ODD_SINGLES), min_size=1, max_size=5), data=st.data())
+def test_a_file_of_32_bit_floats_that_holds_a_match_is_never_skipped(values: list[str], data: st.DataObject) -> None:
+    """Bounds as the writers make them: few digits, or all. The column may be wider than the file's."""
+    kind = data.draw(st.sampled_from([K.FLOAT, K.DOUBLE]))
+    numbers = [np.float32(value) for value in values if value != "NaN"]
+    leaf = data.draw(random_leaves("c", K.FLOAT, list(values)))
+    if numbers:
+        is_short = data.draw(st.booleans())
+        spelled = [str(bound) if is_short else repr(float(bound)) for bound in (min(numbers), max(numbers))]
+        bounds = [text.replace("inf", "Infinity") for text in spelled]
+        if any(truth(leaf, {"c": text}, {"c": K.FLOAT}) for text in values):
+            assert statistics_test(leaf, kind)(*bounds)
 
 
 def _check(leaf: Leaf, kind: ColumnKind, texts: list[str], low: str, high: str) -> None:

@@ -10,7 +10,7 @@ from headgate_table.indextables.manifests.pruning import may_contain
 
 K = ColumnKind
 MARKER = "__HIVE_DEFAULT_PARTITION__"
-KINDS = {"n": K.INTEGER, "s": K.STRING, "d": K.DATE, "t": K.TIMESTAMP, "b": K.BOOLEAN, "f": K.FLOATING, "m": K.DECIMAL}
+KINDS = {"n": K.INTEGER, "s": K.STRING, "d": K.DATE, "t": K.TIMESTAMP, "b": K.BOOLEAN, "f": K.DOUBLE, "m": K.DECIMAL}
 
 
 Pair = tuple[str | None, str | None]

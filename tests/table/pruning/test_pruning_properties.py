@@ -16,7 +16,16 @@ from headgate_table.indextables.manifests.pruning import may_contain
 from headgate_table.indextables.read.entry_filter import candidate_texts, entry_mask
 from support.pruning.foreign_bounds import bounds_by, by_java_number, by_rust_number, by_text
 from support.pruning.oracle import truth
-from support.pruning.strategies import KINDS, ODD_FLOATS, columns_of_texts, leaves, mixed_texts, trees
+from support.pruning.strategies import (
+    KINDS,
+    ODD_FLOATS,
+    ODD_SINGLES,
+    SHORT_SINGLES,
+    columns_of_texts,
+    leaves,
+    mixed_texts,
+    trees,
+)
 
 Case = tuple[dict[str, ColumnKind], list[dict[str, str | None]], Predicate]
 
@@ -68,12 +77,26 @@ def test_a_manifest_that_holds_a_match_is_never_pruned(writer: str, case: Case) 
 def test_a_manifest_of_floats_that_holds_a_match_is_never_pruned(
     writer: str, texts: list[str | None], data: st.DataObject
 ) -> None:
-    kinds = {"p": ColumnKind.FLOATING, "q": ColumnKind.FLOATING}
+    _check_floats(writer, ColumnKind.DOUBLE, texts, data)
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+@settings(max_examples=150, deadline=None)
+@given(odd=st.sampled_from([ODD_SINGLES, SHORT_SINGLES]), data=st.data())
+def test_a_manifest_of_32_bit_floats_that_holds_a_match_is_never_pruned(
+    writer: str, odd: list[str], data: st.DataObject
+) -> None:
+    texts: list[str | None] = data.draw(st.lists(st.sampled_from(odd), min_size=1, max_size=4))
+    _check_floats(writer, ColumnKind.FLOAT, texts, data)
+
+
+def _check_floats(writer: str, kind: ColumnKind, texts: list[str | None], data: st.DataObject) -> None:
+    kinds = {"p": kind, "q": kind}
     rows: list[dict[str, str | None]] = [{"p": text, "q": "1.5"} for text in texts]
     bounds_of, trusted = WRITERS[writer]
     # Some writers leave NaN out of bounds.
     bounded = [row for row in rows if row["p"] != "NaN"] if data.draw(st.booleans()) else rows
-    predicate = data.draw(leaves("p", ColumnKind.FLOATING, texts))
+    predicate = data.draw(leaves("p", kind, texts))
     if bounded and any(truth(predicate, row, kinds) for row in rows):
         assert may_contain(predicate, bounds_of(bounded, kinds), kinds, trusted), bounds_of(bounded, kinds)
 

@@ -22,10 +22,12 @@ LEFT_OUT = -1
 
 Places = npt.NDArray[np.int64]
 
+_FLOATS = (r"^[+-]?[0-9]{1,200}(\.[0-9]{1,200})?([eE][+-]?[0-9]{1,2})?$", pa.float64())
 _NUMBERS = {
     ColumnKind.INTEGER: (r"^[+-]?[0-9]{1,18}$", pa.int64()),
     ColumnKind.DECIMAL: (r"^[+-]?[0-9]{1,19}(\.[0-9]{1,18})?$", pa.decimal128(38, 18)),
-    ColumnKind.FLOATING: (r"^[+-]?[0-9]{1,200}(\.[0-9]{1,200})?([eE][+-]?[0-9]{1,2})?$", pa.float64()),
+    ColumnKind.FLOAT: _FLOATS,
+    ColumnKind.DOUBLE: _FLOATS,
 }
 """Texts that are ordered as numbers. Others, NaN and such, stand after them: an odd place costs nothing but locality."""
 

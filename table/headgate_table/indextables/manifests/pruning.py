@@ -16,10 +16,12 @@ from typing import assert_never
 
 from headgate_schemas.actions.actions import NULL_PARTITION
 from headgate_schemas.columns.column_kinds import (
+    FLOATING,
     ColumnKind,
     is_nan,
     literal_value,
     parse_date,
+    parse_float,
     parse_floating,
     parse_integer,
     sign,
@@ -83,7 +85,7 @@ def _leaf_may_match(leaf: Leaf, low: str, high: str, kind: ColumnKind, trusted: 
             return _date_may_match(leaf, low, high)
         case ColumnKind.INTEGER:
             return _integer_may_match(leaf, low, high, trusted)
-        case ColumnKind.FLOATING | ColumnKind.DECIMAL:
+        case ColumnKind.FLOAT | ColumnKind.DOUBLE | ColumnKind.DECIMAL:
             return _float_may_match(leaf, low, high, kind, trusted)
         case ColumnKind.TIMESTAMP:
             return _timestamp_may_match(leaf, low, high)
@@ -170,8 +172,9 @@ def _float_may_match(leaf: Leaf, low: str, high: str, kind: ColumnKind, trusted:
             return True
     if is_nan(value):
         return True  # some writers leave NaN out of the bounds
-    least = (False, -math.inf) if low == "" else parse_floating(low)
-    greatest = (False, math.inf) if high == NULL_PARTITION else parse_floating(high)
+    parse = parse_float if kind is ColumnKind.FLOAT else parse_floating  # rounding keeps the order
+    least = (False, -math.inf) if low == "" else parse(low)
+    greatest = (False, math.inf) if high == NULL_PARTITION else parse(high)
     if least is None or greatest is None or least[0] or greatest[0] or least > greatest or not (trusted or low == high):
         return True
     number = value[1] if isinstance(value, tuple) else float(value)
@@ -182,7 +185,7 @@ def _float_may_match(leaf: Leaf, low: str, high: str, kind: ColumnKind, trusted:
             return least[1] <= number
         case Op.GT | Op.GE:
             # NaN is above everything, and some writers leave it out of the bounds.
-            return kind is ColumnKind.FLOATING or greatest[1] >= number
+            return kind in FLOATING or greatest[1] >= number
         case Op.NE:
             return True
         case _:

@@ -4,15 +4,13 @@ It never excludes a file with a match: unclear values (unknown texts, units, cut
 `entry_filter` applies a whole predicate to a table's entries.
 """
 
-import struct
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from typing import assert_never
 
-import numpy as np
-
 from headgate_schemas.columns.column_kinds import (
+    FLOATING,
     ColumnKind,
     Value,
     epoch_micros,
@@ -24,6 +22,7 @@ from headgate_schemas.columns.column_kinds import (
     parse_integer,
     parse_timestamp,
     sign,
+    single,
 )
 from headgate_schemas.predicates.partition_text import check_prefix_kind
 from headgate_schemas.predicates.tree import (
@@ -49,8 +48,6 @@ _DAYS_OF_FILES = range(-(2**31), 2**31)
 MICROS_PER_DAY = 86_400_000_000
 MICROS = (_DAYS[0] * MICROS_PER_DAY, (_DAYS[1] + 1) * MICROS_PER_DAY)
 MICROS_BY_UNIT = (1, 1_000, 1_000_000)
-_NARROW_DIGITS = 9
-"""A number that takes no more characters is written alike in 32 and in 64 bits."""
 UNCLEAR_ENDS = "?\ufffd"
 """What a writer that cuts a string inside of a surrogate pair leaves of the pair."""
 
@@ -131,7 +128,7 @@ def _may_hold(kind: ColumnKind, op: Op, interval: Interval, target: Value | floa
             return op.holds(below) if is_exact else below <= 0
         case Op.GT | Op.GE:
             # NaN is above everything, and statistics leave it out.
-            return kind is ColumnKind.FLOATING or (op.holds(above) if is_exact else above >= 0)
+            return kind in FLOATING or (op.holds(above) if is_exact else above >= 0)
         case _:
             assert_never(op)
 
@@ -148,10 +145,9 @@ def _intervals(kind: ColumnKind, low: str, high: str) -> list[Interval]:
             found = _interval(parse_integer(low), parse_integer(high))
         case ColumnKind.BOOLEAN:
             found = _interval(parse_boolean(low), parse_boolean(high))
-        case ColumnKind.FLOATING | ColumnKind.DECIMAL:
-            first, last = parse_floating(low), parse_floating(high)
-            is_number = first is not None and last is not None and not first[0] and not last[0]
-            found = [_widened(first[1], last[1])] if is_number and first is not None and last is not None else []
+        case ColumnKind.FLOAT | ColumnKind.DOUBLE | ColumnKind.DECIMAL:
+            bounds = float_bounds(kind, low, high)
+            found = [] if bounds is None else [bounds]
         case ColumnKind.DATE:
             found = _date_intervals(low, high)
         case ColumnKind.TIMESTAMP:
@@ -163,19 +159,23 @@ def _intervals(kind: ColumnKind, low: str, high: str) -> list[Interval]:
     return [] if any(sign(*interval) > 0 for interval in found) else found
 
 
-def _widened(low: float, high: float) -> Interval:
-    """A 32-bit number means its short decimal digits (0.1), but some writers write more (0.10000000149011612)."""
-    return min(low, _as_written(low)), max(high, _as_written(high))
+def float_bounds(kind: ColumnKind, low: str, high: str) -> tuple[float, float] | None:
+    """What two texts of a column of floating point numbers or decimals bound, as doubles; None where that is unclear.
 
-
-def _as_written(number: float) -> float:
-    if len(repr(number)) <= _NARROW_DIGITS:
-        return number
-    try:
-        (narrow,) = struct.unpack("f", struct.pack("f", number))
-    except OverflowError:
-        return number
-    return float(str(np.float32(number))) if narrow == number else number
+    Some writers write a 32-bit number with few digits (0.1), others with all (0.10000000149011612). A 64-bit column may have
+    files with 32-bit numbers, so that either may be meant there.
+    """
+    first, last = parse_floating(low), parse_floating(high)
+    if first is None or last is None or first[0] or last[0]:
+        return None
+    least, most = first[1], last[1]
+    match kind:
+        case ColumnKind.FLOAT:
+            return single(least), single(most)
+        case ColumnKind.DOUBLE:
+            return min(least, single(least)), max(most, single(most))
+        case _:
+            return least, most
 
 
 def day_bounds(low: str, high: str) -> tuple[int, int] | None:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 import numpy as np
 import pyarrow as pa
 
-from headgate_schemas.columns.column_kinds import ColumnKind, literal_value
+from headgate_schemas.columns.column_kinds import FLOATING, ColumnKind, literal_value
 from headgate_schemas.predicates.partition_text import kind_of, spellings, text_test
 from headgate_schemas.predicates.tree import Comparison, In, IsNotNull, IsNull, Leaf, Op, Predicate, columns, fold
 from headgate_table.indextables.format.map_column import distinct_values, map_values
@@ -90,7 +90,7 @@ class _Texts:
         if len(rest):
             test = statistics_test(leaf, kind)
             # A file that may hold NaN has no upper bound, and all bounds are those of its numbers.
-            highest = "Infinity" if kind is ColumnKind.FLOATING else None
+            highest = "Infinity" if kind in FLOATING else None
             mask[rest] = _each_pair(test, lows.take(pa.array(rest)), highs.take(pa.array(rest)), highest)
         return mask
 

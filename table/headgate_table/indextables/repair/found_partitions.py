@@ -28,7 +28,8 @@ _PARSERS = {
     ColumnKind.DATE: parse_date,
     ColumnKind.BOOLEAN: parse_boolean,
     ColumnKind.DECIMAL: parse_decimal,
-    ColumnKind.FLOATING: parse_floating,
+    ColumnKind.FLOAT: parse_floating,
+    ColumnKind.DOUBLE: parse_floating,
     ColumnKind.TIMESTAMP: parse_timestamp,
 }
 _PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]*")

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import assert_never
 
 from headgate_schemas.actions.actions import NULL_PARTITION, AddFile, Metadata, RemoveFile, SkipFile
-from headgate_schemas.columns.column_kinds import ColumnKind, kinds_of
+from headgate_schemas.columns.column_kinds import FLOATING, ColumnKind, kinds_of
 from headgate_schemas.columns.file_columns import FileColumns, columns_misfit
 from headgate_schemas.columns.table_schema import additive_evolution, column_kinds
 from headgate_schemas.errors import InvalidInput
@@ -441,7 +441,7 @@ def _partition_identity(stored: str | None, kind: ColumnKind) -> object:
     if value is None:
         return stored  # not a value of the column: equal only to itself
     # Rows keep the sign of a zero, although comparisons ignore it.
-    return (value, stored.startswith("-")) if kind is ColumnKind.FLOATING else value
+    return (value, stored.startswith("-")) if kind in FLOATING else value
 
 
 def _paths(files: Iterable[AddFile]) -> tuple[str, ...]:

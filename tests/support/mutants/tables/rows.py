@@ -134,7 +134,7 @@ MUTANTS = (
         Rule.VALUES,
         "A rewrite may move rows from partition -0.0 to 0.0.",
         "table/headgate_table/indextables/rules/decide.py",
-        '    return (value, stored.startswith("-")) if kind is ColumnKind.FLOATING else value\n',
+        '    return (value, stored.startswith("-")) if kind in FLOATING else value\n',
         "    return value\n",
         ("tests/table/commit/test_decide.py",),
         NONE,

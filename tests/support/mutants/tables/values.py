@@ -9,6 +9,7 @@ _TEXTS = "tests/committer/test_odd_partition_texts.py"
 _ROW_CONDITIONS = "front/headgate/spark/reads/row_conditions.py"
 _ON_SPARK = "tests/spark/read/test_spark_read_odd_values.py"
 _FLOATS = "tests/table/parquet/test_float_statistics.py"
+_FLOAT_COLUMNS = ("tests/table/read/test_float_columns.py",)
 _NARROWING = ("tests/table/parquet/test_narrowing.py",)
 
 MUTANTS = (
@@ -30,7 +31,7 @@ MUTANTS = (
         "    if is_nan(value):\n",
         "    if False:\n",
         ("tests/table/pruning/test_manifest_pruning.py",),
-        models("tests/table/pruning/test_pruning_properties.py", 1_500),
+        models("tests/table/pruning/test_pruning_properties.py", 3_000),
     ),
     Mutant(
         "escaped-text-matches-literally",
@@ -153,5 +154,55 @@ MUTANTS = (
         "True",
         _NARROWING,
         NONE,
+    ),
+    Mutant(
+        "rows-of-floats-by-their-digits",
+        Rule.VALUES,
+        "A row of a 32-bit column matches the literal 0.1 where its number prints as 0.1.",
+        "table/headgate_table/indextables/read/rows/row_filter.py",
+        "sign(value[1], float(near32))\n",
+        "sign(value[1], float(str(near32)))\n",
+        _FLOAT_COLUMNS,
+        Seeds("oracle", 60),
+    ),
+    Mutant(
+        "partitions-of-floats-by-their-digits",
+        Rule.VALUES,
+        "The partition 0.1 of a 32-bit column is compared as the 64-bit number 0.1.",
+        _PARTITIONS,
+        "            return parse_float(stored)\n",
+        "            return parse_floating(stored)\n",
+        _FLOAT_COLUMNS,
+        Seeds("oracle", 60),
+    ),
+    Mutant(
+        "bounds-of-floats-by-their-digits",
+        Rule.VALUES,
+        "A file of a 32-bit column is skipped by the digits of its bounds.",
+        _STATISTICS,
+        "            return single(least), single(most)\n",
+        "            return least, most\n",
+        _NARROWING,
+        models("tests/table/pruning/test_column_statistics.py", 3_000),
+    ),
+    Mutant(
+        "bounds-of-narrow-files-in-wide-columns",
+        Rule.VALUES,
+        "A file with 32-bit numbers in a 64-bit column is skipped by the digits of its bounds.",
+        _STATISTICS,
+        "            return min(least, single(least)), max(most, single(most))\n",
+        "            return least, most\n",
+        _NARROWING,
+        models("tests/table/pruning/test_column_statistics.py", 3_000),
+    ),
+    Mutant(
+        "manifests-of-floats-by-their-digits",
+        Rule.VALUES,
+        "A manifest is skipped by the digits of its bounds of a 32-bit column.",
+        _MANIFESTS,
+        "parse = parse_float if kind is ColumnKind.FLOAT else parse_floating",
+        "parse = parse_floating",
+        _FLOAT_COLUMNS,
+        models("tests/table/pruning/test_pruning_properties.py", 3_000),
     ),
 )

@@ -1,7 +1,7 @@
 """Predicates as the documentation describes them: their text, and whether a row makes one true, false or unknown.
 
 NaN equals itself and is above every other number, and -0.0 equals 0.0, as in Spark. Texts are ordered by their UTF-8 bytes. A
-32-bit float stands for the digits that people write for it.
+32-bit float compares as the equal 64-bit one, and every literal for it is a 64-bit one: the column's 0.1 is above the literal 0.1.
 """
 
 import math
@@ -55,7 +55,7 @@ def comparable(column: Column, cell: Cell) -> Any:
         assert isinstance(cell, float)
         if math.isnan(cell):
             return (1, 0.0)
-        return (0, float(shortest(column.kind, cell)) if column.kind is Kind.FLOAT else cell + 0.0)
+        return (0, cell + 0.0)
     if column.kind is Kind.STRING:
         assert isinstance(cell, str)
         return cell.encode("utf-8")
@@ -95,9 +95,11 @@ def draw_literal(random: Random, column: Column, near: Sequence[Cell] = ()) -> L
 def _floating_literal(random: Random, column: Column, cell: float) -> Literal:
     if math.isnan(cell) or math.isinf(cell):
         return Literal(quoted(number_texts(column.kind, cell)[0]), comparable(column, cell))
-    digits = shortest(column.kind, cell)
+    digits = random.choice((shortest(column.kind, cell), repr(cell)))
     if random.random() < 0.1:
         digits = random.choice(("1e39", "1e400", "-1e400", "0.1", "3.5e38", "16777217", "1e-50", "-0.0"))
+    if column.kind is Kind.FLOAT and random.random() < 0.2:
+        digits = repr(math.nextafter(cell, random.choice((-math.inf, math.inf))))
     value = float(digits)
     spellings = [quoted(digits)]
     if not math.isinf(value):

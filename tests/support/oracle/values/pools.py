@@ -204,7 +204,7 @@ def number_texts(kind: Kind, value: float) -> tuple[str, ...]:
     if math.isinf(value):
         return ("Infinity",) if value > 0 else ("-Infinity",)
     digits = shortest(kind, value)
-    return (digits, digits.replace("e", "E"))
+    return (digits, digits.replace("e", "E"), repr(value))
 
 
 def shortest(kind: Kind, value: float) -> str:

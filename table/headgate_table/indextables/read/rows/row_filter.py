@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate_schemas.columns.column_kinds import ColumnKind, Value, is_nan, literal_value, sign
+from headgate_schemas.columns.column_kinds import FLOATING, ColumnKind, Value, is_nan, literal_value, sign
 from headgate_schemas.predicates.partition_text import check_prefix_kind, kind_of
 from headgate_schemas.predicates.tree import (
     Comparison,
@@ -61,7 +61,7 @@ def row_group_filter(
     """
 
     def leaf_filter(leaf: Leaf) -> pc.Expression:
-        if leaf.column not in known or (kinds.get(leaf.column) is ColumnKind.FLOATING and not _excludes_nan(leaf)):
+        if leaf.column not in known or (kinds.get(leaf.column) in FLOATING and not _excludes_nan(leaf)):
             return pc.scalar(True)
         return _leaf_filter(leaf, schema, kinds)
 
@@ -81,9 +81,9 @@ def _combined(predicate: Predicate, leaf_filter: Callable[[Leaf], pc.Expression]
 def _excludes_nan(leaf: Leaf) -> bool:
     match leaf:
         case Comparison(column, Op.EQ | Op.LT | Op.LE, literal):
-            return not is_nan(literal_value(column, ColumnKind.FLOATING, literal))
+            return not is_nan(literal_value(column, ColumnKind.DOUBLE, literal))
         case In(column, values):
-            return not any(is_nan(literal_value(column, ColumnKind.FLOATING, each)) for each in values)
+            return not any(is_nan(literal_value(column, ColumnKind.DOUBLE, each)) for each in values)
         case _:
             return False
 
@@ -115,7 +115,7 @@ def _leaf_filter(leaf: Leaf, schema: pa.Schema, kinds: Mapping[str, ColumnKind])
 
 
 def _comparison(column: pc.Expression, type_: pa.DataType, kind: ColumnKind, op: Op, value: Value) -> pc.Expression:
-    if kind is not ColumnKind.FLOATING:
+    if kind not in FLOATING:
         return _number_comparison(column, op, *nearest(value, type_))
     nan = pc.is_nan(column)
     if is_nan(value):
@@ -163,7 +163,7 @@ def _is_among(
         scalar, side = nearest(value, type_)
         if side == 0:
             members.append(scalar.as_py())
-            if kind is ColumnKind.FLOATING and members[-1] == 0:
+            if kind in FLOATING and members[-1] == 0:
                 members.append(-members[-1])  # 0.0 equals -0.0, but not in a lookup
     among = column.isin(pa.array(members, type_)) if members else pc.scalar(False)
     return among | pc.is_nan(column) if any(map(is_nan, values)) else among
@@ -190,10 +190,9 @@ def nearest(value: Value, type_: pa.DataType) -> tuple[pa.Scalar, int]:
             return pa.scalar(float("nan"), type_), 0
         if pa.types.is_float64(type_):
             return pa.scalar(value[1], type_), 0
-        # A 32-bit float means its short decimal digits, as everywhere in a table: 0.1 is 0.1.
         with np.errstate(over="ignore"):
             near32 = np.float32(value[1])
-        return pa.scalar(near32, type_), sign(value[1], float(str(near32)))
+        return pa.scalar(near32, type_), sign(value[1], float(near32))
     if pa.types.is_date(type_):
         assert isinstance(value, str)
         return pa.scalar(date.fromisoformat(value), type_), 0

@@ -84,8 +84,7 @@ class StoredTables:
         try:
             store = open_store(uri, self._settings, self._ambient)
         except FileInTheWay as error:
-            if not lies_below(os.path.dirname(error.path), self._roots):
-                # An unmounted disk may look like this, so the proposals of the table wait.
+            if not self._is_there_to_stay(error.path, uri):
                 raise
             raise OutsideRoots(f"no table of this committer's roots can be there: {error}") from None
         except InvalidInput as error:
@@ -97,6 +96,12 @@ class StoredTables:
         for root in self._roots:
             if lies_below(uri, (root,)) and os.path.isabs(root) and not os.path.isdir(root):
                 raise StoreError(f"{root} is no folder any more: is its disk mounted?")
+
+    def _is_there_to_stay(self, file: str, uri: str) -> bool:
+        """Whether this file bars the table for good. A file in the place of a root, or above it, may stand in for a disk that
+        is not mounted. Then the proposals of the table wait. Without roots, so may every file above the table.
+        """
+        return lies_below(os.path.dirname(file), self._roots) if self._roots else file == uri
 
     def options(self, configuration: Mapping[str, str]) -> TableOptions:
         return table_options(configuration, self._overrides)

@@ -1,5 +1,6 @@
 """The roots of a process hold whole names only, under one spelling: what a stranger writes on the bus can't lead out of them."""
 
+import os
 import sys
 import unicodedata
 from pathlib import Path
@@ -175,9 +176,24 @@ def test_a_root_that_is_a_file_just_now_is_an_outage(tmp_path: Path, roots: tupl
         committers_answer(str(tmp_path / "lake/events"), *(str(tmp_path / root) for root in roots))
 
 
-def test_a_table_below_a_file_of_a_root_is_nobodys_table(tmp_path: Path) -> None:
+@pytest.mark.parametrize("table", ["lake/file", "lake/file/t", "lake/file/a/b"])
+def test_a_table_at_or_below_a_file_of_a_root_is_nobodys_table(tmp_path: Path, table: str) -> None:
     """Break: its proposals are waited for, and hold the bus, for ever."""
     (tmp_path / "lake").mkdir()
     (tmp_path / "lake/file").write_bytes(b"")
-    said = committers_answer(str(tmp_path / "lake/file/t"), str(tmp_path / "lake"))
+    said = committers_answer(str(tmp_path / table), str(tmp_path / "lake"))
     assert f"{tmp_path}/lake/file is a file, not a folder" in said
+
+
+def test_without_roots_a_table_in_the_place_of_a_file_is_nobodys_table(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    assert f"{tmp_path}/file is a file, not a folder" in committers_answer(str(tmp_path / "file"))
+
+
+@pytest.mark.parametrize("roots", [(), ("lake",)])
+def test_a_pipe_in_the_place_of_a_table_is_nobodys_table(tmp_path: Path, roots: tuple[str, ...]) -> None:
+    """Break: a reader waits for ever for somebody who writes into it."""
+    (tmp_path / "lake").mkdir()
+    os.mkfifo(tmp_path / "lake/pipe")
+    said = committers_answer(str(tmp_path / "lake/pipe"), *(str(tmp_path / root) for root in roots))
+    assert "is a file, not a folder" in said

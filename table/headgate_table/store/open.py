@@ -4,6 +4,7 @@ import difflib
 import errno
 import os
 import re
+import stat
 from urllib.parse import unquote
 
 from headgate_schemas.ambient import Ambient
@@ -80,16 +81,19 @@ def file_path(uri: str, rest: str) -> str:
 def _possible(uri: str, path: str) -> str:
     """The path, if a folder can be there at all: nobody should wait for an impossible one."""
     try:
-        os.stat(path)
+        is_folder = stat.S_ISDIR(os.stat(path).st_mode)
     except NotADirectoryError:
+        is_folder = False
+    except OSError as error:
+        if error.errno in _NEVER:
+            raise InvalidInput(f"no table can be at {uri[:200]!r}: {error.strerror}") from None
+        return path
+    if not is_folder:
         file = _file_in_the_way(path)
         raise FileInTheWay(
             f"no table is at {uri[:200]!r}: {file} is a file, not a folder. Is the address right, and is its disk mounted?",
             file,
-        ) from None
-    except OSError as error:
-        if error.errno in _NEVER:
-            raise InvalidInput(f"no table can be at {uri[:200]!r}: {error.strerror}") from None
+        )
     return path
 
 

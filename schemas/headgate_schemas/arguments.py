@@ -62,7 +62,8 @@ def _shown(given: object) -> str:
 def whole(name: str, given: object) -> int:
     """A whole number of 64 bits. True and 1.0 are refused."""
     if isinstance(given, bool) or not isinstance(given, Integral) or not -_LARGEST - 1 <= int(given) <= _LARGEST:
-        raise _refused(name, given, "a whole number, such as 7")
+        is_large = isinstance(given, int) and not isinstance(given, bool)
+        raise _refused(name, given, f"a whole number up to {_LARGEST}" if is_large else "a whole number, such as 7")
     return int(given)
 
 

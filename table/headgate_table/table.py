@@ -44,6 +44,7 @@ from headgate_table.interface.snapshot import Snapshot
 from headgate_table.interface.table_format import BY_TRANSACTIONS, TableFormat, meaningless
 from headgate_table.interface.times import parse_time
 from headgate_table.parquet.file_schema import told_columns
+from headgate_table.settings.option_conflicts import check_settings
 from headgate_table.settings.options import TableOptions, table_options
 from headgate_table.store.interface import Store
 from headgate_table.store.open import StoreSettings, open_store
@@ -174,6 +175,7 @@ class Table:
         store_settings = (
             storage if isinstance(storage, StoreSettings) else StoreSettings.from_mapping(dict(storage or {}))
         )
+        check_settings(settings or {})
         own = table_options(settings or {})
         shared = resources or process_resources(
             own.state_read_parallelism, own.cache_expiration_s, own.cache_disk_folder

@@ -88,6 +88,11 @@ class World:
         return [[message.headers["ce_subject"] for message in batch] for batch in self.bus.attempts]
 
 
+def test_a_wrong_seq_is_named_with_its_value() -> None:
+    with pytest.raises(InvalidInput, match=r"writer.seq is True \(bool\); give a whole number"):
+        World().producer.append([], writer=Writer("app", True))
+
+
 def test_a_proposal_gets_its_receipt() -> None:
     world = World()
     ticket = world.append()
@@ -149,6 +154,8 @@ BAD: dict[str, Callable[[Producer], Any]] = {
     "an unknown isolation": lambda p: p.append([], isolation="dirty"),
     "a writer that is a text": lambda p: p.append([], writer="app:1"),  # type: ignore[arg-type]  # the point
     "a negative seq": lambda p: p.append([], writer=Writer("app", -1)),
+    "a seq that is true": lambda p: p.append([], writer=Writer("app", True)),
+    "an app that is a number": lambda p: p.append([], writer=Writer(7, 1)),  # type: ignore[arg-type]  # the point
     "an id with spaces": lambda p: p.append([], proposal_id="a b"),
     "no operation": lambda p: p.propose("append"),  # type: ignore[arg-type]  # the point
     "a partition column that is no column": lambda p: p.create("id BIGINT", ["day"]),

@@ -6,7 +6,7 @@ from headgate_committer.proposals.triage import AlreadyDecided
 from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
 from headgate_table.coordination.commit_info import Decision
 from headgate_table.coordination.memory import TableMemory
-from headgate_table.coordination.refusals import Refusal
+from headgate_table.coordination.refusals import Refusal, as_what
 
 
 class GroupSoFar:
@@ -46,7 +46,7 @@ class GroupSoFar:
         return Refusal(
             RejectCode.SEQ_SKIPPED,
             f"seq {writer.seq} of writer {writer.app!r} was passed over: seq {newer} is committed, and seqs only go up. It is in "
-            f"no version; propose it again with a seq above {newer}",
+            f"no version; propose it again {as_what(newer)}",
         )
 
     def _no_room(self, writer: Writer) -> Refusal | None:

@@ -110,7 +110,7 @@ def _expired(item: QueuedProposal, memory: TableMemory, limits: CommitterLimits,
             f"as it may (coordinator.dedupe.maxIds). Set its author's clock, and propose it anew with a new id",
             proposal.id,
         )
-    if memory.is_ahead(arrival):
+    if memory.is_ahead(arrival) or memory.is_far_ahead(arrival):
         return Rejected(
             RejectCode.EXPIRED,
             f"it was made at {proposal.created}, which lies in the future: so nobody can tell whether it is one of those made up to "

@@ -52,8 +52,10 @@ class Drafter:
         writer, based_on = terms.get("writer"), terms.get("based_on")
         if based_on is not None:
             based_on = arguments.whole("based_on", based_on)
-        if writer is not None and not isinstance(writer, Writer):
-            raise InvalidInput(f"writer is {str(writer)[:80]!r}; give headgate.Writer(app, seq)")
+        if writer is not None:
+            if not isinstance(writer, Writer):
+                raise InvalidInput(f"writer is {str(writer)[:80]!r}; give headgate.Writer(app, seq)")
+            writer = Writer(arguments.text("writer.app", writer.app), arguments.whole("writer.seq", writer.seq))
         try:
             proposal = new_proposal(
                 operation,

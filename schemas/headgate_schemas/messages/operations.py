@@ -11,6 +11,8 @@ from headgate_schemas.actions.actions import AddFile, SkipFile
 from headgate_schemas.columns.file_columns import FileColumns
 from headgate_schemas.milvus import Resolver, Updates
 
+MAX_SEQ = 2**63 - 1
+
 
 @dataclass(frozen=True, slots=True)
 class Writer:

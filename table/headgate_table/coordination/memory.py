@@ -13,6 +13,7 @@ from headgate_schemas.actions.actions import Action, AddFile, Metadata, RemoveFi
 from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
 from headgate_schemas.messages.sources import Source
 from headgate_table.coordination.commit_info import MAX_AHEAD_MS, CommitRecord, Settled, Term, commit_record
+from headgate_table.coordination.refusals import as_what
 from headgate_table.coordination.remembered_ids import NO_REASON, Clocks, IdsOfVersion, RememberedIds, RememberedRefusal
 from headgate_table.coordination.writers_ids import WritersIds
 
@@ -400,7 +401,7 @@ class TableMemory:
             RejectCode.SUPERSEDED,
             f"seq {writer.seq} of writer {writer.app!r} lies below those that the table remembers (the newest is "
             f"{recent[-1][0]}), so nothing tells whether it was committed. Look for its files in the table; if they aren't "
-            f"there, propose them with a seq above {recent[-1][0]}",
+            f"there, propose them {as_what(recent[-1][0])}",
             proposal_id,
         )
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from headgate_schemas.messages.operations import RejectCode
+from headgate_schemas.messages.operations import MAX_SEQ, RejectCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,3 +19,8 @@ class NumberTaken(Exception):
 
 class PredecessorGone(NumberTaken):
     """The log below the number was cleaned meanwhile, so all earlier reads are out of date."""
+
+
+def as_what(newest_seq: int) -> str:
+    """How a writer can propose again what it proposed under a seq that is too low."""
+    return f"with a seq above {newest_seq}" if newest_seq < MAX_SEQ else "as another app"

@@ -1,4 +1,4 @@
-"""Finds faults in a table's maintenance settings as a whole: unknown names, and settings that contradict each other.
+"""Finds faults in a table's settings as a whole: unknown names, and settings that contradict each other.
 
 `options` checks single values. Nothing here blocks a commit: whoever sets or applies such settings gets an error.
 """
@@ -6,11 +6,15 @@
 import difflib
 from collections.abc import Mapping
 
+from headgate_schemas.actions.actions import COORDINATOR_KEY
 from headgate_schemas.errors import InvalidInput
 from headgate_table.settings.options import MIN_FILE_AGE_HOURS, SETTINGS, TableOptions, bare_key, table_options
 
 FAMILIES = ("merge.", "mergeOnWrite.", "purgeOnWrite.")
-"""Their names are Headgate's to know; of all other keys a configuration may hold what other programs understand."""
+"""Settings for maintenance. A key of these families that names no setting is a mistake, whatever its prefix."""
+
+_OWN_PREFIXES = ("headgate.", "spark.headgate.")
+"""Other keys of a configuration may be what other programs understand."""
 
 _FOR_A_CLUSTER = frozenset(
     {
@@ -29,18 +33,30 @@ _DEFAULTS = TableOptions()
 
 
 def unknown_setting(configuration: Mapping[str, str | None]) -> str | None:
-    """The fault of a key that looks like a setting for maintenance and isn't one."""
+    """The fault of a key that looks like a setting and isn't one."""
     known = {setting.key.lower() for setting in SETTINGS} | {key.lower() for key in _FOR_A_CLUSTER}
     for key, text in configuration.items():
         bare = bare_key(key)
         family = next((family for family in FAMILIES if bare.lower().startswith(family.lower())), None)
-        if family is None or text is None or bare.lower() in known:
-            continue
-        ours = [setting.key for setting in SETTINGS if setting.key.startswith(family)]
-        near = difflib.get_close_matches(bare, ours, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(ours)}"
-        return f"there is no setting {key}; {hint}"
+        is_own = key.startswith(_OWN_PREFIXES) and not key.startswith(COORDINATOR_KEY)
+        if (family is not None or is_own) and text is not None and bare.lower() not in known:
+            return _no_setting(key, family or "")
     return None
+
+
+def check_settings(settings: Mapping[str, str]) -> None:
+    """Raise `InvalidInput` where a key names no setting. A prefix may stand before each."""
+    known = {setting.key.lower() for setting in SETTINGS} | {key.lower() for key in _FOR_A_CLUSTER}
+    for key in settings:
+        if bare_key(key).lower() not in known:
+            raise InvalidInput(_no_setting(key, ""))
+
+
+def _no_setting(key: str, family: str) -> str:
+    ours = [setting.key for setting in SETTINGS if setting.key.startswith(family)]
+    near = difflib.get_close_matches(bare_key(key), ours, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(ours)}"
+    return f"there is no setting {key}; {hint}"
 
 
 def contradiction(options: TableOptions) -> str | None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from headgate_schemas.messages.operations import (
+    MAX_SEQ,
     Committed,
     Delete,
     Duplicate,
@@ -46,6 +47,15 @@ def test_a_seq_that_was_passed_over_is_refused_and_its_file_is_in_no_version() -
     receipts = decided(rig, [16, 18, 17])
     assert code_of(receipts[17]) == "seq_skipped"
     assert rig.table().snapshot().paths() == ["file-16.parquet", "file-18.parquet"]
+
+
+def test_behind_the_largest_seq_an_author_is_told_to_take_another_app() -> None:
+    """Break: advise a seq that there is not."""
+    rig = Rig()
+    rig.create_first()
+    refused = decided(rig, [MAX_SEQ - 1, MAX_SEQ, 5])[5]
+    assert isinstance(refused, Rejected)
+    assert refused.reason.endswith("as another app")
 
 
 def test_a_seq_that_was_passed_over_within_one_group_is_refused() -> None:

@@ -127,6 +127,23 @@ def test_what_an_author_a_month_ahead_sent_is_not_committed_twice_though_its_id_
     assert "clock" in refused.reason
 
 
+def test_who_sends_by_a_clock_a_month_ahead_is_told_that_the_clock_is_why() -> None:
+    """Break: compare with the bus alone, which a file's bus dates by the author's own clock. The reason then names a horizon
+    that lies long before the proposal.
+    """
+    rig = rig_of_thousand()
+    committer = rig.committer(limits=ONE_EACH)
+    for number in range(2 * MANY):
+        rig.append(f"f{number}")
+    rig.settle(committer, 60)
+    two_minutes_later(rig, committer)
+    sent_in_the_future(rig, "ahead")
+    rig.settle(committer)
+    [refused] = [receipt for receipt in rig.receipts().values() if isinstance(receipt, Rejected)]
+    assert refused.code is RejectCode.EXPIRED
+    assert "lies in the future" in refused.reason
+
+
 def test_a_committer_whose_clock_is_behind_decides_fresh_proposals_of_an_idle_table() -> None:
     """Break: by the committer's own clock, everybody's proposals are made in the future, and so expired."""
     rig = rig_of_thousand()

@@ -82,6 +82,16 @@ def test_an_author_is_never_told_the_version_of_another_writer_that_used_its_id(
     assert find_decision(reader, "x") == Committed(1, "x")
 
 
+def test_an_id_counts_before_the_seq_that_another_id_committed() -> None:
+    """Break: the log tells the version of the seq, and the committer that of the id."""
+    store = logged(
+        by_committer(accepted("x"), next_offset=1),
+        by_committer(accepted("y", writer=WRITER), next_offset=2),
+    )
+    assert find_decision(fresh_reader(store), "x", WRITER) == Duplicate(1, "x")
+    assert find_decision(fresh_reader(store), "z", WRITER) == Duplicate(2, "z")
+
+
 def test_a_forgotten_id_of_another_writer_is_no_answer() -> None:
     """Break: look through the versions for the id alone."""
     many = [

@@ -1,6 +1,7 @@
 """Settings for maintenance that nobody can mean: refused where they are set, and never in the way of commits."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -119,3 +120,34 @@ def test_a_contradiction_from_elsewhere_stands_in_nobodys_way() -> None:
     table = new_table(settings={"purgeOnWrite.enabled": "true", "purgeOnWrite.triggerAfterMerge": "false"})
     assert isinstance(table.append(files("p", 1)), Committed)
     assert isinstance(set_on(table, {"owner": "me"}), Committed)
+
+
+@pytest.mark.parametrize("key", ["headgate.checkpoint.intervall", "headgate.whatever", "spark.headgate.x", "headgate."])
+def test_a_key_with_our_prefix_that_names_no_setting_is_refused(key: str) -> None:
+    """Break: a slip of the pen is stored, and the setting that was meant keeps its default."""
+    table = new_table()
+    refused = set_on(table, {key: "5"})
+    assert isinstance(refused, Rejected)
+    assert f"there is no setting {key}" in refused.reason
+    with pytest.raises(InvalidInput, match="there is no setting"):
+        Table.create("memory", "id BIGINT", configuration={key: "5"})
+
+
+def test_a_slip_of_the_pen_is_told_what_was_meant() -> None:
+    assert unknown_setting({"headgate.checkpoint.intervall": "5"}) == (
+        "there is no setting headgate.checkpoint.intervall; did you mean checkpoint.interval?"
+    )
+
+
+@pytest.mark.parametrize("key", ["delta.appendOnly", "indextables.indexing.fields", "owner", "HEADGATE.x"])
+def test_keys_of_other_programs_are_stored_as_they_are(key: str) -> None:
+    table = new_table()
+    assert isinstance(set_on(table, {key: "5"}), Committed)
+    assert table.metadata.configuration[key] == "5"
+
+
+def test_a_table_is_opened_with_settings_that_there_are(tmp_path: Path) -> None:
+    Table.create(tmp_path, "id BIGINT")
+    assert Table.open(tmp_path, settings={"headgate.checkpoint.interval": "3"}).options.checkpoint_interval == 3
+    with pytest.raises(InvalidInput, match=r"there is no setting nope; there are"):
+        Table.open(tmp_path, settings={"nope": "1"})

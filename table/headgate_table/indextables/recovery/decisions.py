@@ -25,9 +25,9 @@ def find_decision(
 ) -> Receipt | None:
     """The first decision about a proposal: from the table's memory, else from the remaining versions.
 
-    If a writer is given, another writer's proposal with the same id is no answer, unless the table took this proposal
-    for that one. A committed seq is also answered if another id committed it; for the newest seqs of its app even if
-    the version is gone.
+    With a writer, `Committed` means that this writer committed the id. If another one did, the answer is a `Duplicate` of
+    that version while the table remembers the id, as if the proposal came again. A seq that was committed under another id
+    is a `Duplicate` too, and so is one of the newest seqs of its app if the version is gone.
     """
     log = reader.latest()
     memory = recover(reader, log, options or MemoryLimits())
@@ -40,6 +40,9 @@ def find_decision(
     late = late_up_to(reader, listing, log)
     versions = [number for number in listing.versions if late < number < covered_from]
     told = _told(reader, versions[::-1], proposal_id, writer)
+    if isinstance(remembered, Committed) and not isinstance(told, Committed):
+        # An id has one decision, and it counts before the seq does, as for whoever decides.
+        return Duplicate(remembered.version, proposal_id)
     if told is not None or remembered is not None or writer is None:
         return told or remembered
     known = memory.earlier(proposal_id, writer)

@@ -1,6 +1,6 @@
 """Mutants of what must agree: the receipts of one id, a committer with its table, all readings of one log, a file with its rows."""
 
-from support.mutants.mutant import LOG, NONE, Mutant, Rule
+from support.mutants.mutant import LOG, NONE, Mutant, Rule, models
 
 _MEMORY = "table/headgate_table/coordination/memory.py"
 _MEMORY_TESTS = "tests/table/coordination/test_table_memory.py"
@@ -28,6 +28,16 @@ MUTANTS = (
         "        if version is not None and writer is None:\n            return Duplicate(version, proposal_id)\n        return None if writer",
         (_MEMORY_TESTS, _IDS, "tests/table/coordination/test_memory_model.py"),
         LOG,
+    ),
+    Mutant(
+        "a-seq-counts-before-an-id",
+        Rule.RECEIPTS,
+        "Who asks the log by id and writer is told the version of the seq, where the committer tells that of the id.",
+        "table/headgate_table/indextables/recovery/decisions.py",
+        "    if isinstance(remembered, Committed) and not isinstance(told, Committed):\n",
+        "    if isinstance(remembered, Committed) and told is None:\n",
+        ("tests/table/coordination/test_find_decision.py",),
+        models("tests/table/coordination/test_decisions_told.py", 300),
     ),
     Mutant(
         "an-id-is-anybody-s",

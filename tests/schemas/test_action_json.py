@@ -20,8 +20,8 @@ from headgate_schemas.actions.actions import (
     SkipFile,
     UnknownAction,
 )
+from headgate_schemas.actions.tolerant_json import MAX_JSON_DEPTH, MAX_LINE_BYTES
 from headgate_schemas.errors import InvalidInput, MalformedAction
-from headgate_schemas.tolerant_json import MAX_JSON_DEPTH, MAX_LINE_BYTES
 
 # ---- a line of each kind as real writers write it
 

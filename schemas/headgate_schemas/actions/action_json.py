@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, assert_never
 
-from headgate_schemas import tolerant_json as read
+from headgate_schemas.actions import tolerant_json as read
 from headgate_schemas.actions.actions import (
     COORDINATOR_KEY,
     NULL_PARTITION,
@@ -21,9 +21,9 @@ from headgate_schemas.actions.actions import (
     StoredTexts,
     UnknownAction,
 )
+from headgate_schemas.actions.tolerant_json import INT32, INT64, MAX_JSON_DEPTH, MAX_LINE_BYTES, JsonObject
 from headgate_schemas.columns.near_names import damaged_name
 from headgate_schemas.errors import InvalidInput, MalformedAction
-from headgate_schemas.tolerant_json import INT32, INT64, MAX_JSON_DEPTH, MAX_LINE_BYTES, JsonObject
 
 
 def parse_action(line: str | bytes) -> Action:

@@ -13,7 +13,6 @@ from enum import Enum
 from typing import assert_never
 
 from headgate_schemas.errors import PredicateError
-from headgate_schemas.predicates.tree import Literal
 
 MAX_NUMBER_LENGTH = 400
 """A longer text is no number: past every double and decimal, and it bounds the work on hostile texts."""
@@ -47,6 +46,9 @@ _KIND_BY_TYPE = {
 
 FLOATING = frozenset((ColumnKind.FLOAT, ColumnKind.DOUBLE))
 """The kinds of floating point numbers. Values of both compare as 64-bit numbers, and so do the literals for both."""
+
+Literal = str | int | float | Decimal | bool | date | datetime
+"""What a condition compares a column with."""
 
 FloatKey = tuple[bool, float]
 """(is NaN, value): Spark's order, in which NaN equals itself and is above everything, and -0.0 equals 0.0."""

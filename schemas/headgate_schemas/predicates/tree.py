@@ -11,6 +11,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import TypeVar, assert_never
 
+from headgate_schemas.columns.column_kinds import Literal as Literal
 from headgate_schemas.errors import InvalidInput
 
 MAX_NESTING = 24
@@ -26,7 +27,6 @@ MAX_TEXT_LENGTH = 65_536
 """Longest string literal and column name, in characters."""
 
 T = TypeVar("T")
-Literal = str | int | float | Decimal | bool | date | datetime
 
 
 class Op(Enum):

@@ -16,7 +16,7 @@ from headgate_schemas.actions.actions import (
     UnknownAction,
 )
 from headgate_schemas.actions.doc_mapping import split_registry
-from headgate_schemas.tolerant_json import INT64
+from headgate_schemas.actions.tolerant_json import INT64
 
 
 @dataclass(frozen=True, slots=True)

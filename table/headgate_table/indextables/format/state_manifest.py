@@ -11,9 +11,9 @@ import fastavro
 from headgate_schemas.actions.action_json import format_action, parse_action
 from headgate_schemas.actions.actions import MAX_PROTOCOL_VERSION, Metadata
 from headgate_schemas.actions.avro_schemas import schema_text
+from headgate_schemas.actions.tolerant_json import INT64
 from headgate_schemas.columns.near_names import damaged_name
 from headgate_schemas.errors import MalformedAction
-from headgate_schemas.tolerant_json import INT64
 from headgate_table.avro.container import block_bytes, header_bytes, parse_container
 from headgate_table.avro.records import checked_schema, read_record
 from headgate_table.avro.seal import seal_keys, sealed

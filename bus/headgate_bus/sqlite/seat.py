@@ -123,19 +123,6 @@ class SqliteSeat:
         dead_letters: Sequence[Message],
         next_offset: int | None,
         mark: Mark | None = None,
-    ) -> None:
-        self._publish(partition, events, dead_letters, next_offset, mark)
-
-    def set_back(self, partition: int, offset: int, mark: Mark | None) -> None:
-        self._publish(partition, (), (), offset, mark, goes_back=True)
-
-    def _publish(
-        self,
-        partition: int,
-        events: Sequence[Message],
-        dead_letters: Sequence[Message],
-        next_offset: int | None,
-        mark: Mark | None,
         *,
         goes_back: bool = False,
     ) -> None:
@@ -180,6 +167,9 @@ class SqliteSeat:
         if is_disk_short:
             self._writer.cut_log()
         self._writer.do(work, self._deadline_s())
+
+    def set_back(self, partition: int, offset: int, mark: Mark | None) -> None:
+        self.publish(partition, (), (), offset, mark, goes_back=True)
 
     def close(self) -> None:
         self._closed = True

@@ -483,19 +483,6 @@ class MemorySeat:
         dead_letters: Sequence[Message],
         next_offset: int | None,
         mark: Mark | None = None,
-    ) -> None:
-        self._publish(partition, events, dead_letters, next_offset, mark)
-
-    def set_back(self, partition: int, offset: int, mark: Mark | None) -> None:
-        self._publish(partition, (), (), offset, mark, goes_back=True)
-
-    def _publish(
-        self,
-        partition: int,
-        events: Sequence[Message],
-        dead_letters: Sequence[Message],
-        next_offset: int | None,
-        mark: Mark | None,
         *,
         goes_back: bool = False,
     ) -> None:
@@ -523,6 +510,9 @@ class MemorySeat:
             if next_offset is not None:
                 self._group.committed[partition] = next_offset
                 self._group.marks[partition] = (next_offset, mark)
+
+    def set_back(self, partition: int, offset: int, mark: Mark | None) -> None:
+        self.publish(partition, (), (), offset, mark, goes_back=True)
 
     def close(self) -> None:
         with self._bus.cluster.lock:

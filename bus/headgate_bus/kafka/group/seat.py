@@ -146,19 +146,6 @@ class KafkaSeat:
         dead_letters: Sequence[Message],
         next_offset: int | None,
         mark: Mark | None = None,
-    ) -> None:
-        self._publish(partition, events, dead_letters, next_offset, mark)
-
-    def set_back(self, partition: int, offset: int, mark: Mark | None) -> None:
-        self._publish(partition, (), (), offset, mark, goes_back=True)
-
-    def _publish(
-        self,
-        partition: int,
-        events: Sequence[Message],
-        dead_letters: Sequence[Message],
-        next_offset: int | None,
-        mark: Mark | None,
         *,
         goes_back: bool = False,
     ) -> None:
@@ -187,6 +174,9 @@ class KafkaSeat:
             raise
         if next_offset is not None:
             self._committed[partition] = next_offset
+
+    def set_back(self, partition: int, offset: int, mark: Mark | None) -> None:
+        self.publish(partition, (), (), offset, mark, goes_back=True)
 
     def close(self) -> None:
         if not self._closed:

@@ -34,7 +34,8 @@ def parse_action(line: str | bytes) -> Action:
         if body is not None:
             return action_of(body)
     _refuse_damaged(envelope, _ACTION_KEYS)
-    return UnknownAction(key=next(iter(envelope), ""))
+    key, body = next(iter(envelope.items()), ("", None))
+    return UnknownAction(key=key if len(envelope) == 1 and isinstance(body, dict) else "")
 
 
 def format_action(action: Action) -> str:

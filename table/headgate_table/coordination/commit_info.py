@@ -110,6 +110,14 @@ def commit_record(actions: Iterable[Action]) -> CommitRecord | None:
     return None
 
 
+def nonce_and_previous(actions: Iterable[Action]) -> tuple[str, str]:
+    """The nonces of the version and of the one before it, each "" where it is not told. Reads no decisions."""
+    for action in actions:
+        if isinstance(action, CommitInfo):
+            return _text(action.body, "nonce"), _text(action.body, "previous")
+    return "", ""
+
+
 def record_of(body: Mapping[str, Any]) -> CommitRecord:
     """The record in the body of a `commitInfo` from any file. Unreadable values count as absent."""
     decisions = body.get("decisions")

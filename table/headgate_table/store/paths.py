@@ -10,6 +10,9 @@ MAX_KEY_BYTES = 1024
 MAX_COMPONENT_BYTES = 255
 """The limit of common local file systems, so that a table can be copied anywhere."""
 
+HUDI_LOG = ".hoodie"
+"""The folder in which a Hudi table keeps its log."""
+
 
 def check_key(key: str) -> str:
     """Return `key` if it names something strictly inside of the root, else raise `InvalidInput`."""
@@ -36,6 +39,21 @@ def check_folder(prefix: str) -> str:
     if prefix and not prefix.endswith("/"):
         raise InvalidInput(f"folder {prefix[:200]!r} can't be listed: write it with a / at its end")
     return check_prefix(prefix)
+
+
+def is_hidden_folder(name: str) -> bool:
+    """Whether a folder of this name holds nothing of a table: a leading dot or underscore, unless it is a partition's folder
+    (`name=value`), whose column may have any name."""
+    return name.startswith((".", "_")) and "=" not in name
+
+
+def is_listed_folder(name: str) -> bool:
+    """Whether a listing of a local folder enters a folder of this name.
+
+    A leading dot hides what editors, file managers and Hadoop keep there. Hudi's log has one, too: unseen, the files of a Hudi
+    table inside of the table would be nobody's.
+    """
+    return not name.startswith(".") or not is_hidden_folder(name) or name == HUDI_LOG
 
 
 _PLAIN = re.compile(r"[A-Za-z0-9_=-][A-Za-z0-9_=.-]{0,99}(/[A-Za-z0-9_=-][A-Za-z0-9_=.-]{0,99}){0,9}")

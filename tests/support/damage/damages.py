@@ -7,18 +7,43 @@ from dataclasses import dataclass
 
 from support.damage.objects import Objects
 
-WAYS = ("flip", "cut", "empty", "double", "swap", "copy", "remove", "blank", "lines", "name", "tail")
+WAYS = (
+    "flip",
+    "cut",
+    "empty",
+    "double",
+    "swap",
+    "copy",
+    "place",
+    "remove",
+    "blank",
+    "lines",
+    "name",
+    "tail",
+    "stranger",
+)
 _NAMES = re.compile(rb'(?<=[{,\n])"(?P<name>[A-Za-z]{3,40})":|(?<="name":)"(?P<field>[A-Za-z]{3,40})"')
 """Of JSON, as plain text has it, and of the fields in the schema of an Avro file."""
 _TAILS = (b"\x00", b"\x00" * 512, b"rubbish", bytes(range(255, 0, -1)))
 """What a broken disk or a careless program leaves behind the end."""
+_STRANGERS = (
+    b'{"hello":1}\n',
+    b'{"version":1}\n',
+    b'{"commitInfo":{}}\n',
+    b'{"commitInfo":{"operation":"WRITE"}}\n',
+    b'{"txn":{"appId":"x","version":1}}\n',
+    b"[]\n",
+    b"{}",
+)
+"""Of other programs, which hold nothing that another writer's table could hold."""
 _SMALL = 4096
 """Objects up to this size are cut at every byte."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Damage:
-    """`place` is a bit, a length, or a line; `other` the object that is swapped or copied with."""
+    """`place` is a bit, a length, or a line; `other` the object that is swapped with, or that gets the bytes of this one: of the
+    same kind (copy), or of another (place)."""
 
     way: str
     key: str
@@ -54,8 +79,10 @@ def changes(objects: Objects, damage: Damage) -> Mapping[str, bytes | None]:
             return {key: data + data}
         case "swap":
             return {key: objects.data(damage.other), damage.other: data}
-        case "copy":
+        case "copy" | "place":
             return {damage.other: data}
+        case "stranger":
+            return {key: _STRANGERS[damage.place]}
         case "remove":
             return {key: None}
         case "lines":
@@ -76,11 +103,14 @@ def damages(objects: Objects) -> Iterator[Damage]:
         yield Damage("remove", key)
         for tail in range(len(_TAILS)):
             yield Damage("tail", key, tail)
+        for stranger in range(len(_STRANGERS) if key.endswith(".json") else 0):
+            yield Damage("stranger", key, stranger)
         for other in keys:
-            if other > key and _kind(other) == _kind(key):
+            is_alike = _kind(other) == _kind(key)
+            if other > key and is_alike:
                 yield Damage("swap", key, 0, other)
-            if other != key and _kind(other) == _kind(key):
-                yield Damage("copy", key, 0, other)
+            if other != key:
+                yield Damage("copy" if is_alike else "place", key, 0, other)
         for later in _next_names(key, keys):
             yield Damage("copy", key, 0, later)
         for length in _cuts(data):

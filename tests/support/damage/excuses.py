@@ -33,6 +33,10 @@ def excuse(objects: Objects, damage: Damage, after: Objects) -> str | None:
     key, data = damage.key, objects.data(damage.key)
     if damage.way == "remove":
         return _lost_tip(objects, key)
+    if damage.way == "stranger":
+        return _strange_tip(objects, key, after.data(key))
+    if damage.way == "place":
+        return _of_another_kind(objects, damage)
     if is_sealed(data) or (
         damage.way in ("swap", "copy") and damage.other in objects.held and is_sealed(objects.data(damage.other))
     ):
@@ -68,6 +72,28 @@ def _lost_tip(objects: Objects, key: str) -> str | None:
     pointer = objects.held.get(f"{LOG}_last_checkpoint")
     named = -1 if pointer is None else json.loads(pointer.data)["version"]
     return "the newest version is gone without a trace" if not later and named < int(number) else None
+
+
+def _strange_tip(objects: Objects, key: str, now: bytes) -> str | None:
+    """A version of another writer without any change is sound, unless a later one of ours was written after another."""
+    found = _VERSION.fullmatch(key)
+    if found is None or b":{" not in now or b"{}" in now:
+        return None
+    following = objects.held.get(f"{LOG}{int(found[1]) + 1:020d}.json")
+    is_named = following is not None and b'"previous"' in (plain_text(following.data) or b"")
+    return None if is_named else "a sound version of another writer, which none of ours was written after"
+
+
+def _of_another_kind(objects: Objects, damage: Damage) -> str | None:
+    """Lines of other writers say neither whose they are nor of which kind; but a checkpoint holds the metadata."""
+    text = plain_text(objects.data(damage.key))
+    if text is None or is_sealed(objects.data(damage.key)) or not damage.other.endswith(".json"):
+        return None
+    if not any(name in text for name in (b'"add":{', b'"remove":{', b'"metaData":{', b'"protocol":{')):
+        return None
+    if ".checkpoint." in damage.other and damage.other.count(".") == 2 and b'"metaData":{' not in text:
+        return None
+    return None if _names_itself(objects.data(damage.key)) else "nothing in it says which one it is"
 
 
 def _misplaced(key: str) -> str | None:

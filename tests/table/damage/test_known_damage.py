@@ -8,6 +8,7 @@ import pytest
 
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.format.names import POINTER, checkpoint_key, log_key, state_key, version_key
+from headgate_table.indextables.format.pointer import format_pointer, state_pointer
 from headgate_table.indextables.format.state_manifest import decode_state, encode_state
 from headgate_table.indextables.log.reader import LogReader
 from headgate_table.indextables.repair.repair import RepairResult, repair_into
@@ -182,8 +183,63 @@ def test_a_list_of_parts_whose_key_lost_a_bit_is_no_empty_table() -> None:
     data = world.store.get(key)
     assert b'"parts"' in data
     world.store.put(key, data.replace(b'"parts"', b'"qarts"'))
-    refused(world.store, "holds no metadata")
+    refused(world.store, "holds no action of a table's log")
     nothing_is_made_of_it(world, key, repair="SUCCESS")
+
+
+def test_a_foreign_version_without_metadata_is_no_checkpoint() -> None:
+    def build(made: HandMade) -> None:
+        made.version(1, add(foreign_file("a")))
+        made.version(2, add(foreign_file("b")))
+        made.log.put("00000000000000000002.checkpoint.json", lines([add(foreign_file("b"))]))
+
+    refused(build_on(MemoryStore(), build), "holds no metadata")
+
+
+@pytest.mark.parametrize("settings", [{}, PLAIN], ids=["compressed", "plain"])
+@pytest.mark.parametrize("version", [2, 5])
+def test_a_pointer_in_the_place_of_a_version_is_no_commit_of_nothing(version: int, settings: dict[str, str]) -> None:
+    world = world_of(100, **settings)
+    world.store.put(version_key(version), format_pointer(state_pointer(version, 3, 3_000, 0)))
+    nothing_is_made_of_it(world, version_key(version))
+
+
+def test_a_version_that_holds_the_metadata_is_no_checkpoint_that_empties_the_table() -> None:
+    world = world_of(3, state__format="json")
+    world.store.put(checkpoint_key(3), world.store.get(version_key(0)))
+    refused(world.store, "written as version 0: files were mixed up")
+    nothing_is_made_of_it(world, checkpoint_key(3), repair="SUCCESS")
+
+
+@pytest.mark.parametrize("data", [b'{"commitInfo":{"operation":"WRITE"}}\n', b'{"txn":{"appId":"x"}}\n'], ids=repr)
+def test_a_version_that_was_replaced_by_a_sound_one_of_others_is_missed(data: bytes) -> None:
+    """The next version names the one after which it was written."""
+    world = world_of()
+    world.store.put(version_key(2), data)
+    nothing_is_made_of_it(world, version_key(2))
+    table = opened(world.store)
+    with pytest.raises(CorruptTable, match=version_key(2)):
+        table.snapshot(version=2)
+    assert len(table.snapshot(version=1).paths()) == 1
+
+
+def test_a_version_below_a_state_that_was_replaced_is_missed_where_it_is_read() -> None:
+    world = world_of(3)
+    for _ in range(2):
+        world.append()
+    data = world.store.get(version_key(4))
+    world.store.put(version_key(4), lines([add(foreign_file("stranger"))]))
+    table = opened(world.store)
+    assert len(table.snapshot().paths()) == 5
+    with pytest.raises(CorruptTable, match=version_key(4)):
+        table.snapshot(version=4)
+    assert version_key(4) in {finding.object for finding in table.verify().findings}
+    world.clock.advance(hours=24 * 400)
+    report = Table(world.store, world.clock, one_thread(), ALL_OLD).purge(older_than_hours=0)
+    assert (report.status, report.deletions) == ("PARTIAL_SUCCESS", ())
+    assert version_key(4) in report.message
+    world.store.put(version_key(4), data)
+    assert opened(world.store).verify().ok
 
 
 @pytest.mark.parametrize(

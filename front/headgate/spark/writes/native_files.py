@@ -19,6 +19,7 @@ from headgate_producer.errors import WriteRefused
 from headgate_schemas.columns.column_names import name_key
 from headgate_table.data_file import DataFile
 from headgate_table.store.local.leftovers import STAGING
+from headgate_table.store.paths import is_hidden_folder
 from pyspark_headgate.executor.fsync import make_durable
 from pyspark_headgate.options import SourceOptions
 from pyspark_headgate.write.plan import WritePlan
@@ -123,7 +124,7 @@ def _in_shape(rows: "DataFrame", plan: WritePlan) -> "DataFrame":
 def _data_files(staging: str) -> Iterator[str]:
     """Paths below `staging`. Spark's committer uses names that begin with an underscore or a dot for itself."""
     for place, folders, names in os.walk(staging):
-        folders[:] = [folder for folder in folders if "=" in folder or not folder.startswith(("_", "."))]
+        folders[:] = [folder for folder in folders if not is_hidden_folder(folder)]
         for name in names:
             if not name.startswith(("_", ".")):
                 yield os.path.relpath(os.path.join(place, name), staging)

@@ -1,10 +1,11 @@
 """Finds tables inside of another table, by their logs among the keys of a listing. No I/O."""
 
 from headgate_table.indextables.format.names import LOG
+from headgate_table.store.paths import HUDI_LOG
 
 FOREIGN_LOG = "_delta_log"
 
-_LOGS = frozenset((LOG, FOREIGN_LOG, ".hoodie", "_metadata", "_versions"))
+_LOGS = frozenset((LOG, FOREIGN_LOG, HUDI_LOG, "_metadata", "_versions"))
 """Folders in which tables keep their logs: ours and its relatives, Delta Lake, Hudi, Milvus, Lance."""
 
 _ICEBERG_FOLDER = "metadata"

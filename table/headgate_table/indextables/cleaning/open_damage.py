@@ -6,7 +6,9 @@ from headgate_table.indextables.format.entries import ALL_COLUMNS
 from headgate_table.indextables.format.names import POINTER
 from headgate_table.indextables.format.pointer import BrokenPointer
 from headgate_table.indextables.log.lost_versions import lost_versions
+from headgate_table.indextables.log.predecessor import replaced_text
 from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.log.replaced_versions import Replacements
 from headgate_table.indextables.log.resolve import states_in_history
 from headgate_table.indextables.read.entry_reader import read_entries
 from headgate_table.indextables.rules.named_files import UNTOLD, named_paths
@@ -29,9 +31,13 @@ def open_damage(reader: LogReader, survey: LogSurvey) -> str | None:
             return f"{POINTER} names version {pointer.version}, which has no {'state' if pointer.is_avro else 'checkpoint'}"
     try:
         read_entries(reader.store, reader.resources, reader.latest(), ALL_COLUMNS)
-        for _ in named_paths(reader, inventory):
+        replacements = Replacements()
+        for _ in named_paths(reader, inventory, see=replacements.see):
             pass
         anchors = {*states_in_history(roots.states), *inventory.checkpoints}
+        replaced = replacements.found(anchors, reader)
+        if replaced:
+            return replaced_text(replaced[0])
         lost = lost_versions(reader, inventory.versions, lambda: anchors)
     except UnsupportedTable:
         return None  # sound for a newer release; this release can't read its names, and keeps them

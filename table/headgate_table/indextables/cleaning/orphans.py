@@ -4,6 +4,7 @@ from collections.abc import Callable, Container, Iterable
 
 from headgate_table.indextables.cleaning.inner_tables import InnerTables
 from headgate_table.store.interface import ObjectInfo
+from headgate_table.store.paths import is_hidden_folder
 
 
 def _nothing(key: str) -> bool:
@@ -71,6 +72,5 @@ class OrphanSearch:
 
 def is_data_key(key: str) -> bool:
     """Whether an object of a table's folder can be a data file at all."""
-    return not any(
-        part.startswith(".") or "#" in part or (part.startswith("_") and "=" not in part) for part in key.split("/")
-    )
+    *folders, name = key.split("/")
+    return not ("#" in key or name.startswith(".") or any(map(is_hidden_folder, [*folders, name])))

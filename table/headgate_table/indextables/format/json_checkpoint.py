@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from headgate_schemas.actions.actions import Action, Metadata
+from headgate_schemas.actions.actions import Action, CommitInfo, Metadata, UnknownAction
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.format.names import (
     LOG,
@@ -49,6 +49,11 @@ def read_checkpoint_files(version: int, get: Callable[[str], bytes]) -> list[tup
     for name in parts:
         part_key = f"{LOG}/{name}"
         actions = decode_actions(get(part_key), part_key)
+        if all(isinstance(action, UnknownAction | CommitInfo) for action in actions):
+            raise CorruptTable(
+                f"{part_key} holds nothing of a table: another file was put in its place. Restore it; `headgate table verify` shows "
+                f"what is affected"
+            )
         left -= len(actions)
         if left < 0:
             raise CorruptTable(f"{key}: its parts hold more than {MAX_ACTIONS} actions; refused as damaged or hostile")

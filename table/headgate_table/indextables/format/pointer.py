@@ -48,6 +48,8 @@ def parse_pointer(data: bytes) -> Pointer | BrokenPointer:
     version = _integer(body, "version")
     if version is None or not 0 <= version <= MAX_VERSION:
         return BrokenPointer(f"its version is {body.get('version')!r}")
+    if isinstance(body.get("parts"), list):
+        return BrokenPointer("it lists the parts of a JSON checkpoint")
     return Pointer(
         version=version,
         size=_integer(body, "size") or 0,

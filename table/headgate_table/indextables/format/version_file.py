@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from headgate_schemas.actions.action_json import format_action, parse_action
-from headgate_schemas.actions.actions import Action, CommitInfo
+from headgate_schemas.actions.actions import Action, CommitInfo, UnknownAction
 from headgate_schemas.errors import MalformedAction
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.format.names import is_log_name
@@ -43,18 +43,22 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 def decode_actions(data: bytes, name: str) -> list[Action]:
     """All actions of a file, in order. Damage raises `CorruptTable` with the file's name and the line.
 
-    A file without any line is damaged, because no known writer makes one. A file of Headgate without actions still has
-    its seal.
+    A file without a single action, known or unknown, is damaged, because no known writer makes one. A file of Headgate
+    without actions still has its seal.
     """
     packed = _unpacked(data, name)
     text, has_seal = unsealed(packed.text, name)
     actions = list(iterate_actions(text, name))
     if has_seal or any(isinstance(action, CommitInfo) for action in actions):
         _check_end(packed, name)
-    if not actions and not has_seal:
+    if not has_seal and not any(map(_says_something, actions)):
+        what = (
+            "holds no action of a table's log: another file was put in its place"
+            if actions
+            else "is empty: it was cut off, or its writer was interrupted"
+        )
         raise CorruptTable(
-            f"{name} is empty: it was cut off, or its writer was interrupted. Restore it from a copy of the table; "
-            f"`headgate table verify` shows what is affected"
+            f"{name} {what}. Restore it from a copy of the table; `headgate table verify` shows what is affected"
         )
     if not has_seal and any(isinstance(action, CommitInfo) and action.body.get(SEALED) is True for action in actions):
         raise CorruptTable(
@@ -62,6 +66,17 @@ def decode_actions(data: bytes, name: str) -> list[Action]:
             f"shows what is affected"
         )
     return actions
+
+
+def _says_something(action: Action) -> bool:
+    """Whether the line has the form of an action. What kind it is, a newer writer may know."""
+    match action:
+        case UnknownAction():
+            return bool(action.key)
+        case CommitInfo():
+            return bool(action.body)
+        case _:
+            return True
 
 
 def iterate_actions(text: bytes, name: str) -> Iterator[Action]:

@@ -9,7 +9,7 @@ import hashlib
 import json
 
 from headgate_table.errors import CorruptTable
-from headgate_table.indextables.format.names import parse_version_name
+from headgate_table.indextables.format.names import is_log_name, parse_version_name
 
 SEALED = "sealed"
 """In a `commitInfo`: the file has a seal, so one that has lost it is damaged."""
@@ -37,8 +37,8 @@ def unsealed(text: bytes, name: str) -> tuple[bytes, bool]:
         found = rest.count(b"\n")
         what = f"it holds {found} of {lines} lines" if found != lines else "a line was changed"
         raise CorruptTable(f"{name} is damaged: its checksum is wrong, {what}. {_ADVICE}")
-    expected = parse_version_name(name.rpartition("/")[2])
-    if expected is not None and version != expected:
+    own = name.rpartition("/")[2]
+    if is_log_name(own) and version != parse_version_name(own):
         raise CorruptTable(f"{name} holds what was written as version {version}: files were mixed up. {_ADVICE}")
     return rest, True
 

@@ -13,8 +13,9 @@ from headgate_table.indextables.format.names import carried_path
 from headgate_table.indextables.format.state_manifest import StateManifest
 from headgate_table.indextables.history.travel import Timeline
 from headgate_table.indextables.log.listing import LogListing
+from headgate_table.indextables.log.predecessor import is_named
 from headgate_table.indextables.log.reader import LogReader
-from headgate_table.indextables.log.stale_versions import first_left, is_named
+from headgate_table.indextables.log.stale_versions import first_left
 from headgate_table.interface.answers import UNKNOWN, HistoryEntry, Source
 from headgate_table.totals import as_total
 

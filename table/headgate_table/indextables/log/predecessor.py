@@ -6,11 +6,13 @@ version with the one that it knows, and a version names its predecessor by the p
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from headgate_schemas.actions.actions import Action
-from headgate_table.coordination.commit_info import commit_record
+from headgate_table.coordination.commit_info import commit_record, nonce_and_previous
+from headgate_table.errors import CorruptTable
+from headgate_table.indextables.format.names import version_key
 from headgate_table.store.interface import ObjectInfo
 
 
@@ -48,3 +50,25 @@ def mark_of(actions: Iterable[Action]) -> str:
 def looks_like(known: Predecessor, seen: ObjectInfo) -> bool:
     """Whether it is certainly the same file, by its size and time alone."""
     return bool(known.info.etag) and known.info.etag == seen.etag and known.info.size == seen.size
+
+
+def is_named(own: Sequence[Action], following: Sequence[Action]) -> bool | None:
+    """Whether the next version was put upon this one. None where the next doesn't tell. If not, this file came late, and so did
+    all below it; or it was replaced."""
+    previous = nonce_and_previous(following)[1]
+    return previous == nonce_and_previous(own)[0] if previous else None
+
+
+def check_run(versions: Sequence[int], actions: Sequence[Sequence[Action]]) -> None:
+    """Raise `CorruptTable` where one of these versions, which are all in a row, was replaced. The last one is not judged."""
+    for place in range(1, len(versions)):
+        if is_named(actions[place - 1], actions[place]) is False:
+            raise CorruptTable(replaced_text(versions[place - 1]))
+
+
+def replaced_text(version: int) -> str:
+    """What is wrong with a version that was replaced, and what to do."""
+    return (
+        f"{version_key(version)} is not the file after which version {version + 1} was written: another one was put in its place. "
+        f"Restore it from a copy of the table; `headgate table verify` shows what is affected"
+    )

@@ -12,6 +12,7 @@ from headgate_schemas.actions.actions import Action, Metadata, Protocol
 from headgate_schemas.actions.doc_mapping import bare_hash, split_registry
 from headgate_schemas.metrics import STATE_READ_SECONDS
 from headgate_table.caching.resources import ReadResources
+from headgate_table.coordination.commit_info import nonce_and_previous
 from headgate_table.errors import CorruptTable, ObjectMissing, TableNotFound, UnsupportedTable, VersionNotRetained
 from headgate_table.indextables.format.json_checkpoint import read_checkpoint
 from headgate_table.indextables.format.names import LEGACY_STATE_MANIFEST, LOG, POINTER, state_key, version_key
@@ -30,7 +31,7 @@ from headgate_table.indextables.log.identity import LogIdentity, is_same
 from headgate_table.indextables.log.listing import LogListing, list_log
 from headgate_table.indextables.log.lost_versions import Lost, lost_versions
 from headgate_table.indextables.log.overtaken import check_not_overtaken, may_be_by_states_alone
-from headgate_table.indextables.log.predecessor import Predecessor, mark_of
+from headgate_table.indextables.log.predecessor import Predecessor, check_run, mark_of
 from headgate_table.indextables.log.resolve import (
     Base,
     BaseKind,
@@ -317,7 +318,9 @@ class LogReader:
             return self.latest()
         delta = log.delta.copy()
         self.forget_unlike(listing, newer)
-        for version, actions in zip(newer, self.many_actions(newer), strict=True):
+        applied = self.many_actions(newer)
+        check_run(newer, applied)
+        for version, actions in zip(newer, applied, strict=True):
             delta.apply(version, actions)
         extended = self.extended(log, newer[-1], delta)
         return replace(extended, seen=(newer[-1], listing.version_objects[newer[-1]]))
@@ -401,7 +404,10 @@ class LogReader:
                 delta.apply(plan.base.version, read_checkpoint(plan.base.version, self._checkpoint_bytes))
             case BaseKind.NOTHING:
                 pass
-        for version, actions in zip(plan.versions, self.many_actions(plan.versions), strict=True):
+        applied = self.many_actions(plan.versions)
+        check_run(plan.versions, applied)
+        self._check_last(listing, plan, applied)
+        for version, actions in zip(plan.versions, applied, strict=True):
             delta.apply(version, actions)
         protocol = delta.protocol or protocol or Protocol(1, 1)
         check_readable(protocol, self.store.uri)
@@ -426,6 +432,15 @@ class LogReader:
             known_metadata=known,
             registry=registry | delta.registry,
         )
+
+    def _check_last(self, listing: LogListing, plan: ReadPlan, applied: Sequence[Sequence[Action]]) -> None:
+        """Raise `CorruptTable` where the version that is read was replaced. One of ours says in its seal which one it is."""
+        if not applied or plan.version + 1 not in listing.version_objects or nonce_and_previous(applied[-1])[0]:
+            return
+        following: list[Action] = []
+        with suppress(CorruptTable, ObjectMissing):
+            following = self.actions(plan.version + 1)
+        check_run((plan.version, plan.version + 1), (applied[-1], following))
 
     def _checkpoint_bytes(self, key: str) -> bytes:
         return self.store.get(key, max_bytes=MAX_VERSION_FILE_BYTES)

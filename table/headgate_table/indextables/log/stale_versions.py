@@ -6,13 +6,10 @@ section 6.6). So a late file is the lowest of the remaining run without a gap, o
 whose own version has no file came late.
 """
 
-from collections.abc import Sequence
-
-from headgate_schemas.actions.actions import Action, Metadata
-from headgate_table.coordination.commit_info import commit_record
+from headgate_schemas.actions.actions import Metadata
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.log.listing import LogListing
-from headgate_table.indextables.log.predecessor import mark_of
+from headgate_table.indextables.log.predecessor import is_named
 from headgate_table.indextables.log.reader import LoadedLog, LogReader
 
 _MOST_LATE = 16
@@ -24,7 +21,7 @@ def late_up_to(reader: LogReader, listing: LogListing, log: LoadedLog) -> int:
     """The number up to which version files may have come late; -1 in a log that was never cleaned."""
     first = first_left(listing, log.version)
     if first == 0:
-        return 0 if (listing.states or listing.checkpoints) and _began_another_table(reader, log) else -1
+        return 0 if (listing.states or listing.checkpoints) and began_another_table(reader, log) else -1
     if first not in listing.version_objects:
         return first - 1
     return _disowned_up_to(reader, listing, first, min(log.version, first + _MOST_LATE))
@@ -67,15 +64,7 @@ def _is_named_by_the_next(reader: LogReader, listing: LogListing, version: int) 
     return None if own is None else is_named(own, following or ())
 
 
-def is_named(own: Sequence[Action], following: Sequence[Action]) -> bool | None:
-    """Whether the next version names this one; if not, this one came late, and so did all below it. None if the next
-    version names none.
-    """
-    record = commit_record(following)
-    return None if record is None or not record.previous else record.previous == mark_of(own)
-
-
-def _began_another_table(reader: LogReader, log: LoadedLog) -> bool:
+def began_another_table(reader: LogReader, log: LoadedLog) -> bool:
     """Version 0, in a log that is complete without it: its creator had not seen that there was a table already."""
     try:
         ids = [action.id for action in reader.actions_or_none(0) or () if isinstance(action, Metadata)]

@@ -9,6 +9,7 @@ from headgate_table.indextables.cleaning.inner_tables import FOREIGN_LOG, InnerT
 from headgate_table.indextables.cleaning.orphans import is_data_key
 from headgate_table.indextables.format.names import LOG
 from headgate_table.store.interface import ObjectInfo
+from headgate_table.store.paths import is_hidden_folder
 
 OWN_FOLDER = "_headgate"
 """Claims of proposals, files in quarantine, and what tries out a store: never data."""
@@ -41,7 +42,8 @@ def what_is(key: str) -> Found:
     if slash and first == OWN_FOLDER:
         return Found.OWN
     name = key.rpartition("/")[2]
-    if "#" in key or _TEMPORARY.search(name) or any(part.startswith(_STAGING) for part in key.split("/")):
+    staged = any(is_hidden_folder(part) and part.startswith(_STAGING) for part in key.split("/"))
+    if "#" in key or _TEMPORARY.search(name) or staged:
         return Found.TEMPORARY
     if not is_data_key(key):
         return Found.HIDDEN

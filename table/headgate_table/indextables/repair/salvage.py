@@ -19,11 +19,12 @@ from headgate_table.errors import CorruptTable, ObjectMissing, UnsupportedTable
 from headgate_table.indextables.format.added_files import added_files
 from headgate_table.indextables.format.entries import ALL_COLUMNS, entry_schema
 from headgate_table.indextables.format.json_checkpoint import read_checkpoint
-from headgate_table.indextables.format.names import resolve_manifest
+from headgate_table.indextables.format.names import resolve_manifest, version_key
 from headgate_table.indextables.format.replay import AddedFile, Delta
 from headgate_table.indextables.format.state_manifest import MAX_STATE_BYTES, StateManifest
 from headgate_table.indextables.format.version_file import MAX_VERSION_FILE_BYTES
 from headgate_table.indextables.log.inventory import LogInventory, take_inventory
+from headgate_table.indextables.log.predecessor import is_named, replaced_text
 from headgate_table.indextables.log.reader import LogReader
 from headgate_table.indextables.log.resolve import states_in_history
 from headgate_table.indextables.manifests.reader import MAX_MANIFEST_BYTES, read_manifest
@@ -149,7 +150,7 @@ class _Salvage:
         gone = highest - number - len(later)
         for version in later:
             actions = self._version(version)
-            if actions is None:
+            if actions is None or self._is_replaced(version, actions):
                 attempt.lost.append(f"what version {version} added and removed is lost")
             else:
                 attempt.delta.apply(version, actions)
@@ -159,6 +160,15 @@ class _Salvage:
             attempt.pieces_lost += gone - 1
         attempt.pieces_lost += len(attempt.lost)
         return attempt
+
+    def _is_replaced(self, version: int, actions: list[Action]) -> bool:
+        """Whether the next version says that another file was here when it was written."""
+        if version + 1 not in self._inventory.versions:
+            return False
+        if is_named(actions, self._version(version + 1) or ()) is not False:
+            return False
+        self._damage[version_key(version)] = replaced_text(version)
+        return True
 
     def _take_state(self, state: StateManifest, attempt: _Attempt) -> None:
         tables = []

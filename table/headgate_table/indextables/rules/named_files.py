@@ -1,7 +1,7 @@
 """The data files that the retained log names: live, tombstoned, or removed in a version that still exists."""
 
 import posixpath
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from urllib.parse import unquote
 
 from headgate_schemas.actions.actions import Action, AddFile, CommitInfo, RemoveFile
@@ -60,10 +60,20 @@ def swapped_manifests(actions: Iterable[Action]) -> Iterable[str]:
                 yield log_key(path)
 
 
-def named_paths(reader: LogReader, inventory: LogInventory, without: Container[str] = ()) -> Iterator[Iterable[str]]:
+def _unseen(version: int, actions: Sequence[Action]) -> None:
+    return
+
+
+def named_paths(
+    reader: LogReader,
+    inventory: LogInventory,
+    without: Container[str] = (),
+    see: Callable[[int, Sequence[Action]], None] = _unseen,
+) -> Iterator[Iterable[str]]:
     """The paths of all data files that the log names, object by object, except for objects with these keys.
 
-    Every version, checkpoint, state and manifest is read, each manifest once. Raises the errors in `UNTOLD`.
+    Every version, checkpoint, state and manifest is read, each manifest once. `see` is shown the version files, ascending.
+    Raises the errors in `UNTOLD`.
     """
     seen: set[str] = set()
     for version, folder in inventory.states.items():
@@ -74,7 +84,10 @@ def named_paths(reader: LogReader, inventory: LogInventory, without: Container[s
             yield _of_checkpoint(reader, version)
     for version, info in inventory.versions.items():
         if info.key not in without:
-            yield _of_actions(reader.actions_or_none(version) or ())  # another cleaner may have been faster
+            actions = reader.actions_or_none(version)
+            if actions is not None:  # another cleaner may have been faster
+                see(version, actions)
+                yield _of_actions(actions)
 
 
 def _of_actions(actions: Iterable[Action]) -> list[str]:

@@ -145,6 +145,17 @@ def verify_numbers(inventory: LogInventory, anchors: Collection[int], lost: Sequ
             )
 
 
+def verify_predecessors(replaced: Sequence[int], findings: Findings) -> None:
+    """Name the version files that were replaced."""
+    for version in replaced:
+        findings.error(
+            version_key(version),
+            f"version {version + 1} was written after another file than this one, which was put in its place: what version "
+            f"{version} did to the table is lost",
+            "restore it from a copy of the table; without one, save what is readable with `headgate table repair`",
+        )
+
+
 def _unreadable(lost: Lost, anchors: Collection[int]) -> str:
     """The versions that can't be rebuilt without these."""
     following = min(anchor for anchor in anchors if anchor >= lost.first)

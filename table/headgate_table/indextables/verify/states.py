@@ -16,6 +16,7 @@ from headgate_table.indextables.format.state_manifest import MAX_STATE_BYTES, St
 from headgate_table.indextables.format.version_file import MAX_VERSION_FILE_BYTES
 from headgate_table.indextables.log.inventory import LogInventory
 from headgate_table.indextables.log.reader import LogReader
+from headgate_table.indextables.log.replaced_versions import Replacements
 from headgate_table.indextables.log.resolve import states_in_history
 from headgate_table.indextables.verify.manifests import ManifestVerifier
 from headgate_table.interface.findings import Findings, examples
@@ -87,6 +88,7 @@ class ContentVerifier:
         self._mappings: set[str] = set()
         self._lost: list[_Lost] = []
         self._first_metadata: int | None = None
+        self.replacements = Replacements()
         self.history: list[int] = []
 
     @property
@@ -180,6 +182,7 @@ class ContentVerifier:
         if number == 0 and not any(isinstance(action, Metadata) for action in actions):
             self._findings.warning(info.key, "the first version has no metadata", "other implementations may refuse it")
         self._learn(number, actions)
+        self.replacements.see(number, actions)
         replay.apply(number, actions)
         if self._lost:
             self._note_again(number, {action.path for action in actions if isinstance(action, AddFile)})

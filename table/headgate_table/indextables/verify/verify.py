@@ -21,7 +21,13 @@ from headgate_table.indextables.log.reader import LoadedLog, LogReader
 from headgate_table.indextables.read.entry_reader import read_entries
 from headgate_table.indextables.rules.named_files import swapped_manifests
 from headgate_table.indextables.verify.files import verify_data_files
-from headgate_table.indextables.verify.log import verify_names, verify_numbers, verify_obstacles, verify_pointer
+from headgate_table.indextables.verify.log import (
+    verify_names,
+    verify_numbers,
+    verify_obstacles,
+    verify_pointer,
+    verify_predecessors,
+)
 from headgate_table.indextables.verify.states import ContentVerifier
 from headgate_table.interface.findings import Findings, VerifyReport
 
@@ -46,6 +52,7 @@ def verify_table(reader: LogReader, ambient: Ambient, *, data_files: bool = True
     contents = ContentVerifier(fresh, inventory, findings)
     contents.verify()
     lost = lost_versions(fresh, inventory.versions, contents.anchors)
+    verify_predecessors(contents.replacements.found(contents.anchors(), fresh), findings)
     verify_numbers(inventory, contents.anchors(), lost, findings)
     _verify_orphan_manifests(fresh, inventory, contents.referenced, findings)
     log = _newest(fresh, inventory, findings)

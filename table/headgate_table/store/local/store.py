@@ -16,7 +16,7 @@ from headgate_table.store.interface import AlreadyExists, Created, CreateOutcome
 from headgate_table.store.local import files as local_files
 from headgate_table.store.local.doubts import PROCESS_DOUBTS, write_anew
 from headgate_table.store.local.obstacles import obstacle_at
-from headgate_table.store.paths import check_folder, check_key, check_prefix, is_key
+from headgate_table.store.paths import check_folder, check_key, check_prefix, is_key, is_listed_folder
 from headgate_table.store.reopening import Reopening, reopened
 from headgate_table.store.settings import StoreSettings
 
@@ -393,10 +393,10 @@ class LocalStore:
         try:
             with os.scandir(path) as entries:
                 for entry in entries:
-                    if entry.name.startswith("."):
-                        continue
                     # A link to a folder is not entered: no file gets two keys, and the walk ends.
                     is_folder = entry.is_dir(follow_symlinks=False)
+                    if not is_listed_folder(entry.name) if is_folder else entry.name.startswith("."):
+                        continue
                     if (is_folder or "#" not in entry.name) and is_key(folder + entry.name):
                         found.append((f"{folder}{entry.name}/" if is_folder else folder + entry.name, entry))
         except (FileNotFoundError, NotADirectoryError):

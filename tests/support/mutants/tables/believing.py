@@ -9,7 +9,6 @@ _UNDECIDED_TESTS = "tests/worker/roles/test_clean_undecided.py"
 _MEMORY = "table/headgate_table/coordination/memory.py"
 _TIMES = "table/headgate_table/indextables/write/commit_times.py"
 _CLOCK_TESTS = "tests/table/commit/test_wrong_clocks.py"
-_LATE = "table/headgate_table/indextables/log/stale_versions.py"
 _WRITER = "table/headgate_table/indextables/write/version_writer.py"
 _PAIR_TESTS = "tests/table/commit/test_late_pairs.py"
 _CONDITION_TESTS = "tests/table/store/test_conditions.py"
@@ -131,9 +130,9 @@ MUTANTS = (
         "disowned-version-believed",
         Rule.PREDECESSOR,
         "A version counts although the next one names another predecessor.",
-        _LATE,
-        "else record.previous == mark_of(own)\n",
-        "else True\n",
+        "table/headgate_table/indextables/log/predecessor.py",
+        "    return previous == nonce_and_previous(own)[0] if previous else None\n",
+        "    return True if previous else None\n",
         (f"{_PAIR_TESTS}::test_however_many_come_late_each_is_told_the_truth",),
         models(_PAIR_TESTS, 100),
     ),

@@ -1,11 +1,11 @@
 """Mutants that believe damage: empty files, lost lines, changed headers, misplaced objects."""
 
-from support.mutants.mutant import NONE, Mutant, Rule, damage
+from support.mutants.mutant import NONE, Mutant, Rule, damage, models
 
 _VERSION_FILE = "table/headgate_table/indextables/format/version_file.py"
 _SEAL = "table/headgate_table/avro/seal.py"
 _TESTS = "tests/table/damage/test_known_damage.py"
-_SLICE = "tests/table/damage/test_damage_slice.py"
+_FOLDERS = "tests/table/cleaning/test_odd_partition_folders.py"
 
 MUTANTS = (
     Mutant(
@@ -13,10 +13,72 @@ MUTANTS = (
         Rule.DAMAGE,
         "An empty version file is a commit of nothing.",
         _VERSION_FILE,
-        "    if not actions and not has_seal:\n",
+        "    if not has_seal and not any(map(_says_something, actions)):\n",
         "    if len(actions) < 0:\n",
         (_TESTS,),
         damage("ours-versions", 75),
+    ),
+    Mutant(
+        "any-line-is-an-action",
+        Rule.DAMAGE,
+        "A version file whose lines have not the form of actions is a commit of nothing.",
+        _VERSION_FILE,
+        "            return bool(action.key)\n",
+        "            return True\n",
+        (_TESTS, "tests/table/format/test_foreign_tables.py"),
+        damage("ours-versions-plain", 400),
+    ),
+    Mutant(
+        "replaced-version-believed",
+        Rule.DAMAGE,
+        "A version counts although the next one was written after another file.",
+        "table/headgate_table/indextables/log/predecessor.py",
+        "        if is_named(actions[place - 1], actions[place]) is False:\n",
+        "        if place < 0:\n",
+        (_TESTS,),
+        damage("ours-versions", 150),
+    ),
+    Mutant(
+        "replaced-version-cleaned",
+        Rule.DAMAGE,
+        "Cleaning goes on where a version that no reader of the newest needs was replaced.",
+        "table/headgate_table/indextables/cleaning/open_damage.py",
+        "        if replaced:\n",
+        "        if replaced == [-1]:\n",
+        (_TESTS,),
+        damage("ours-states", 300),
+    ),
+    Mutant(
+        "version-believed-as-a-checkpoint",
+        Rule.DAMAGE,
+        "A version file of ours in the place of a JSON checkpoint is read as one.",
+        "table/headgate_table/indextables/format/version_seal.py",
+        "    if is_log_name(own) and version != parse_version_name(own):\n",
+        "    if version != (version if parse_version_name(own) is None else parse_version_name(own)):\n",
+        (_TESTS,),
+        damage("ours-checkpoints", 300),
+    ),
+    Mutant(
+        "dot-partitions-hidden",
+        Rule.DAMAGE,
+        "A partition's folder whose name begins with a dot is hidden from listings.",
+        "table/headgate_table/store/paths.py",
+        """    return name.startswith((".", "_")) and "=" not in name
+""",
+        """    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+""",
+        (f"{_FOLDERS}::test_a_partition_folder_with_a_leading_dot_is_not_hidden",),
+        models(_FOLDERS, 100),
+    ),
+    Mutant(
+        "hudi-logs-not-listed",
+        Rule.CLEANING,
+        "On a local disk, the files of a Hudi table inside of the table are orphans.",
+        "table/headgate_table/store/paths.py",
+        " or name == HUDI_LOG\n",
+        "\n",
+        (_FOLDERS,),
+        NONE,
     ),
     Mutant(
         "lost-lines-believed",
@@ -33,8 +95,8 @@ MUTANTS = (
         Rule.DAMAGE,
         "A version file is read under whatever number it lies.",
         "table/headgate_table/indextables/format/version_seal.py",
-        "    if expected is not None and version != expected:\n",
-        "    if expected is not None and version < 0:\n",
+        "    if is_log_name(own) and version != parse_version_name(own):\n",
+        "    if is_log_name(own) and parse_version_name(own) is None:\n",
         (_TESTS,),
         damage("ours-versions", 75),
     ),
@@ -46,7 +108,7 @@ MUTANTS = (
         "    if not any(isinstance(action, Metadata) for action in actions):\n",
         "    if len(actions) < 0:\n",
         (_TESTS,),
-        damage("ours-parts", 150),
+        damage("scala-json", 400),
     ),
     Mutant(
         "misplaced-checkpoint-believed",

@@ -224,8 +224,8 @@ MUTANTS = (
         Rule.CLEANING,
         "A cleaner knows only the files of states, not those of versions after them.",
         "table/headgate_table/indextables/rules/named_files.py",
-        "            yield _of_actions(reader.actions_or_none(version) or ())",
-        "            yield ()",
+        "                yield _of_actions(actions)\n",
+        "                yield ()\n",
         ("tests/table/cleaning/test_cleaning.py",),
     ),
     Mutant(

@@ -7,7 +7,7 @@ from support.writers.cases.case import Cases
 from support.writers.cases.expected import Expected, Fatal, JsonText, line, naming
 from support.writers.handmade import HandMade, add, file, metadata, protocol, remove
 from support.writers.invented import START_MS
-from support.writers.log_folder import compact_json, lines
+from support.writers.log_folder import compact_json, lines, version_name
 
 CASES = Cases("3")
 
@@ -121,12 +121,43 @@ for _name, _action in {
     def _(root: Path, action: Any = _action) -> Expected:
         return _table(root, add(A), action, add(B)).expected(1, [A, B])
 
+    @CASES.readable(f"unknown line beside an action in a version: {_name}")
+    def _(root: Path, action: Any = _action) -> Expected:
+        hand = _table(root, add(A))
+        hand.version(2, action, {"txn": {}})
+        hand.version(3, add(B))
+        return hand.expected(3, [A, B], per_version={1: (PATH,), 2: (PATH,), 3: (PATH, B["path"])})
+
+
+for _name, _action in {
+    "commitInfo": {"commitInfo": {"operation": "WRITE"}},
+    "txn": {"txn": {"appId": "x", "version": 3}},
+    "domainMetadata": {"domainMetadata": {"domain": "d", "configuration": "{}", "removed": False}},
+    "an action of the future": {"whatever": {}},
+}.items():
+
     @CASES.readable(f"unknown line alone in a version: {_name}")
     def _(root: Path, action: Any = _action) -> Expected:
         hand = _table(root, add(A))
         hand.version(2, action)
         hand.version(3, add(B))
         return hand.expected(3, [A, B], per_version={1: (PATH,), 2: (PATH,), 3: (PATH, B["path"])})
+
+
+for _name, _line in {
+    "no key at all": {},
+    "a known action that is null": {"remove": None},
+    "a pointer": {"version": 1, "size": 1, "format": "avro-state", "stateDir": "state-v00000000000000000001"},
+    "a list of parts": {"version": 1, "checkpointId": "0123456789ab", "parts": []},
+    "something else": {"hello": 1},
+    "a commitInfo that says nothing": {"commitInfo": {}},
+}.items():
+
+    @CASES.fatal(f"a version without any action: {_name}", "5.4")
+    def _(root: Path, line: Any = _line) -> Fatal:
+        hand = _table(root, add(A))
+        hand.version(2, line)
+        return Fatal(naming(version_name(2), "holds no action"))
 
 
 @CASES.readable("metadata: numbers in the configuration are their text")

@@ -36,7 +36,7 @@ further below the offset, and the next holder reads so much more again."""
 
 
 class Landmarks:
-    """The newest records of one partition that were read, by which a committed offset is known again. Used by the lane's thread alone."""
+    """The newest records of one partition that were read, by which a committed offset is known again. Used by the loop's thread alone."""
 
     def __init__(self, topic: str, max_candidates: int = MAX_CANDIDATES) -> None:
         """`topic` is the topic's id."""

@@ -19,7 +19,7 @@ class AlreadyDecided:
 
 @dataclass(frozen=True, slots=True)
 class BeyondMemory:
-    """It lies below the position, but the table doesn't remember its decision any more."""
+    """It lies below the position, but the table doesn't remember its decision any more: a dead letter, coded `expired`."""
 
     aside: UndecidableRecord
 
@@ -42,7 +42,8 @@ def triage(
 ) -> list[AlreadyDecided | BeyondMemory | Fresh]:
     """Sort the first proposals of a table, as many as fit into one version.
 
-    `position` is the offset up to which the table is decided. `told` has receipts from its versions, by offsets below that.
+    `position` is the offset up to which the table is decided. `told` has receipts by offset, from the table's versions. A
+    proposal below the position is never decided again.
     `told_before` has receipts by id from before the table was there. `now_ms` tells whether an author's clock is ahead.
     """
     sorted_out: list[AlreadyDecided | BeyondMemory | Fresh] = []
@@ -50,10 +51,10 @@ def triage(
     for item in batch[: limits.group_proposals]:
         proposal = item.proposal
         receipt = told.get(item.offset) if item.offset < position else None
-        if receipt is None or receipt.proposal_id != proposal.id:  # another's: a stranger wrote of what lies on our bus
+        if receipt is None or receipt.proposal_id != proposal.id:  # another program's version may name our offsets
             receipt = memory.earlier(proposal.id, proposal.written_by) or told_before.get(proposal.id)
         if receipt is None and item.offset < position:
-            sorted_out.append(BeyondMemory(_forgotten(item)))
+            sorted_out.append(BeyondMemory(_beyond_memory(item)))
             continue
         if receipt is None:
             receipt = _expired(item, memory, limits, now_ms)
@@ -134,7 +135,7 @@ def _expired(item: QueuedProposal, memory: TableMemory, limits: CommitterLimits,
     )
 
 
-def _forgotten(item: QueuedProposal) -> UndecidableRecord:
+def _beyond_memory(item: QueuedProposal) -> UndecidableRecord:
     """A dead letter keeps it, so that nothing is lost, whatever became of it."""
     reason = (
         "it lies below the table's position, and neither its versions nor their memory say what became of it. Look for its "

@@ -159,7 +159,7 @@ Operation = Create | Append | Overwrite | Delete | Restore | Rewrite | Skip | Al
 
 
 class RejectCode(Enum):
-    """Why a proposal was refused. docs/operations.md describes each code.
+    """Why a proposal was refused. docs/messages.md says what each means and what to do.
 
     Examples:
         >>> headgate.RejectCode("path_in_use")

@@ -3,5 +3,6 @@
 All code that a table's configuration controls uses `options`. An unreadable text is an error that names the accepted
 values.
 
-Begin with `option_list`; that is where a setting is added.
+Begin with `option_list`, which lists the settings with bounds and meaning; `options` has their defaults. A new setting
+needs both.
 """

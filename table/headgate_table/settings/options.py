@@ -1,4 +1,4 @@
-"""The settings of the table log under the specifications' names, with defaults, bounds and meaning.
+"""The settings of the table log under the specifications' names, with their defaults; `option_list` has bounds and meaning.
 
 They come from a table's configuration, overridden by the process's own settings. The prefixes `indextables.` and
 `headgate.` name the same setting; a Spark configuration adds `spark.` in front.

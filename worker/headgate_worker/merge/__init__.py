@@ -4,6 +4,5 @@ It has three callers: the worker's role `merge`; `MERGE SPLITS` and `headgate ta
 write. An output is live only after its proposal was accepted; no log names the leftovers of a killed process. A source
 that can't be merged is left alone for a while and recorded in the log.
 
-Begin with `plan` (pure), then `merging` and `sources`. The short `skips` is apart from `skipping` because it is pure,
-while `skipping` commits.
+Begin with `plan` (pure), then `merging` and `sources`. `skips` makes a skip (pure), and `skipping` proposes it.
 """

@@ -26,7 +26,7 @@ def write_version(
     Returns the etag of the file; "" if the create had no plain answer.
 
     `after_file`: the version before it certainly had a file, which looked like `before`. After a `StoreError`, nothing
-    was written. If version 0 lies in another table's log, that log is read, and its damage raises errors.
+    was written.
     """
     store, key = reader.store, version_key(body.version)
     require_conditions(store, lambda: body.nonce)

@@ -204,6 +204,15 @@ MUTANTS = (
         ("tests/committer/test_strangers.py",),
     ),
     Mutant(
+        "below-the-position-is-fresh",
+        Rule.ORDER,
+        "A proposal below the table's position that nobody remembers is decided again.",
+        "committer/headgate_committer/proposals/triage.py",
+        "        if receipt is None and item.offset < position:\n",
+        "        if receipt is None and item.offset < position - 1_000_000_000:\n",
+        ("tests/committer/table/test_recovery.py",),
+    ),
+    Mutant(
         "held-manifest-is-there",
         Rule.FOLDING,
         "A committer whose state was cleaned away beside it never looks what took its place.",

@@ -2,8 +2,7 @@
 
 import contextlib
 import io
-import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
 from boto3.s3.transfer import TransferConfig
@@ -14,13 +13,11 @@ from botocore.handlers import add_expect_header
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import ObjectMissing, StoreError
-from headgate_table.store.backoff import trying_again
 from headgate_table.store.interface import AlreadyExists, Created, CreateOutcome, Folder, ObjectInfo, Unknown
-from headgate_table.store.paths import check_folder, check_key, check_prefix, is_key
-from headgate_table.store.reopening import Reopening, reopened
+from headgate_table.store.object_store import ObjectStore, WriteConflict
+from headgate_table.store.paths import check_folder, check_prefix, is_key
 from headgate_table.store.s3 import errors as s3_errors
 from headgate_table.store.s3.session import new_session
-from headgate_table.store.server_clock import ServerClock
 from headgate_table.store.settings import StoreSettings
 
 MULTIPART_BYTES = 16 * 1024 * 1024
@@ -30,24 +27,15 @@ STREAM_PART_BYTES = 8 * 1024 * 1024
 STREAM_PARTS_AT_ONCE = 4
 MAX_CREATE_BYTES = 5 * 1024**3
 """One PUT takes no more, and only a single PUT can be conditional."""
-DELETE_BATCH = 1000
 MAX_CONNECTIONS = 64
-CONFLICT_ATTEMPTS = 10
-READ_ATTEMPTS = 3
 CONNECT_TIMEOUT_S = 5
 READ_TIMEOUT_S = 10
 
 
-class _Conflict(Exception):
-    """A conditional write was refused for the moment and had no effect."""
-
-    def __init__(self, cause: Exception) -> None:
-        self.cause = cause
-        super().__init__(str(cause))
-
-
-class S3Store:
-    """Conditional writes use a client that never retries: boto3's own retry reports our own write as a conflict."""
+class S3Store(ObjectStore):
+    _failures = s3_errors.FAILURES
+    _read_again = s3_errors.READ_AGAIN
+    _delete_batch = 1000
 
     def __init__(
         self,
@@ -59,13 +47,9 @@ class S3Store:
         uri: str | None = None,
         max_create_bytes: int = MAX_CREATE_BYTES,
     ) -> None:
+        super().__init__(f"s3://{bucket}", prefix, settings, ambient, uri)
         self._bucket = bucket
-        self._base = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
-        self._uri = (uri if uri is not None else f"s3://{bucket}/{self._base}").rstrip("/")
-        self._ambient = ambient
-        self._settings = settings
         self._max_create_bytes = max_create_bytes
-        self._clock = ServerClock(ambient)
         self._bucket_was_seen = False
         # Directory buckets list in no order and take no StartAfter. Some other servers order by folder (SeaweedFS).
         self._takes_start_after = not bucket.endswith("--x-s3")
@@ -84,60 +68,24 @@ class S3Store:
             self._uri, bucket, str(self._client.meta.endpoint_url), str(self._client.meta.region_name)
         )
 
-    def __reduce__(self) -> Reopening:
-        return reopened, (self._uri, self._settings)
-
-    @property
-    def uri(self) -> str:
-        return self._uri
-
-    @property
-    def place(self) -> str:
-        return f"{self.server}/{self._base}".rstrip("/")
-
     @property
     def server(self) -> str | None:
         return f"{self._place.endpoint} {self._bucket}"
 
-    def get(self, key: str, *, max_bytes: int | None = None) -> bytes:
-        return self._fetch(key, max_bytes=max_bytes)[0]
-
-    def get_with_etag(self, key: str, *, max_bytes: int | None = None) -> tuple[bytes, str]:
-        return self._fetch(key, max_bytes=max_bytes)
-
-    def get_range(self, key: str, start: int, length: int) -> bytes:
-        if length == 0:
-            return b""
-        try:
-            return self._fetch(key, Range=f"bytes={start}-{start + length - 1}")[0]
-        except StoreError as error:
-            cause = error.__cause__
-            if isinstance(cause, boto.ClientError) and s3_errors.status_and_code(cause)[0] == 416:
-                return b""  # the range begins at or beyond the end
-            raise
-
     def put(self, key: str, data: bytes) -> None:
-        name = self._name(key)
-        try:
-            if len(data) <= MULTIPART_BYTES:
-                self._client.put_object(Bucket=self._bucket, Key=name, Body=data)
-            else:
-                config = TransferConfig(multipart_threshold=MULTIPART_BYTES, multipart_chunksize=MULTIPART_BYTES)
-                self._client.upload_fileobj(io.BytesIO(data), self._bucket, name, Config=config)
-        except s3_errors.FAILURES as error:
-            raise self._failure(error, "write", key) from error
+        if len(data) <= MULTIPART_BYTES:
+            self._asking("write", key, self._client.put_object, Bucket=self._bucket, Key=self._name(key), Body=data)
+        else:
+            config = TransferConfig(multipart_threshold=MULTIPART_BYTES, multipart_chunksize=MULTIPART_BYTES)
+            self._upload(key, io.BytesIO(data), config)
 
     def put_stream(self, key: str, stream: BinaryIO) -> None:
-        name = self._name(key)
         config = TransferConfig(
             multipart_threshold=STREAM_PART_BYTES,
             multipart_chunksize=STREAM_PART_BYTES,
             max_concurrency=STREAM_PARTS_AT_ONCE,
         )
-        try:
-            self._client.upload_fileobj(stream, self._bucket, name, Config=config)
-        except s3_errors.FAILURES as error:
-            raise self._failure(error, "write", key) from error
+        self._upload(key, stream, config)
 
     def create(self, key: str, data: bytes) -> CreateOutcome:
         return self._write_if(key, data, "create", IfNoneMatch="*")
@@ -147,14 +95,11 @@ class S3Store:
 
     def head(self, key: str) -> ObjectInfo | None:
         try:
-            answer = self._client.head_object(Bucket=self._bucket, Key=self._name(key))
-        except s3_errors.FAILURES as error:
-            failure = self._failure(error, "look up", key)
-            if not isinstance(failure, ObjectMissing):
-                raise failure from error
+            answer = self._asking("look up", key, self._client.head_object, Bucket=self._bucket, Key=self._name(key))
+        except ObjectMissing:
             self._check_bucket()
             return None
-        size, modified, etag = (self._part(answer, name, key) for name in ("ContentLength", "LastModified", "ETag"))
+        size, modified, etag = (self._part(answer, part, key) for part in ("ContentLength", "LastModified", "ETag"))
         return ObjectInfo(key, int(size), _ms(modified), str(etag))
 
     def list(self, prefix: str = "", *, after: str = "") -> Iterator[ObjectInfo]:
@@ -181,75 +126,27 @@ class S3Store:
                     folders.add(folder)
         return Folder(tuple(sorted(objects, key=lambda info: info.key)), tuple(sorted(folders)))
 
-    def delete(self, keys: Iterable[str]) -> None:
-        remaining = iter(keys)
-        while batch := [check_key(key) for key in itertools.islice(remaining, DELETE_BATCH)]:
-            names = [{"Key": self._base + key} for key in batch]
-            try:
-                answer = self._client.delete_objects(Bucket=self._bucket, Delete={"Objects": names, "Quiet": True})
-            except s3_errors.FAILURES as error:
-                raise self._failure(error, "delete", batch[0]) from error
-            failed = [error for error in answer.get("Errors", ()) if error.get("Code") != "NoSuchKey"]
-            if failed:
-                first = failed[0]
-                key = str(first.get("Key", "")).removeprefix(self._base)
-                raise StoreError(
-                    f"could not delete {self._uri}/{key} ({first.get('Code')}: {first.get('Message')}), nor "
-                    f"{len(failed) - 1} others of {len(batch)}. Check that the credentials allow s3:DeleteObject"
-                )
-
-    def clock_ms(self) -> int | None:
-        return self._clock.now_ms()
-
-    def local_path(self, key: str) -> str | None:
-        return None
-
-    def close(self) -> None:
-        self._client.close()
-        self._once.close()
-
     def _heard(self, http_response: Any, **_: object) -> None:
         self._clock.heard(http_response.headers.get("Date"))
 
-    def _name(self, key: str) -> str:
-        return self._base + check_key(key)
+    def _upload(self, key: str, stream: BinaryIO, config: TransferConfig) -> None:
+        self._asking("write", key, self._client.upload_fileobj, stream, self._bucket, self._name(key), Config=config)
 
-    def _fetch(self, key: str, *, max_bytes: int | None = None, **extra: str) -> tuple[bytes, str]:
-        name = self._name(key)
-        reading = trying_again(
-            self._ambient, s3_errors.READ_AGAIN, attempts=READ_ATTEMPTS, first_pause_s=0.1, longest_pause_s=2.0
-        )
-        try:
-            for attempt in reading:
-                with attempt:
-                    answer = self._client.get_object(Bucket=self._bucket, Key=name, **extra)
-                    with contextlib.closing(answer["Body"]) as body:
-                        if max_bytes is not None and int(self._part(answer, "ContentLength", key)) > max_bytes:
-                            raise StoreError(f"{self._uri}/{key} is larger than the {max_bytes} bytes it may have")
-                        return body.read(), str(self._part(answer, "ETag", key))
-        except s3_errors.FAILURES as error:
-            raise self._failure(error, "read", key) from error
-        raise AssertionError("trying_again ends with an answer or an error")
+    def _read(self, key: str, max_bytes: int | None, span: tuple[int, int] | None) -> tuple[bytes, str]:
+        extra = {} if span is None else {"Range": f"bytes={span[0]}-{sum(span) - 1}"}
+        answer = self._client.get_object(Bucket=self._bucket, Key=self._name(key), **extra)
+        with contextlib.closing(answer["Body"]) as body:
+            if max_bytes is not None and int(self._part(answer, "ContentLength", key)) > max_bytes:
+                raise self._too_large(key, max_bytes)
+            return body.read(), str(self._part(answer, "ETag", key))
 
-    def _write_if(self, key: str, data: bytes, doing: str, **condition: str) -> CreateOutcome:
+    def _write_once(self, key: str, data: bytes, doing: str, condition: dict[str, Any]) -> CreateOutcome:
         name = self._name(key)
         if len(data) > self._max_create_bytes:
             raise InvalidInput(
                 f"could not {doing} {self._uri}/{key}: it has {len(data)} bytes, and a conditional write to S3 takes "
                 f"at most {self._max_create_bytes}. Write smaller objects"
             )
-        conflicts = trying_again(
-            self._ambient, _Conflict, attempts=CONFLICT_ATTEMPTS, first_pause_s=0.02, longest_pause_s=1.0
-        )
-        try:
-            for attempt in conflicts:
-                with attempt:
-                    return self._write_once(key, name, data, doing, condition)
-        except _Conflict as conflict:
-            raise self._failure(conflict.cause, doing, key) from conflict.cause
-        raise AssertionError("trying_again ends with an answer or an error")
-
-    def _write_once(self, key: str, name: str, data: bytes, doing: str, condition: dict[str, str]) -> CreateOutcome:
         try:
             answer = self._once.put_object(Bucket=self._bucket, Key=name, Body=data, **condition)
         except boto.ClientError as error:
@@ -259,7 +156,7 @@ class S3Store:
             if status == 404 and "IfMatch" in condition and code != "NoSuchBucket":
                 return AlreadyExists()  # the object to replace is gone
             if status == 429 or (status == 409 and code in s3_errors.RETRYABLE_CONFLICTS):
-                raise _Conflict(error) from error
+                raise WriteConflict(error) from error
             if s3_errors.is_unknown(error):
                 return Unknown(f"{self._place.endpoint} answered {status} {code} to the write of {self._uri}/{key}")
             raise self._failure(error, doing, key) from error
@@ -270,6 +167,18 @@ class S3Store:
         if not answer.get("ETag"):
             return Unknown(f"{self._place.endpoint} cut its answer to the write of {self._uri}/{key} short")
         return Created(str(answer["ETag"]), seen_etag=str(answer["ETag"]))
+
+    def _delete_all(self, keys: Sequence[str]) -> None:
+        names = [{"Key": self._base + key} for key in keys]
+        answer = self._client.delete_objects(Bucket=self._bucket, Delete={"Objects": names, "Quiet": True})
+        failed = [error for error in answer.get("Errors", ()) if error.get("Code") != "NoSuchKey"]
+        if failed:
+            first = failed[0]
+            key = str(first.get("Key", "")).removeprefix(self._base)
+            raise StoreError(
+                f"could not delete {self._uri}/{key} ({first.get('Code')}: {first.get('Message')}), nor "
+                f"{len(failed) - 1} others of {len(keys)}. Check that the credentials allow s3:DeleteObject"
+            )
 
     def _found(self, prefix: str, after: str) -> Iterator[ObjectInfo]:
         extra = {"StartAfter": self._base + after} if after and self._lists_in_byte_order else {}
@@ -289,10 +198,8 @@ class S3Store:
     def _pages(self, prefix: str, **extra: str) -> Iterator[Any]:
         token: dict[str, str] = {}
         while True:
-            try:
-                page = self._client.list_objects_v2(Bucket=self._bucket, Prefix=self._base + prefix, **extra, **token)
-            except s3_errors.FAILURES as error:
-                raise self._failure(error, "list", prefix) from error
+            request = {"Bucket": self._bucket, "Prefix": self._base + prefix, **extra, **token}
+            page = self._asking("list", prefix, self._client.list_objects_v2, **request)
             self._part(page, "IsTruncated", prefix)
             yield page
             following = page.get("NextContinuationToken")
@@ -335,6 +242,9 @@ class S3Store:
                 "s3.endpoint, and proxies on the way"
             )
         return answer[name]
+
+    def _status(self, error: BaseException | None) -> int | None:
+        return s3_errors.status_and_code(error)[0] if isinstance(error, boto.ClientError) else None
 
     def _failure(self, error: Exception, doing: str, key: str) -> StoreError:
         return s3_errors.failure(error, doing, key, self._place)

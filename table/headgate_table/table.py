@@ -294,9 +294,10 @@ class Table:
             (1, 100)
         """
         found = self._format.describe(skips=skips)
-        if found.version < 0 or not self.has_log or not self.options.mirror_formats:
+        log = self._format
+        if found.version < 0 or not isinstance(log, LogTable) or not log.seen_options().mirror_formats:
             return found
-        mirror = DeltaMirror(self.reader, self.options).status()
+        mirror = DeltaMirror(log.reader, log.seen_options()).status(log.newest.seen())
         return replace(found, mirror_version=mirror.version, mirror_problem=mirror.problem)
 
     @checked(files=arguments.files)

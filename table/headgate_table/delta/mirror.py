@@ -93,9 +93,10 @@ class DeltaMirror:
         self._options = options
         self._give_up = give_up
 
-    def status(self) -> MirrorStatus:
-        """The mirror's progress, and the reason if it has stopped. Reads a few small objects."""
-        log = self._reader.latest()
+    def status(self, log: LoadedLog) -> MirrorStatus:
+        """The mirror's progress towards the newest version, `log`, and the reason if it has stopped. Reads a few small
+        objects.
+        """
         listing = self._listing()
         try:
             self._check_head(listing, log)

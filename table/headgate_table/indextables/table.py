@@ -64,7 +64,7 @@ class LogTable:
     def options(self) -> TableOptions:
         return self._options_for(self.metadata.configuration)
 
-    def _seen_options(self) -> TableOptions:
+    def seen_options(self) -> TableOptions:
         """The settings as of the last look at the log."""
         return self._options_for(self.reader.metadata(self.newest.seen()).configuration)
 
@@ -88,7 +88,7 @@ class LogTable:
         return history(self.reader, limit)
 
     def describe(self, *, skips: bool = True) -> TableDescription:
-        return describe(self.reader, self._options_for, self._ambient.now_ms() if skips else None)
+        return describe(self.newest, self._options_for, self._ambient.now_ms() if skips else None)
 
     def verify(self, *, data_files: bool = True) -> VerifyReport:
         return verify_table(self.reader, self._ambient, data_files=data_files)
@@ -114,7 +114,7 @@ class LogTable:
         if self._propose is not None:
             return self._propose(operation)
         receipt = self.committer.commit(operation)
-        self._after_direct_commit(operation, receipt, self._seen_options)
+        self._after_direct_commit(operation, receipt, self.seen_options)
         return receipt
 
     def checkpoint(self) -> int:

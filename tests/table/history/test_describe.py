@@ -14,9 +14,11 @@ from headgate_table.errors import TableNotFound
 from headgate_table.indextables.format.names import state_key, version_key
 from headgate_table.indextables.history.describe import MAX_SKIPS_SHOWN, describe
 from headgate_table.indextables.history.describe_log import LOG_COLUMNS, LOG_SCHEMA, describe_log
+from headgate_table.indextables.log.newest import NewestVersion
 from headgate_table.interface.answers import SkippedFile
 from headgate_table.settings.options import table_options
 from headgate_table.table import Table
+from support.stores.faulty import FaultyStore
 from support.stores.memory import MemoryStore
 from support.tables import START_MS, add_file, files, new_table, opened
 from support.writers.rust import RustTable
@@ -191,19 +193,33 @@ def test_files_are_counted_where_a_state_only_estimates(tmp_path: Path) -> None:
     assert (found.num_files, found.total_bytes) == (29, sum(file["size"] for file in first[1:]))
 
 
+@pytest.mark.parametrize(("formats", "asked"), [("", 1), ("delta", 2)], ids=["alone", "with a mirror"])
+def test_a_description_lists_the_log_once(formats: str, asked: int) -> None:
+    """Break: the settings, or the mirror, look for the newest version again. The second listing is of the mirror's log."""
+    store = FaultyStore(MemoryStore())
+    table = new_table(store)
+    table.alter(configuration={"mirror.formats": formats or None})
+    if formats:
+        table.mirror()
+    fresh = opened(store)
+    before = store.count("list", "list_folder")
+    assert fresh.describe(skips=False).mirror_version == (1 if formats else None)
+    assert store.count("list", "list_folder") - before == asked
+
+
 def test_a_damaged_table_is_described_by_its_error() -> None:
     store = MemoryStore()
     table = new_table(store, interval=1)
     table.append([add_file("a")])
     manifest = next(info.key for info in store.list("_transaction_log/manifests/"))
     store.delete([manifest])
-    found = describe(opened(store).reader, table_options)
+    found = describe(NewestVersion(opened(store).reader), table_options)
     assert (found.format, found.status.startswith(f"ERROR: manifest {manifest}")) == ("error", True)
 
 
 def test_a_place_without_a_table_has_no_description() -> None:
     with pytest.raises(TableNotFound):
-        describe(opened(MemoryStore()).reader, table_options)
+        describe(NewestVersion(opened(MemoryStore()).reader), table_options)
 
 
 # --- the log ------------------------------------------------------------------------------------------------------

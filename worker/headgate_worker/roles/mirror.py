@@ -34,7 +34,7 @@ class MirrorRole:
         if "delta" not in options.mirror_formats:
             self._seen.pop(table.uri, None)
             return Outlook()
-        status = DeltaMirror(table.reader, options).status()
+        status = DeltaMirror(table.reader, options).status(table.reader.latest())
         self._note(table.uri, status)
         return Outlook((MirrorTask(table.uri),) if status.behind or status.problem else ())
 

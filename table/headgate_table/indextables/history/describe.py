@@ -10,6 +10,7 @@ from headgate_schemas.errors import HeadgateError
 from headgate_table.errors import TableNotFound
 from headgate_table.indextables.compaction.plan import compaction_due
 from headgate_table.indextables.format.names import LOG, parse_checkpoint_part_name
+from headgate_table.indextables.log.newest import NewestVersion
 from headgate_table.indextables.log.reader import LoadedLog, LogReader
 from headgate_table.indextables.log.resolve import Base, BaseKind
 from headgate_table.indextables.read.entry_reader import read_entries
@@ -24,14 +25,15 @@ MAX_SKIPS_SHOWN = 100
 
 
 def describe(
-    reader: LogReader, options_for: Callable[[Mapping[str, str]], TableOptions], now_ms: int | None = None
+    newest: NewestVersion, options_for: Callable[[Mapping[str, str]], TableOptions], now_ms: int | None = None
 ) -> TableDescription:
     """The newest version; with a time, also the skips that hold at that time.
 
     For an unreadable log, the result contains the error. Raises `TableNotFound`.
     """
+    reader = newest.reader
     try:
-        log = reader.latest()
+        log = newest.current()
         return _described(reader, log, options_for(reader.metadata(log).configuration), now_ms)
     except TableNotFound:
         raise

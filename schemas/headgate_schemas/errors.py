@@ -35,3 +35,10 @@ class PredicateError(InvalidInput):
         if position is not None:
             shown += f"\n  {text}\n  {' ' * position}^"
         super().__init__(shown)
+
+
+def error_text(error: Exception) -> str:
+    """An error for people. Headgate's errors explain themselves, and any other is also named by its class; never empty."""
+    if isinstance(error, HeadgateError) and str(error):
+        return str(error)
+    return f"{type(error).__name__}: {error}"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from headgate.health.judgement import Probed
 from headgate_schemas.ambient import Ambient
-from headgate_schemas.errors import HeadgateError
+from headgate_schemas.errors import error_text
 
 
 class Watch:
@@ -38,10 +38,8 @@ class Watch:
         self._asked = Probed(before.name, before.failing_since_s, now_s, before.problem)
         try:
             self._ask()
-        except HeadgateError as error:
-            problem = str(error)
         except Exception as error:  # noqa: BLE001 - the outermost loop of this thread; what was found is told at /readyz
-            problem = f"{type(error).__name__}: {error}"
+            problem = error_text(error)
         else:
             self._asked = Probed(before.name)
             return

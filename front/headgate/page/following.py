@@ -9,11 +9,11 @@ from contextlib import ExitStack, closing
 from headgate.page.page_state import PageState
 from headgate.page.proposal_preview import glimpse
 from headgate.page.shared_model import Board
-from headgate.page.troubles import told
 from headgate_bus.errors import OffsetGone
 from headgate_bus.interface import Bus, Reader, Record, Topic
 from headgate_bus.open import open_bus
 from headgate_schemas.ambient import Ambient
+from headgate_schemas.errors import error_text
 from headgate_schemas.logs import get_logger
 from headgate_schemas.messages.dead_letters import decode_dead_letter
 from headgate_schemas.messages.events import decode_event
@@ -71,7 +71,7 @@ class BusWatcher:
                 _log.info("page_passes_over", reason=str(gone))
                 pause_s = FIRST_PAUSE_S
             except Exception as error:  # noqa: BLE001 - the outermost loop of this thread: the page says so and goes on
-                self._say_trouble(told(error))
+                self._say_trouble(error_text(error))
                 pause_s = min(LONGEST_PAUSE_S, pause_s * 2)
             self._stopping(pause_s)
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from headgate.page.shared_model import Board
 from headgate.page.table_reads import TableLooks
 from headgate.page.table_rows import TableFacts
-from headgate.page.troubles import told
 from headgate_schemas.ambient import Ambient
+from headgate_schemas.errors import error_text
 from headgate_table.errors import TableNotFound
 
 READERS = 3
@@ -119,7 +119,7 @@ class Sweeper:
         if isinstance(error, TableNotFound) and version is not None:
             # The error's own message is for users with a wrong address: it suggests creating a table.
             return f"nothing of it is found at {uri} any more, where version {version} was: is its disk mounted?"
-        return told(error)
+        return error_text(error)
 
     def _version_of(self, uri: str) -> int | None:
         return self._board.tell(lambda state, _: state.version_of(uri))

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import typer
 
 from headgate.cli.paging import page_layer, tell_where
-from headgate.cli.terminal.given import pairs
+from headgate.cli.terminal.given import Listen, Log, pairs
 from headgate.cli.terminal.session import ON_A_BUS, Session, command
 from headgate.cli.working import Watch, worker_layer
 
@@ -30,15 +30,6 @@ Roots = Annotated[
 ]
 Name = Annotated[
     str | None, typer.Option("--id", metavar="NAME", help="The name of this committer in versions and events.")
-]
-Log = Annotated[str | None, typer.Option("--log", metavar="FORM", help="The format of events: auto, console or json.")]
-Listen = Annotated[
-    str | None,
-    typer.Option(
-        "--listen",
-        metavar="HOST:PORT",
-        help="Serve /healthz, /readyz and /metrics over HTTP at this address. Or set HEADGATE_LISTEN.",
-    ),
 ]
 Limits = Annotated[
     list[str] | None,

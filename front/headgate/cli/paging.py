@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headgate.cli.terminal.given import Log
 from headgate.cli.terminal.session import ON_A_BUS, Session, command
 
 if TYPE_CHECKING:
@@ -32,9 +33,7 @@ def page(
             help="Show only tables below this address. Repeat it for more addresses. Default: all tables.",
         ),
     ] = None,
-    log: Annotated[
-        str | None, typer.Option("--log", metavar="FORM", help="The format of events: auto, console or json.")
-    ] = None,
+    log: Log = None,
 ) -> None:
     """Serve a live page of a bus and its tables, for a browser.
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from headgate.cli.terminal.given import pairs
+from headgate.cli.terminal.given import Listen, Log, pairs
 from headgate.cli.terminal.session import ON_A_BUS, Session, command
 
 Roles = Annotated[
@@ -42,17 +42,8 @@ def worker(
     name: Annotated[
         str | None, typer.Option("--id", metavar="NAME", help="The name of this worker in proposals and logs.")
     ] = None,
-    log: Annotated[
-        str | None, typer.Option("--log", metavar="FORM", help="The format of events: auto, console or json.")
-    ] = None,
-    listen: Annotated[
-        str | None,
-        typer.Option(
-            "--listen",
-            metavar="HOST:PORT",
-            help="Serve /healthz, /readyz and /metrics over HTTP at this address. Or set HEADGATE_LISTEN.",
-        ),
-    ] = None,
+    log: Log = None,
+    listen: Listen = None,
     limit: Annotated[
         list[str] | None,
         typer.Option("--limit", metavar="KEY=VALUE", help="A limit of the worker, such as merge-cooldown-ms=60000."),

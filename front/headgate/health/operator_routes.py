@@ -16,7 +16,6 @@ from headgate.health.measuring import CONTENT_TYPE, PrometheusMeasures
 from headgate.health.monitoring import Monitor, PartHealth
 
 ALIVE, READY, METRICS = "/healthz", "/readyz", "/metrics"
-PATHS = (ALIVE, READY, METRICS)
 """Nobody logs in for these."""
 VITAL = (ALIVE, READY)
 """By these it is decided whether a process is restarted, so that they are answered whatever else is asked."""

@@ -33,6 +33,15 @@ Where = Annotated[
     ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what the command would do.")]
+Log = Annotated[str | None, typer.Option("--log", metavar="FORM", help="The format of events: auto, console or json.")]
+Listen = Annotated[
+    str | None,
+    typer.Option(
+        "--listen",
+        metavar="HOST:PORT",
+        help="Serve /healthz, /readyz and /metrics over HTTP at this address. Or set HEADGATE_LISTEN.",
+    ),
+]
 
 
 def wrong(message: str, option: str) -> typer.BadParameter:

@@ -19,12 +19,12 @@ from headgate_schemas.actions.actions import Metadata
 from headgate_schemas.columns.column_kinds import kinds_of
 from headgate_schemas.columns.table_schema import arrow_schema, column_kinds
 from headgate_table.caching.resources import ReadResources
-from headgate_table.errors import CorruptTable, ObjectMissing, UnsupportedTable
+from headgate_table.errors import CorruptTable, UnsupportedTable
 from headgate_table.indextables.read.rows.column_defaults import column_defaults
 from headgate_table.indextables.read.rows.file_guarantees import file_guarantees
 from headgate_table.indextables.read.rows.row_shape import RowShape
-from headgate_table.indextables.read.rows.scan import DAMAGE, PARQUET, check_readable
-from headgate_table.store.arrow_files import arrow_file_system, system_failure
+from headgate_table.indextables.read.rows.scan import PARQUET, check_readable, opened_fragment
+from headgate_table.store.arrow_files import arrow_file_system
 from headgate_table.store.interface import Store
 
 COLUMNS = ("path", "partition_values", "size", "min_values", "max_values")
@@ -62,7 +62,7 @@ class _Fragments:
         lows, highs = dict(entry["min_values"] or ()), dict(entry["max_values"] or ())
         known = [_equals(column, value) for column, value in partition.items()]
         known += file_guarantees(self._data, self._kinds, lows, highs)
-        fragment = self._opened(path, size, known, name)
+        fragment = self._opened(path, size, known)
         stored = self._shape.stored_columns(fragment.physical_schema, name)
         self._check_columns(stored, fragment.physical_schema, name)
         defaults = [
@@ -70,23 +70,15 @@ class _Fragments:
             for column, default in self._defaults.items()
             if column not in stored and column not in partition
         ]
-        return self._opened(path, size, [*known, *defaults], name) if defaults else fragment
+        return self._opened(path, size, [*known, *defaults]) if defaults else fragment
 
-    def _opened(self, path: str, size: int, known: Sequence[pc.Expression], name: str) -> ds.ParquetFileFragment:
+    def _opened(self, path: str, size: int, known: Sequence[pc.Expression]) -> ds.ParquetFileFragment:
         promise = reduce(and_, known) if known else None
-        try:
-            fragment = PARQUET.make_fragment(path, self._system, partition_expression=promise, file_size=size)
-            fragment.ensure_complete_metadata()
-        except (FileNotFoundError, ObjectMissing) as error:
-            raise CorruptTable(
-                f"{name} is missing, though the log lists it. Restore the file, or remove it from the table; "
-                f"`headgate table verify` finds all that are missing"
-            ) from error
-        except DAMAGE as error:
-            raise system_failure(self._store, path, error) or CorruptTable(
-                f"{name} can't be read as Parquet: {error}. Restore the file, or remove it from the table"
-            ) from error
-        return fragment
+        return opened_fragment(
+            self._store,
+            path,
+            lambda: PARQUET.make_fragment(path, self._system, partition_expression=promise, file_size=size),
+        )
 
     def _default(self, column: str, default: pa.Scalar | None, name: str) -> pc.Expression:
         if default is None:

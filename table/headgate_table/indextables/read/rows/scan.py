@@ -4,7 +4,7 @@ The snapshot chooses the files; `row_shape` converts their columns, `row_filter`
 """
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import islice
@@ -165,25 +165,17 @@ class _Rows:
         return list(self._rows(file, fragment))
 
     def _opened(self, file: _File) -> ds.ParquetFileFragment:
-        """The file with its footer read."""
-        try:
-            if self._store.local_path(file.path) is None and file.size <= WHOLE_FILE_BYTES:
-                # The size in the log may be wrong; a file that turns out larger is read by ranges.
-                data = self._store.get_range(file.path, 0, file.size + 1)
-                source = self._files.open_input_file(file.path) if len(data) > file.size else pa.BufferReader(data)
-            else:
-                source = self._files.open_input_file(file.path)
-            form = PARQUET if self._store.local_path(file.path) is None else _LOCAL_PARQUET
-            fragment = form.make_fragment(source)
-            fragment.ensure_complete_metadata()
-        except (FileNotFoundError, ObjectMissing) as error:
-            raise CorruptTable(
-                f"the data file {file.path} of {self._store.uri} is missing, though the log lists it. Restore the file, "
-                f"or remove it from the table; `headgate table verify` finds all that are missing"
-            ) from error
-        except DAMAGE as error:
-            raise self._unread(file, error) from error
-        return fragment
+        return opened_fragment(self._store, file.path, lambda: self._fragment(file))
+
+    def _fragment(self, file: _File) -> ds.ParquetFileFragment:
+        if self._store.local_path(file.path) is None and file.size <= WHOLE_FILE_BYTES:
+            # The size in the log may be wrong; a file that turns out larger is read by ranges.
+            data = self._store.get_range(file.path, 0, file.size + 1)
+            source = self._files.open_input_file(file.path) if len(data) > file.size else pa.BufferReader(data)
+        else:
+            source = self._files.open_input_file(file.path)
+        form = PARQUET if self._store.local_path(file.path) is None else _LOCAL_PARQUET
+        return form.make_fragment(source)
 
     def _rows(self, file: _File, fragment: ds.ParquetFileFragment) -> Iterator[pa.RecordBatch]:
         name = f"the data file {file.path} of {self._store.uri}"
@@ -201,7 +193,7 @@ class _Rows:
                 if conformed.num_rows:
                     yield conformed.select(self.schema.names)
         except DAMAGE as error:
-            raise self._unread(file, error) from error
+            raise _unread(self._store, file.path, error) from error
 
     def _stored_batches(self, fragment: ds.ParquetFileFragment, stored: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
         physical = fragment.physical_schema
@@ -223,11 +215,27 @@ class _Rows:
             fragment_readahead=1,
         )
 
-    def _unread(self, file: _File, error: Exception) -> CorruptTable | StoreError:
-        return system_failure(self._store, file.path, error) or CorruptTable(
-            f"the data file {file.path} of {self._store.uri} can't be read as Parquet: {error}. Restore the file, or remove "
-            f"it from the table"
-        )
+
+def opened_fragment(store: Store, path: str, make: Callable[[], ds.ParquetFileFragment]) -> ds.ParquetFileFragment:
+    """A data file with its footer read. The errors name it."""
+    try:
+        fragment = make()
+        fragment.ensure_complete_metadata()
+    except (FileNotFoundError, ObjectMissing) as error:
+        raise CorruptTable(
+            f"the data file {path} of {store.uri} is missing, though the log lists it. Restore the file, or remove it from the "
+            f"table; `headgate table verify` finds all that are missing"
+        ) from error
+    except DAMAGE as error:
+        raise _unread(store, path, error) from error
+    return fragment
+
+
+def _unread(store: Store, path: str, error: Exception) -> CorruptTable | StoreError:
+    return system_failure(store, path, error) or CorruptTable(
+        f"the data file {path} of {store.uri} can't be read as Parquet: {error}. Restore the file, or remove it from the "
+        f"table"
+    )
 
 
 def _counted(rows: int) -> Iterator[pa.RecordBatch]:

@@ -6,18 +6,19 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
-from datafusion import DataFrame, SessionContext, SQLOptions, col
-from datafusion import functions as f
-from pyarrow import types
+from datafusion import DataFrame, SessionContext, SQLOptions
+from datafusion import Table as DataFusionTable
 
-from headgate.query.conditions import conditions_of
-from headgate.query.table_names import STAND_IN, NamedTable, parse_query
+from headgate.query.catalog import empty_table, unpushed_table, with_tables
+from headgate.query.conditions import QueriedColumns, conditions_of
+from headgate.query.table_names import NamedTable, Query, parse_query
 from headgate_schemas.columns.column_kinds import kinds_of
-from headgate_schemas.columns.table_schema import column_kinds
+from headgate_schemas.columns.table_schema import arrow_schema, column_kinds
 from headgate_schemas.errors import HeadgateError, InvalidInput
 from headgate_schemas.predicates.format import format_predicate
 from headgate_schemas.predicates.tree import Predicate
 from headgate_table.errors import UnsupportedTable
+from headgate_table.indextables.read.rows.row_filter import row_group_filter
 from headgate_table.interface.snapshot import Snapshot
 from headgate_table.table import Table
 
@@ -87,22 +88,71 @@ def run_query(text: str, open_table: OpenTable) -> QueryResult:
     Raises `InvalidInput` for an invalid query, and the errors of opening and reading a table.
     """
     query = parse_query(text)
-    snapshots = {named.name: _snapshot(named, open_table) for named in query.tables}
-    kinds = {name: kinds_of(column_kinds(found.metadata.schema_string)) for name, found in snapshots.items()}
-    asked = conditions_of(query.text, kinds)
-    context = SessionContext()
-    read = []
-    for named in query.tables:
-        whole, where = snapshots[named.name], asked.get(named.name)
+    snapshots, asked = _planned(query, open_table)
+    if not snapshots:
+        raise InvalidInput(
+            "the query names no table; write its address in quotes, as in SELECT * FROM 's3://lake/events'"
+        )
+    read = {}
+    for name, whole in snapshots.items():
+        where = asked.get(name)
         kept = whole if where is None else whole.narrowed(where)
-        _register(context, named.name, kept)
-        read.append(_ReadTable(named.uri, whole, kept, where))
-    frame = _asked(lambda: context.sql_with_options(query.text, _READS_ONLY))
+        read[name] = _ReadTable(query.tables[name].uri, whole, kept, where)
+    context = SessionContext()
+    frame = with_tables(
+        context,
+        lambda name: unpushed_table(context, _dataset(read[name])),
+        lambda: _asked(lambda: context.sql_with_options(query.text, _READS_ONLY)),
+    )
     schema = frame.schema()
     repeated = [name for name in schema.names if schema.names.count(name) > 1]
     if repeated:
         raise InvalidInput(f"the result has two columns {repeated[0]!r}; give one of them another name by AS")
-    return QueryResult(schema, frame, tuple(read))
+    return QueryResult(schema, frame, tuple(read.values()))
+
+
+def _planned(query: Query, open_table: OpenTable) -> tuple[dict[str, Snapshot], dict[str, Predicate]]:
+    """The tables that DataFusion finds in the query, and the conditions on each; no file is looked at."""
+    snapshots: dict[str, Snapshot] = {}
+    columns: dict[str, QueriedColumns] = {}
+    context = SessionContext()
+    # It would give names to casts of columns, in which conditions are recognised.
+    context.remove_optimizer_rule("common_sub_expression_eliminate")
+
+    def described(name: str) -> DataFusionTable:
+        if name not in query.tables:
+            raise InvalidInput(
+                f"the query names the table {name} without quotes; write its address in quotes, as in SELECT * FROM 's3://lake/events'"
+            )
+        found = _snapshot(query.tables[name], open_table)
+        schema = arrow_schema(found.metadata.schema_string).remove_metadata()
+        snapshots[name], columns[name] = found, QueriedColumns(schema, found.metadata.partition_columns)
+        return empty_table(schema)
+
+    plan = with_tables(
+        context,
+        described,
+        lambda: _asked(lambda: context.sql_with_options(query.text, _READS_ONLY).optimized_logical_plan()),
+    )
+    return snapshots, conditions_of(plan, columns)
+
+
+def _dataset(read: "_ReadTable") -> ds.Dataset:
+    """The files that may hold a match, and of these the row groups that may."""
+    try:
+        data = read.kept.dataset()
+    except UnsupportedTable:
+        # PyArrow would read some file wrongly. Then Headgate reads the table, once, because a query may read it
+        # twice.
+        return ds.dataset(read.kept.to_arrow())
+    if read.where is None:
+        return data
+    kinds = kinds_of(column_kinds(read.kept.metadata.schema_string))
+    wanted = row_group_filter(read.where, data.schema, kinds, data.schema.names)
+    pieces = [piece.subset(filter=wanted, schema=data.schema) for piece in data.get_fragments()]
+    return ds.FileSystemDataset(
+        [piece for piece in pieces if piece.row_groups], data.schema, data.format, data.filesystem
+    )
 
 
 def _snapshot(named: NamedTable, open_table: OpenTable) -> Snapshot:
@@ -113,26 +163,6 @@ def _moment(text: str | None) -> int | str | None:
     return int(text) if text is not None and text.isdigit() else text
 
 
-def _register(context: SessionContext, name: str, snapshot: Snapshot) -> None:
-    try:
-        data = snapshot.dataset()
-    except UnsupportedTable:
-        # PyArrow would read some file wrongly. Then Headgate reads the table, once, because a query may read it
-        # twice.
-        data = ds.dataset(snapshot.to_arrow())
-    floating = [field.name for field in data.schema if types.is_floating(field.type)]
-    if not floating:
-        context.register_dataset(name, data)
-        return
-    # DataFusion passes conditions on to PyArrow, in which NaN matches none; it keeps computed columns for itself.
-    context.register_dataset(f"{name}_files", data)
-    columns = [
-        (f.nanvl(col(f'"{item}"'), col(f'"{item}"')) if item in floating else col(f'"{item}"')).alias(item)
-        for item in data.schema.names
-    ]
-    context.register_view(name, context.table(f"{name}_files").select(*columns))
-
-
 def _asked(ask: Callable[[], Any]) -> Any:
     """DataFusion raises plain exceptions; their first line gives the reason."""
     try:
@@ -140,5 +170,5 @@ def _asked(ask: Callable[[], Any]) -> Any:
     except (HeadgateError, KeyboardInterrupt, MemoryError):
         raise
     except Exception as error:  # DataFusion has no class of its own for them
-        told = STAND_IN.sub("", str(error).removeprefix("DataFusion error: ").strip())
+        told = str(error).removeprefix("DataFusion error: ").strip()
         raise InvalidInput(f"the query failed: {told[:2000]}") from error

@@ -1,7 +1,9 @@
-"""Finds the tables of a query: texts in the places of tables, with versions or times. The rest stays unchanged. Pure."""
+"""Finds the addresses in a query: quoted texts, some with a version or a time behind them. Pure.
 
-import re
-from collections.abc import Iterator, Sequence
+DataFusion's own parser decides which of them stand in the place of a table.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot.dialects import DuckDB
@@ -11,31 +13,15 @@ from sqlglot.tokenizer_core import Token, TokenType
 from headgate_schemas.errors import InvalidInput
 
 MAX_QUERY_CHARS = 1_000_000
-STAND_IN = re.compile(r"\bheadgate_[0-9]+\.")
-"""What stands for an address in a rewritten query, before a column: nobody who wrote the query knows it."""
 
 _BEGINS = ("SELECT", "WITH", "FROM", "VALUES", "(")
-_ENDS_FROM = {
-    "WHERE",
-    "GROUP",
-    "HAVING",
-    "ORDER",
-    "LIMIT",
-    "UNION",
-    "INTERSECT",
-    "EXCEPT",
-    "WINDOW",
-    "QUALIFY",
-    "OFFSET",
-}
+_QUOTED = (TokenType.STRING, TokenType.IDENTIFIER)
 
 
 @dataclass(frozen=True, slots=True)
 class NamedTable:
-    """One place in a query that names a table. A table that is named twice has two."""
+    """A table at the newest version, at another version, or at a time."""
 
-    name: str
-    """What stands for it in the rewritten query."""
     uri: str
     version: int | None = None
     timestamp: str | None = None
@@ -44,12 +30,13 @@ class NamedTable:
 @dataclass(frozen=True, slots=True)
 class Query:
     text: str
-    """With a plain name in the place of each address."""
-    tables: tuple[NamedTable, ...]
+    """In DataFusion's SQL: a version or a time has become a part of the table's name."""
+    tables: Mapping[str, NamedTable]
+    """By name, whatever may be the name of a table: all that is in quotes."""
 
 
 def parse_query(text: str) -> Query:
-    """Raises `InvalidInput` for a text that isn't a single query, or names no table."""
+    """Raises `InvalidInput` for a text that isn't a single query."""
     if len(text) > MAX_QUERY_CHARS:
         raise InvalidInput(f"a query of {len(text)} characters is longer than {MAX_QUERY_CHARS} (MAX_QUERY_CHARS)")
     text = text.strip().removesuffix(";")
@@ -63,54 +50,24 @@ def parse_query(text: str) -> Query:
         )
     if any(token.token_type is TokenType.SEMICOLON for token in tokens):
         raise InvalidInput("that is more than one query; run them one by one")
-    found: list[NamedTable] = []
+    tables = {token.text: NamedTable(token.text) for token in tokens if token.token_type in _QUOTED}
     rewritten, end = "", 0
-    for place in _table_places(tokens):
-        token = tokens[place]
-        version, timestamp, last = _time_travel(tokens, place + 1)
-        name = f"headgate_{len(found) + 1}"
-        found.append(NamedTable(name, token.text, version, timestamp))
-        rewritten += text[end : token.start] + name
-        end = tokens[last].end + 1
-    if not found:
-        raise InvalidInput(
-            "the query names no table; write its address in quotes, as in SELECT * FROM 's3://lake/events'"
-        )
-    return Query(rewritten + text[end:], tuple(found))
+    for token, last, table in _travelled(tokens):
+        name = f"{table.uri} AS OF {table.timestamp if table.version is None else table.version}"
+        tables[name] = table
+        rewritten += text[end : token.start] + '"' + name.replace('"', '""') + '"'
+        end = last.end + 1
+    return Query(rewritten + text[end:], tables)
 
 
-def _table_places(tokens: Sequence[Token]) -> Iterator[int]:
-    """The indexes of the tokens that are addresses: quoted, right after FROM, JOIN, or a comma of FROM.
-
-    Functions such as EXTRACT(day FROM '2024-01-01') have a FROM, too, but no SELECT in their parentheses.
-    """
-    # For each open parenthesis: whether it has a SELECT so far, and whether its FROM continues.
-    levels = [[True, False]]
+def _travelled(tokens: Sequence[Token]) -> Iterator[tuple[Token, Token, NamedTable]]:
+    """Each address with a version or a time behind it, and the last token of these."""
     for place, token in enumerate(tokens):
-        word = token.text.upper() if token.token_type is not TokenType.STRING else ""
-        level = levels[-1]
-        before = tokens[place - 1] if place else None
-        if token.token_type is TokenType.L_PAREN:
-            # A parenthesis around joined tables continues the FROM around it.
-            is_joined = level[1] and before is not None and before.text.upper() in ("FROM", "JOIN", ",", "(", "LATERAL")
-            levels.append([is_joined, is_joined])
-        elif token.token_type is TokenType.R_PAREN:
-            levels = levels[:-1] or [[True, False]]
-        elif word == "SELECT":
-            level[:] = [True, False]
-        elif word == "FROM" and level[0]:
-            level[1] = True
-        elif word.partition(" ")[0] in _ENDS_FROM:  # ORDER BY is one token
-            level[1] = False
-        elif (
-            level[1] and before is not None and _is_address(token) and before.text.upper() in ("FROM", "JOIN", ",", "(")
-        ):
-            yield place
-
-
-def _is_address(token: Token) -> bool:
-    is_quoted_name = token.token_type is TokenType.IDENTIFIER and "/" in token.text
-    return token.token_type is TokenType.STRING or is_quoted_name
+        if token.token_type not in _QUOTED:
+            continue
+        version, timestamp, last = _time_travel(tokens, place + 1)
+        if last > place:
+            yield token, tokens[last], NamedTable(token.text, version, timestamp)
 
 
 def _time_travel(tokens: Sequence[Token], start: int) -> tuple[int | None, str | None, int]:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from support.oracle import by_rows
+from support.oracle import by_query, by_rows
 from support.oracle.failure import Disagreement
 from support.oracle.judge import judge, judge_at_the_end
 from support.oracle.mirrored import judge_mirror
@@ -72,6 +72,9 @@ def _played(seed: int, only: Collection[int] | None, spark: Any) -> Played:
                     judge(in_and_out, world)
                 if in_and_out.random() < 0.5:
                     by_rows.judge(in_and_out, world)
+                in_sql = draws(f"{seed}/{index}/query")
+                if in_sql.random() < 0.5:
+                    by_query.judge(in_sql, world)
                 if spark is not None:
                     by_spark.judge(drawn, world, spark)
             judge_at_the_end(random, world)

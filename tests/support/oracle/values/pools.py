@@ -100,7 +100,7 @@ _MOMENTS = (
     *(day * _DAY_MICROS + micros for day in DAYS for micros in (0, 43_200_000_000, 86_399_999_999)),
 )
 _DOUBLES = (
-    *(0.0, -0.0, 1.0, -1.0, 0.1, 1.5, math.nan, math.nan, math.inf, -math.inf, 1e39, -1e39, 5e-324, -5e-324),
+    *(0.0, -0.0, 1.0, -1.0, 0.1, 1.5, math.nan, -math.nan, math.inf, -math.inf, 1e39, -1e39, 5e-324, -5e-324),
     *(1.7976931348623157e308, -1.7976931348623157e308, 2.2250738585072014e-308, 3.4028234663852886e38, 2.0**53 + 2),
     *(1e-45, 16777217.0, 1e22, 1e23, 0.30000000000000004, 123456789.125),
 )
@@ -115,7 +115,7 @@ _FLOATS = tuple(
             0.1,
             1.5,
             math.nan,
-            math.nan,
+            -math.nan,
             math.inf,
             -math.inf,
             1e-45,

@@ -1,7 +1,8 @@
 """Reads rows of users' files: Parquet, CSV, and JSON with one object per line, in batches, from the file system or a
 stream.
 
-The target table's columns give the types of a CSV or JSON file; without a table, its first megabytes do.
+The target table's columns, or those of the first file, give the types of a CSV or JSON file. Without either, its first megabytes
+do (`text_files`).
 """
 
 import os
@@ -11,18 +12,17 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from glob import glob, has_magic
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 import pyarrow as pa
-import pyarrow.csv as pc
-import pyarrow.json as pj
 import pyarrow.parquet as pq
 
+from headgate_schemas.columns.rows_fit import fit_rows
+from headgate_schemas.columns.table_schema import row_schema_string
 from headgate_schemas.errors import InvalidInput
 from headgate_table.indextables.read.rows.scan import DAMAGE
+from headgate_table.rows.text_files import BLOCK_BYTES, Source, csv_batches, ndjson_batches
 
-BLOCK_BYTES = 8 << 20
-"""Of a text that is read at a time; the first block says of which types columns are."""
 PARQUET_BATCH_ROWS = 1 << 16
 STANDARD_INPUT = "-"
 
@@ -88,7 +88,8 @@ def input_rows(
     before = 0
     for file in files:
         with ExitStack() as stack:
-            reader = _Reader(file, types, standard_input, stack)
+            known = types if schema is None else {field.name: field.type for field in schema}
+            reader = _Reader(file, known, standard_input, stack)
             for batch in reader.batches():
                 schema = batch.schema if schema is None else schema
                 yield _aligned(batch, schema, file.name, files[0].name)
@@ -157,9 +158,9 @@ class _Reader:
                 case InputFormat.PARQUET:
                     yield from self._parquet()
                 case InputFormat.CSV:
-                    yield from self._csv()
+                    yield from csv_batches(self._text(), self._types, self._file.name)
                 case InputFormat.NDJSON:
-                    yield from self._ndjson()
+                    yield from ndjson_batches(self._text(), self._types, self._file.name)
         except DAMAGE as error:
             raise InvalidInput(f"{self._file.name} can't be read as {self._file.form}: {error}") from error
 
@@ -179,25 +180,11 @@ class _Reader:
             self._rows += batch.num_rows
             yield batch
 
-    def _csv(self) -> Iterator[pa.RecordBatch]:
-        # An empty cell is null, for texts too; otherwise a table of texts would have no nulls.
-        convert = pc.ConvertOptions(
-            column_types=dict(self._types), strings_can_be_null=True, quoted_strings_can_be_null=False, null_values=[""]
-        )
-        reader = pc.open_csv(self._text(), read_options=pc.ReadOptions(block_size=BLOCK_BYTES), convert_options=convert)
-        yield _empty(reader.schema)
-        yield from reader
-
-    def _ndjson(self) -> Iterator[pa.RecordBatch]:
-        parse = pj.ParseOptions(explicit_schema=pa.schema(list(self._types.items())) if self._types else None)
-        reader = pj.open_json(self._text(), read_options=pj.ReadOptions(block_size=BLOCK_BYTES), parse_options=parse)
-        yield _empty(reader.schema)
-        yield from reader
-
-    def _text(self) -> Any:
+    def _text(self) -> Source:
         codec = _COMPRESSED.get(os.path.splitext(self._file.path.lower())[1])
-        plain = pa.PythonFile(self._raw, mode="r")
-        return plain if codec is None else pa.CompressedInputStream(plain, codec)
+        if codec is None:
+            return self._raw
+        return cast(Source, pa.CompressedInputStream(pa.PythonFile(self._raw, mode="r"), codec))
 
 
 def _empty(schema: pa.Schema) -> pa.RecordBatch:
@@ -214,9 +201,11 @@ def _aligned(batch: pa.RecordBatch, schema: pa.Schema, name: str, first: str) ->
     if lacking or spare or len(set(schema.names)) < len(schema.names):
         what = f"lacks the column {lacking[0]!r}" if lacking else f"has a column {(spare or schema.names)[0]!r} more"
         raise InvalidInput(f"{name} {what}, beside {first}; load files of other columns by themselves")
+    chosen = batch.select(schema.names)
     try:
-        return batch.select(schema.names).cast(schema)
-    except pa.ArrowException as error:
+        fit_rows(row_schema_string(chosen.schema), row_schema_string(schema), first, merge_schema=False)
+        return chosen.cast(schema)
+    except (InvalidInput, pa.ArrowException) as error:
         raise InvalidInput(
             f"{name} has columns of other types than {first}: {error}. Load it by itself, or make the table first"
         ) from error

@@ -1,9 +1,11 @@
 """`headgate load`: files of rows and standard input into a table."""
 
+import datetime as dt
 import gzip
 import io
 import json
 import sys
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +83,87 @@ def test_types_are_those_of_the_table_where_there_is_one(headgate: Headgate, tmp
     first, second = rows_of(table)
     assert (first["code"], str(first["day"]), str(first["amount"])) == ("007", "2024-01-01", "1.50")
     assert (second["code"], second["day"], second["amount"]) == ("", None, None)
+
+
+NEW_COLUMNS = {
+    "whole": ("7", pa.int64(), 7),
+    "beyond 64 bits": ("18446744073709551617", pa.decimal128(38, 0), Decimal("18446744073709551617")),
+    "beyond a decimal": ("1" * 39, pa.string(), "1" * 39),
+    "fraction": ("0.1", pa.float64(), 0.1),
+    "fraction beyond a double": ("0.1234567890123456789", pa.decimal128(38, 19), Decimal("0.1234567890123456789")),
+    "code": ("007", pa.string(), "007"),
+    "clock": ("10:30:00", pa.string(), "10:30:00"),
+    "day": ("2024-02-29", pa.date32(), dt.date(2024, 2, 29)),
+    "local time": ("2024-02-29 10:30", pa.timestamp("us"), dt.datetime(2024, 2, 29, 10, 30)),  # noqa: DTZ001
+    "instant": ("2024-02-29T10:30:00+02:00", pa.timestamp("us", "UTC"), dt.datetime(2024, 2, 29, 8, 30, tzinfo=dt.UTC)),
+    "finer than a microsecond": ("2024-02-29T10:30:00.123456789", pa.string(), "2024-02-29T10:30:00.123456789"),
+    "not a number": ("nan", pa.float64(), None),
+}
+
+
+@pytest.mark.parametrize("form", ["csv", "ndjson"])
+def test_a_new_table_has_types_that_hold_the_texts_exactly(
+    headgate: Headgate, tmp_path: Path, table: Path, form: str
+) -> None:
+    """Break: a whole number becomes a double near it, a code a number, an instant a local time."""
+    place = tmp_path / f"a.{form}"
+    columns = {name: told for name, told in NEW_COLUMNS.items() if form == "csv" or "beyond a decimal" not in name}
+    if form == "csv":
+        place.write_text(",".join(columns) + "\n" + ",".join(text for text, _, _ in columns.values()) + "\n")
+    else:
+        are_numbers = ("whole", "beyond", "fraction", "not")
+        cells = [
+            f'"{name}": {text.replace("nan", "NaN") if name.startswith(are_numbers) else json.dumps(text)}'
+            for name, (text, _, _) in columns.items()
+        ]
+        place.write_text("{" + ", ".join(cells) + "}\n")
+    ran = headgate("load", table, place)
+    assert ran.code == 0, ran.err
+    rows = product.read(table).to_arrow()
+    assert dict(zip(rows.column_names, rows.schema.types, strict=True)) == {
+        name: t for name, (_, t, _) in columns.items()
+    }
+    [row] = rows.to_pylist()
+    assert row.pop("not a number") != 0
+    assert row == {name: value for name, (_, _, value) in columns.items() if name != "not a number"}
+
+
+def test_whole_numbers_among_fractions_are_not_rounded(headgate: Headgate, tmp_path: Path, table: Path) -> None:
+    for form, text in {"csv": "v\n9007199254740993\n1.5\n", "ndjson": '{"v": 9007199254740993}\n{"v": 1.5}\n'}.items():
+        (tmp_path / f"a.{form}").write_text(text)
+        assert headgate("load", f"{table}-{form}", tmp_path / f"a.{form}").code == 0
+        found = product.read(f"{table}-{form}").to_arrow().column("v").to_pylist()
+        assert found == [Decimal(9007199254740993), Decimal("1.5")]
+
+
+MISFITS = [
+    ("BIGINT", "9223372036854775808"),
+    ("BIGINT", "0x1F"),
+    ("DOUBLE", "9007199254740993"),
+    ("DOUBLE", "1e400"),
+    ("FLOAT", "16777217"),
+    ("DECIMAL(9, 2)", "0.125"),
+    ("TIMESTAMP", "2024-01-01T00:00:00"),
+    ("TIMESTAMP_NTZ", "2024-01-01T00:00:00Z"),
+    ("TIMESTAMP_NTZ", "2024-01-01T00:00:00.0000001"),
+]
+
+
+@pytest.mark.parametrize("form", ["csv", "ndjson"])
+@pytest.mark.parametrize(("kind", "text"), MISFITS)
+def test_a_text_that_the_tables_column_does_not_hold_is_refused_with_its_place(
+    headgate: Headgate, tmp_path: Path, table: Path, kind: str, text: str, form: str
+) -> None:
+    product.Table.create(table, f"id INT, v {kind}")
+    place = tmp_path / f"a.{form}"
+    cell = text if kind.startswith(("BIG", "DOU", "FLO", "DEC")) else f'"{text}"'
+    place.write_text(f"id,v\n1,\n2,{text}\n" if form == "csv" else f'{{"id": 1}}\n{{"id": 2, "v": {cell}}}\n')
+    ran = headgate("load", table, place)
+    assert (ran.code, product.Table.open(table).version) == (1, 0)
+    assert place.name in ran.err
+    if form == "csv":
+        assert "row 3, column 'v'" in ran.err
+        assert repr(text) in ran.err
 
 
 def test_a_dry_run_reads_everything_and_writes_nothing(headgate: Headgate, tmp_path: Path, table: Path) -> None:

@@ -21,7 +21,7 @@ from headgate_schemas.columns.rows_fit import fit_rows
 from headgate_schemas.columns.table_schema import row_schema_string
 from headgate_schemas.errors import InvalidInput
 from headgate_table.indextables.read.rows.scan import DAMAGE
-from headgate_table.rows.text_files import BLOCK_BYTES, Source, csv_batches, ndjson_batches
+from headgate_table.rows.text_files import BLOCK_BYTES, ByteSource, csv_batches, ndjson_batches
 
 PARQUET_BATCH_ROWS = 1 << 16
 STANDARD_INPUT = "-"
@@ -180,11 +180,11 @@ class _Reader:
             self._rows += batch.num_rows
             yield batch
 
-    def _text(self) -> Source:
+    def _text(self) -> ByteSource:
         codec = _COMPRESSED.get(os.path.splitext(self._file.path.lower())[1])
         if codec is None:
             return self._raw
-        return cast(Source, pa.CompressedInputStream(pa.PythonFile(self._raw, mode="r"), codec))
+        return cast(ByteSource, pa.CompressedInputStream(pa.PythonFile(self._raw, mode="r"), codec))
 
 
 def _empty(schema: pa.Schema) -> pa.RecordBatch:

@@ -25,13 +25,13 @@ MAX_LINE_BYTES = 8 * BLOCK_BYTES
 """Of one object of JSON, which is held in memory."""
 
 
-class Source(Protocol):
+class ByteSource(Protocol):
     """Bytes that are read once."""
 
     def read(self, size: int, /) -> bytes: ...
 
 
-def csv_batches(source: Source, known: Mapping[str, pa.DataType], name: str) -> Iterator[pa.RecordBatch]:
+def csv_batches(source: ByteSource, known: Mapping[str, pa.DataType], name: str) -> Iterator[pa.RecordBatch]:
     """Begins with a batch without rows. An empty cell is null, of texts, too: a table of texts would have no nulls otherwise.
 
     `known` are types by the names of columns, whatever their case. Raises `InvalidInput`, and what Arrow raises.
@@ -110,7 +110,7 @@ def _misfit(name: str, place: str, column: str, error: object) -> InvalidInput:
     return InvalidInput(f"{name}, {place}, column {column!r}: {error}. {REMEDY}")
 
 
-def ndjson_batches(source: Source, known: Mapping[str, pa.DataType], name: str) -> Iterator[pa.RecordBatch]:
+def ndjson_batches(source: ByteSource, known: Mapping[str, pa.DataType], name: str) -> Iterator[pa.RecordBatch]:
     """Begins with a batch without rows. `known` are types by the names of columns. Raises `InvalidInput`, and what Arrow raises."""
     columns: JsonColumns | None = None
     line = 1
@@ -125,7 +125,7 @@ def ndjson_batches(source: Source, known: Mapping[str, pa.DataType], name: str) 
         raise InvalidInput(f"{name} has no line, so nobody knows its columns")
 
 
-def _blocks_of_lines(source: Source, name: str) -> Iterator[bytes]:
+def _blocks_of_lines(source: ByteSource, name: str) -> Iterator[bytes]:
     held = b""
     while block := _exactly(source, BLOCK_BYTES):
         whole, newline, rest = block.rpartition(b"\n")
@@ -142,7 +142,7 @@ def _blocks_of_lines(source: Source, name: str) -> Iterator[bytes]:
         yield held
 
 
-def _exactly(source: Source, size: int) -> bytes:
+def _exactly(source: ByteSource, size: int) -> bytes:
     """As many bytes, or all that are left: a pipe hands over less at a time."""
     parts = []
     while size > 0 and (part := source.read(size)):
@@ -161,7 +161,7 @@ class _Stoppable:
 
     closed = False
 
-    def __init__(self, begin: bytes, rest: Source) -> None:
+    def __init__(self, begin: bytes, rest: ByteSource) -> None:
         self._begin = io.BytesIO(begin)
         self._rest = rest
         self._is_stopped = False

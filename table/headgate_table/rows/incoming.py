@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from headgate_schemas.errors import InvalidInput
+from headgate_table.rows.nested import with_leaves
 
 BATCH_ROWS = 1 << 17
 BATCH_BYTES = 32 << 20
@@ -27,17 +28,27 @@ _TAKEN = (
 )
 
 
+_CAST = "Cast its columns to types of Arrow that have numbers, texts or times, and drop rows that are null as a whole"
+_FOREIGN = {"Object": "pl.String", "Int128": "pl.Decimal(38, 0)", "UInt128": "pl.Decimal(38, 0)"}
+"""Types of Polars that Arrow doesn't have, and what to cast them to. Of objects it hands over addresses in memory."""
+
+
 @dataclass(frozen=True, slots=True)
 class IncomingRows:
     schema: pa.Schema
-    """In plain types: without dictionaries, views and extensions."""
+    """In plain types: without dictionaries, run ends, views and extensions."""
     batches: Iterator[pa.RecordBatch]
     """Of that schema. Asked for once; raises `InvalidInput` where a batch has other columns, and what their producer raises."""
 
 
 def incoming_rows(rows: ArrowRows) -> IncomingRows:
     """Raises `InvalidInput` for an object without rows, and for types that no file holds."""
-    schema, batches = _opened(rows)
+    try:
+        schema, batches = _opened(rows)
+    except pa.ArrowException as error:
+        raise InvalidInput(
+            f"rows is {_shown(rows)}, which can't be taken as columns of Arrow: {error}. {_CAST}"
+        ) from error
     plain = pa.schema([_plain_field(field, f"column {field.name!r}") for field in schema])
     return IncomingRows(plain, _in_plain_types(batches, schema, plain))
 
@@ -63,7 +74,10 @@ def _opened(rows: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     if library == "pandas" and kind.__name__ == "DataFrame":
         return _of_pandas(rows)
     if library == "polars" and kind.__name__ == "LazyFrame":
+        _check_polars(rows.collect_schema())
         return _of_stream(_collected(rows))
+    if library == "polars" and kind.__name__ == "DataFrame":
+        _check_polars(rows.schema)
     if library == "duckdb" and hasattr(rows, "to_arrow_reader"):
         reader = rows.to_arrow_reader(BATCH_ROWS)
         return reader.schema, iter(reader)
@@ -120,14 +134,37 @@ def _same_columns(part: Any, number: int, schema: pa.Schema) -> Iterator[pa.Reco
 
 
 def _of_pandas(frame: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """An index with a name becomes a column; one without a name only counts rows, or gives their former places."""
-    if any(name is not None for name in frame.index.names):
-        frame = frame.reset_index()
+    """A named level of the index becomes a column; one without a name only counts rows, or gives their former places."""
+    levels = [place for place, name in enumerate(frame.index.names) if name is not None]
+    names = [str(frame.index.names[place]) for place in levels] + [str(name) for name in frame.columns]
+    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    if twice is not None:
+        raise InvalidInput(f"the frame of pandas has two columns {twice!r}, of which one may be its index; rename one")
+    if levels:
+        frame = frame.reset_index(level=levels)
+    frame = frame.set_axis(names, axis=1)
     try:
         schema = pa.Schema.from_pandas(frame, preserve_index=False).remove_metadata()
-    except (pa.ArrowException, TypeError, ValueError) as error:
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(f"the frame of pandas can't become Arrow: {error}. Give its column one type") from error
     return schema, _slices_of_pandas(frame, schema)
+
+
+def _check_polars(columns: Mapping[str, Any]) -> None:
+    for name, type_ in columns.items():
+        for inner in _inner_polars(type_):
+            cast = _FOREIGN.get(type(inner).__name__)
+            if cast is not None:
+                raise InvalidInput(
+                    f"column {name!r} is {type_} of Polars, which Arrow doesn't have; cast it, as to {cast}"
+                )
+
+
+def _inner_polars(type_: Any) -> Iterator[Any]:
+    yield type_
+    inner = [type_.inner] if hasattr(type_, "inner") else []
+    for each in [*inner, *(field.dtype for field in getattr(type_, "fields", ()))]:
+        yield from _inner_polars(each)
 
 
 def _slices_of_pandas(frame: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -149,7 +186,7 @@ def _collected(frame: Any) -> Iterator[Any]:
 
 def _in_plain_types(batches: Iterator[pa.RecordBatch], schema: pa.Schema, plain: pa.Schema) -> Iterator[pa.RecordBatch]:
     is_plain = schema.types == plain.types
-    for batch in batches:
+    for batch in _taken(batches):
         step = max(1, min(BATCH_ROWS, batch.num_rows * BATCH_BYTES // max(1, batch.nbytes)))
         for start in range(0, batch.num_rows, step):
             part = batch.slice(start, step)
@@ -159,11 +196,16 @@ def _in_plain_types(batches: Iterator[pa.RecordBatch], schema: pa.Schema, plain:
             yield pa.RecordBatch.from_arrays(arrays, schema=plain)
 
 
-def _cast(array: Any, field: "pa.Field[Any]") -> Any:
-    if array.type == field.type:
-        return array
+def _taken(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     try:
-        return array.cast(field.type)
+        yield from batches
+    except pa.ArrowException as error:
+        raise InvalidInput(f"the rows can't be taken as columns of Arrow: {error}. {_CAST}") from error
+
+
+def _cast(array: Any, field: "pa.Field[Any]") -> Any:
+    try:
+        return with_leaves(array, field.type, lambda inner, type_: inner.cast(type_))
     except pa.ArrowException as error:
         raise InvalidInput(
             f"column {field.name!r} is {array.type}, which can't become {field.type}: {error}"
@@ -178,13 +220,15 @@ def _plain(type_: Any, place: str) -> pa.DataType:
     """The type without Arrow's own encodings: files hold values, and readers see no dictionaries."""
     if isinstance(type_, pa.BaseExtensionType):
         return _plain(type_.storage_type, place)
-    if types.is_dictionary(type_):
+    if types.is_dictionary(type_) or types.is_run_end_encoded(type_):
         return _plain(type_.value_type, place)
     if types.is_string_view(type_):
         return pa.string()
     if types.is_binary_view(type_):
         return pa.binary()
     if types.is_struct(type_):
+        if not type_.num_fields:
+            raise InvalidInput(f"{place} is a struct without fields, which no file holds; leave it out")
         return pa.struct(
             [
                 _plain_field(type_.field(number), f"{place}.{type_.field(number).name}")
@@ -194,12 +238,15 @@ def _plain(type_: Any, place: str) -> pa.DataType:
     if types.is_map(type_):
         key, item = type_.key_field, type_.item_field
         return pa.map_(_plain_field(key, f"{place}.key"), _plain_field(item, f"{place}.value"))
-    if types.is_list(type_) or types.is_large_list(type_) or types.is_fixed_size_list(type_):
+    if any(is_kind(type_) for is_kind in _LISTS):
         return pa.list_(_plain_field(type_.value_field, f"{place}.element"))
-    if types.is_list_view(type_) or types.is_large_list_view(type_):
-        # PyArrow casts them to empty lists.
-        raise InvalidInput(f"{place} has the Arrow type {type_}, which can't be written; make it a list first")
     return type_
+
+
+_LISTS = (
+    *(types.is_list, types.is_large_list, types.is_fixed_size_list),
+    *(types.is_list_view, types.is_large_list_view),
+)
 
 
 def _shown(given: object) -> str:

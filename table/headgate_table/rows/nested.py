@@ -1,4 +1,7 @@
-"""Arrays of lists, structs and maps, rebuilt around other leaves. Nulls and lengths stay what they were."""
+"""Arrays of lists, structs and maps, rebuilt around other leaves. Nulls and lengths stay what they were.
+
+Extensions, dictionaries and run ends around them are taken off: PyArrow's own casts refuse many of them, and empty list views.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +15,12 @@ def with_leaves(array: Any, wanted: pa.DataType, leaf: Callable[[Any, pa.DataTyp
     """The array as one of `wanted`, which has lists, structs and maps where it has. `leaf` converts what is inside."""
     if array.type == wanted:
         return array
+    if isinstance(array.type, pa.BaseExtensionType):
+        return with_leaves(array.storage, wanted, leaf)
+    if types.is_dictionary(array.type):
+        return with_leaves(array.dictionary, wanted, leaf).take(array.indices)
+    if types.is_run_end_encoded(array.type):
+        return with_leaves(pc.run_end_decode(array), wanted, leaf)
     if types.is_struct(wanted):
         parts = [with_leaves(array.field(place), field.type, leaf) for place, field in enumerate(wanted.fields)]
         return pa.StructArray.from_arrays(parts, fields=wanted.fields, mask=array.is_null())

@@ -107,6 +107,14 @@ PLAIN = [
     (pa.ExtensionArray.from_storage(pa.uuid(), pa.array([bytes(16)] * 3, pa.binary(16))), pa.binary(16)),
     (pa.array([["a"], ["b"], None], pa.list_(pa.dictionary(pa.int8(), pa.string()))), pa.list_(pa.string())),
     (pa.array([{"x": "a"}] * 3, pa.struct([("x", pa.string_view())])), pa.struct([("x", pa.string())])),
+    (pa.array([["a"], None, ["b", None]], pa.list_view(pa.string_view())), pa.list_(pa.string())),
+    (pa.array([["a"], None, ["b"]], pa.large_list_view(pa.string())), pa.list_(pa.string())),
+    (pa.DictionaryArray.from_arrays(pa.array([1, None, 0]), pa.array(["a", "b"], pa.string_view())), pa.string()),
+    (
+        pa.DictionaryArray.from_arrays(pa.array([1, None, 0]), pa.array([{"x": "a"}, {"x": None}])),
+        pa.struct([("x", pa.string())]),
+    ),
+    (pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), pa.array(["a", None])), pa.string()),
     (pa.array([[("k", "v")]] * 3, pa.map_(pa.string(), pa.large_string())), pa.map_(pa.string(), pa.large_string())),
 ]
 
@@ -121,9 +129,40 @@ def test_types_that_only_arrow_knows_become_plain_ones_with_the_same_values(arra
     assert found.to_pylist() == stored.to_pylist()
 
 
-def test_list_views_are_refused_since_pyarrow_empties_them() -> None:
-    with pytest.raises(InvalidInput, match=r"column 'c'.x has the Arrow type list_view"):
-        incoming_rows(pa.table({"c": pa.array([], pa.struct([("x", pa.list_view(pa.string()))]))}))
+def test_columns_of_structs_without_fields_are_refused_by_name() -> None:
+    with pytest.raises(InvalidInput, match=r"column 'c'.x is a struct without fields"):
+        incoming_rows(pa.table({"c": pa.array([], pa.struct([("x", pa.struct([]))]))}))
+
+
+def test_rows_that_are_null_as_a_whole_are_refused_with_the_remedy() -> None:
+    with pytest.raises(InvalidInput, match="drop rows that are null as a whole"):
+        incoming_rows(pa.array([{"x": 1}, None]))
+    table = pa.table({"c": pa.array([{"x": 1}, None])})
+    assert taken(table).to_pylist() == table.to_pylist()
+
+
+def test_columns_of_pandas_may_be_named_by_numbers() -> None:
+    frame = pd.DataFrame({1: [1, 2], ("x", 2): ["a", "b"]})
+    assert taken(frame).to_pylist()[0] == {"1": 1, "('x', 2)": "a"}
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame({1: [1], "1": [2]}),
+        pd.DataFrame([[1, 2]], columns=["1", "1"]),
+        pd.DataFrame({"1": [1]}, index=pd.Index([1], name=1)),
+    ],
+    ids=["number and text", "twice", "index"],
+)
+def test_columns_of_pandas_with_one_name_are_refused(frame: pd.DataFrame) -> None:
+    with pytest.raises(InvalidInput, match="two columns '1'"):
+        incoming_rows(frame)
+
+
+def test_the_named_levels_of_an_index_of_pandas_are_columns_and_the_others_are_none() -> None:
+    index = pd.MultiIndex.from_tuples([("a", 7), ("b", 8)], names=["key", None])
+    assert taken(pd.DataFrame({"id": [1, 2]}, index=index)).to_pylist()[1] == {"key": "b", "id": 2}
 
 
 def test_a_named_index_of_pandas_is_a_column_and_a_nameless_one_is_none() -> None:

@@ -1,11 +1,12 @@
 """Mutants of rows on their way into a table: what texts and other producers' values would become."""
 
-from support.mutants.mutant import Mutant, Rule, models
+from support.mutants.mutant import NONE, Mutant, Rule, models
 
 _TEXT_VALUES = "table/headgate_table/rows/text_values.py"
 _JSON = "table/headgate_table/rows/json_lines.py"
 _LOAD_TESTS = ("tests/front/cli/test_cli_load.py",)
 _TEXTS = "tests/table/rows/test_texts_as_values.py"
+_TYPES = "tests/table/rows/test_drawn_arrow_types.py"
 
 MUTANTS = (
     Mutant(
@@ -27,6 +28,36 @@ MUTANTS = (
         '_PLAIN_WHOLE = r"^-?[0-9]+$"\n',
         _LOAD_TESTS,
         models(_TEXTS, 2_000),
+    ),
+    Mutant(
+        "list-views-are-emptied",
+        Rule.VALUES,
+        "A list view becomes a list by PyArrow's cast, which empties it.",
+        "table/headgate_table/rows/nested.py",
+        "    if types.is_list(wanted):\n",
+        "    if types.is_list(wanted) and not types.is_list_view(array.type):\n",
+        ("tests/table/rows/test_incoming_rows.py",),
+        models(_TYPES, 2_000),
+    ),
+    Mutant(
+        "dictionaries-of-views-are-refused",
+        Rule.VALUES,
+        "A dictionary is cast by PyArrow, which takes no dictionary of views or structs.",
+        "table/headgate_table/rows/nested.py",
+        "    if types.is_dictionary(array.type):\n",
+        "    if types.is_dictionary(array.type) and not types.is_string_view(array.type.value_type):\n",
+        ("tests/table/rows/test_incoming_rows.py",),
+        models(_TYPES, 2_000),
+    ),
+    Mutant(
+        "addresses-of-objects-are-written",
+        Rule.VALUES,
+        "A Polars column of Python objects is taken: Arrow sees their addresses in memory.",
+        "table/headgate_table/rows/incoming.py",
+        '_FOREIGN = {"Object": "pl.String", ',
+        "_FOREIGN = {",
+        (_TYPES,),
+        NONE,
     ),
     Mutant(
         "json-numbers-are-rounded",

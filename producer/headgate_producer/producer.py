@@ -194,7 +194,7 @@ class Producer:
     ) -> Ticket:
         """Write rows into new files, and propose them in one version. The arguments are those of `headgate.write`.
 
-        Returns once the files are written. If the table must first be created or get new columns, it waits up to
+        Wrong terms are refused before any file is written. Returns once the files are written. If the table must first be created or get new columns, it waits up to
         `timeout` seconds for each of these receipts. Raises `WriteRefused` if one of them is refused.
 
         Examples:
@@ -207,6 +207,7 @@ class Producer:
 
         order = RowsOrder.of(mode, where, partition_by, schema_evolution, target_file_size)
         timeout = None if timeout is None else arguments.seconds("timeout", timeout)
+        self._drafted(Append(()), terms)  # so that wrong terms are refused before files are written
         return propose_rows(self, rows, order, timeout, terms)
 
     def overwrite(self, files: Sequence[AddFile], where: str | None = None, **terms: Unpack[Terms]) -> Ticket:
@@ -366,14 +367,16 @@ class Producer:
             >>> producer.propose(Append((b,))).wait(30).version
             2
         """
+        return self._submit(self._drafted(operation, terms))
+
+    def _drafted(self, operation: Operation, terms: Terms) -> Outgoing:
         if self._is_closed:
             raise NotSent(f"nothing was proposed to {self._table}: this producer is closed; open another")
         if self._courier.broken:
             raise NotSent(f"nothing was proposed to {self._table}: {self._courier.broken}; open another producer")
         if not isinstance(operation, Operation):
             raise InvalidInput(f"{str(operation)[:80]!r} is no operation; use the methods of the producer to make one")
-        out = self._drafter.draft(operation, self._ambient.new_id(), self._ambient.now_ms(), terms)
-        return self._submit(out)
+        return self._drafter.draft(operation, self._ambient.new_id(), self._ambient.now_ms(), terms)
 
     @checked(proposal_id=arguments.text, writer=arguments.instance(Writer))
     def outcome(self, proposal_id: str, *, writer: Writer | None = None) -> Receipt:

@@ -288,6 +288,41 @@ def test_a_producer_writes_rows_and_gives_a_ticket(uri: str, bus: str) -> None:
     assert ids_of(uri) == [2, 3]
 
 
+WRONG_TERMS: dict[str, tuple[dict[str, Any], str]] = {
+    "mode": ({"mode": "merge"}, "mode is 'merge'"),
+    "where without overwrite": ({"where": "day = 'mon'"}, "where says what is overwritten"),
+    "where on rows": ({"mode": "overwrite", "where": "id = 1"}, "where can't say what is overwritten"),
+    "where without a meaning": ({"mode": "overwrite", "where": "day ="}, "where"),
+    "partitions": ({"partition_by": ["id"]}, "partition_by"),
+    "no such partition": ({"partition_by": ["nothing"]}, "nothing"),
+    "isolation": ({"isolation": "strict"}, "isolation is 'strict'"),
+    "writer": ({"writer": "nightly:1"}, "writer is 'nightly:1'"),
+    "created": ({"created": 5}, "give proposal_id as well"),
+    "based on": ({"based_on": "7"}, "based_on"),
+    "unknown": ({"isolated": True}, "takes no isolated"),
+}
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+@pytest.mark.parametrize("wrong", WRONG_TERMS)
+def test_wrong_terms_of_a_producers_write_are_refused_before_a_file_is_written(
+    uri: str, bus: str, wrong: str, is_new: bool
+) -> None:
+    """Break: the files lie there, and nobody names them."""
+    terms, told = WRONG_TERMS[wrong]
+    if not is_new or wrong == "partitions":  # of a new table, any columns will do
+        headgate.Table.create(uri, "id BIGINT, day STRING", ["day"], storage=NOT_DURABLE)
+    with headgate.Producer(bus, uri, storage=NOT_DURABLE) as producer, pytest.raises(headgate.InvalidInput, match=told):
+        producer.write(ROWS, **({"partition_by": ["day"]} | terms))
+    assert list(Path(uri).rglob("*.parquet")) == []
+
+
+def test_an_overwrite_by_partition_of_a_table_without_any_is_refused_before_a_file_is_written(uri: str) -> None:
+    with pytest.raises(headgate.InvalidInput, match="has no partitions"):
+        write(uri, ROWS, mode="overwrite_partitions")
+    assert list(Path(uri).rglob("*.parquet")) == []
+
+
 def test_without_a_committer_the_outcome_is_unknown_and_said_so(uri: str, tmp_path: Path) -> None:
     headgate.Table.create(uri, "id BIGINT, day STRING", storage=NOT_DURABLE)
     with pytest.raises(headgate.OutcomeUnknown):

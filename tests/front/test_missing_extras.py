@@ -58,7 +58,7 @@ def test_a_command_says_what_to_install(extra: str, words: tuple[str, ...], tmp_
 @pytest.mark.parametrize(
     ("extra", "program"),
     [
-        ("kafka", "import headgate; headgate.KafkaRecords"),
+        ("kafka", "import headgate; headgate.KafkaRecords('kafka://localhost:9092', 'orders')"),
         ("kafka", "import headgate; headgate.Producer('kafka://localhost:9092', table='t')"),
         ("s3", "import headgate; headgate.Table.open('s3://lake/events')"),
         (
@@ -71,6 +71,15 @@ def test_an_import_that_needs_an_extra_says_what_to_install(extra: str, program:
     done = without((extra,), program, tmp_path)
     assert done.returncode == 1
     assert f"pip install 'headgate[{extra}]'" in done.stderr.splitlines()[-1]
+
+
+def test_every_public_name_can_be_imported_without_any_extra(tmp_path: Path) -> None:
+    """Break: a name that needs an extra raises where it is imported, so that `import *` raises."""
+    program = (
+        "from headgate import *\nimport headgate\nprint([name for name in headgate.__all__ if name not in globals()])"
+    )
+    done = without(tuple(LIBRARIES), program, tmp_path)
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
 
 
 def test_the_core_works_on_this_machine_without_any_extra(tmp_path: Path) -> None:

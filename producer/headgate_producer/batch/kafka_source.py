@@ -22,9 +22,10 @@ try:
     from headgate_bus.kafka.fetched.fetching import check_client, take_apart_within_bounds
     from headgate_bus.kafka.fetched.unpacking import CODECS, Unpacking
 except ModuleNotFoundError as error:
-    raise BusError(
-        "reading a Kafka topic needs a library that is not installed: pip install 'headgate[kafka]'"
-    ) from error
+    # Told by the constructor: `from headgate import *` imports every public name.
+    _MISSING: ModuleNotFoundError | None = error
+else:
+    _MISSING = None
 
 MAX_BATCH_BYTES = 64 << 20
 """Of a batch that was unpacked. As much as a batch of the job may hold; of the producers nothing is known."""
@@ -56,6 +57,10 @@ class KafkaRecords:
         ambient: Ambient | None = None,
         **options: Any,
     ) -> None:
+        if _MISSING is not None:
+            raise BusError(
+                "reading a Kafka topic needs a library that is not installed: pip install 'headgate[kafka]'"
+            ) from _MISSING
         if max_batch_bytes < 1:
             raise InvalidInput(f"max_batch_bytes={max_batch_bytes} leaves nothing to read; give a number above 0")
         self._address = parse_kafka_address(address)
@@ -131,7 +136,7 @@ class KafkaRecords:
         ]
         return Chunk(records, max(offset, self._consumer.position(place)))
 
-    def _polled(self, place: TopicPartition, offset: int, timeout_s: float, max_records: int) -> Any:
+    def _polled(self, place: "TopicPartition", offset: int, timeout_s: float, max_records: int) -> Any:
         if self._assigned != place:
             self._consumer.assign([place])
             self._assigned = place

@@ -14,10 +14,7 @@ MAX_WHERE_CHARS = 100_000
 
 def where_of(columns: Sequence[str], values: Iterable[Mapping[str, str]], table: str) -> str:
     """Raises `InvalidInput` for a table without partitions, or too many of them."""
-    if not columns:
-        raise InvalidInput(
-            f"the table at {table} has no partitions, so it can't be overwritten by partition; overwrite everything, or partition the table"
-        )
+    check_partitioned(columns, table)
     keys = sorted({tuple(_text(each.get(column)) for column in columns) for each in values}, key=_order)
     where = format_predicate(_matching(columns, keys))
     if len(where) > MAX_WHERE_CHARS:
@@ -26,6 +23,14 @@ def where_of(columns: Sequence[str], values: Iterable[Mapping[str, str]], table:
             f"{MAX_WHERE_CHARS} (MAX_WHERE_CHARS). Write them by parts, or say by a predicate what is overwritten"
         )
     return where
+
+
+def check_partitioned(columns: Sequence[str], table: str) -> None:
+    """Raises `InvalidInput` for a table without partitions."""
+    if not columns:
+        raise InvalidInput(
+            f"the table at {table} has no partitions, so it can't be overwritten by partition; overwrite everything, or partition the table"
+        )
 
 
 def _text(stored: str | None) -> str | None:

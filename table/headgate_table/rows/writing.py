@@ -28,7 +28,7 @@ from headgate_table.parquet.file_schema import told_columns
 from headgate_table.rows.evolving import EvolvingTable, columns_named, make_table, widen_table
 from headgate_table.rows.file_writer import FileLayout, FileLimits, FileWriter, file_layout
 from headgate_table.rows.incoming import IncomingRows, gathered, incoming_rows
-from headgate_table.rows.replaced_partitions import where_of
+from headgate_table.rows.replaced_partitions import check_partitioned, where_of
 from headgate_table.rows.row_columns import conformed
 from headgate_table.settings.option_texts import size
 from headgate_table.store.interface import Store
@@ -178,7 +178,9 @@ def _planned(target: RowsTarget, rows: Any, order: RowsOrder) -> "_Plan | Duplic
     given = row_schema_string(incoming.schema)
     if seen is None:
         columns = order.partition_by or ()
-        return _Plan(None, incoming, given, columns, fit_new_table(given, columns))
+        fit = fit_new_table(given, columns)
+        _check_replaceable(target, Metadata("", fit.schema_string, columns), order)
+        return _Plan(None, incoming, given, columns, fit)
     fit = fit_rows(
         given, seen.schema_string, target.address, merge_schema=order.schema_evolution, adds_by="schema_evolution"
     )
@@ -191,10 +193,17 @@ def _check_takes_rows(target: RowsTarget, seen: LookedAt, order: RowsOrder) -> N
             f"{target.address} is a table of {seen.metadata.format_provider} files{'' if seen.schema_string else ' without a schema'}, "
             f"and rows can be written to tables of Parquet files whose schema is known"
         )
+    _check_replaceable(target, seen.metadata, order)
+
+
+def _check_replaceable(target: RowsTarget, metadata: Metadata, order: RowsOrder) -> None:
+    """Refuses an overwrite that the table would refuse, before files are written for it."""
     if order.where is not None:
-        asked = questions(Overwrite((), order.where), seen.metadata)
+        asked = questions(Overwrite((), order.where), metadata)
         if isinstance(asked, Refusal):
             raise InvalidInput(f"where can't say what is overwritten: {asked.reason}")
+    if order.mode == "overwrite_partitions":
+        check_partitioned(metadata.partition_columns, target.address)
 
 
 def _agreed(target: RowsTarget, order: RowsOrder, seen: LookedAt) -> tuple[str, ...]:

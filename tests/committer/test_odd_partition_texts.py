@@ -6,11 +6,13 @@ from urllib.parse import quote
 import pyarrow as pa
 import pytest
 
-from headgate_producer.batch.files import write_files
+from headgate_schemas.actions.actions import Metadata
 from headgate_schemas.columns.table_schema import schema_string_of
 from headgate_schemas.messages.operations import Append, Committed, Create, Delete, Operation, Overwrite, Receipt
 from headgate_schemas.predicates.partition_text import escape_partition_text
 from headgate_table.data_file import DataFile
+from headgate_table.rows.file_writer import FileLimits
+from headgate_table.rows.writing import table_files
 from headgate_table.store.interface import Store
 from headgate_table.table import Table
 from support.committing.rig import TABLE, Rig
@@ -77,7 +79,7 @@ def _by_folder_of_arrow(store: Store, number: int, text: str | None) -> DataFile
 
 def _by_batch(store: Store, number: int, text: str | None) -> DataFile:
     rows = pa.table({"id": pa.array([number], pa.int64()), "p": pa.array([text], pa.string())})
-    (file,) = write_files(store, rows, ["p"], f"{number}")
+    (file,) = table_files(store, Metadata("", schema_string_of(rows.schema), ("p",)), rows, f"{number}", FileLimits())
     return file
 
 

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable
 from typing import TypeVar
 
+import pyarrow as pa
 import pytest
 
 from headgate_bus.interface import Topic
@@ -45,7 +46,7 @@ def test_files_lie_in_the_folders_of_their_partitions() -> None:
     world.run()
     paths = [info.key for info in world.store.list() if info.key.endswith(".parquet")]
     assert [path.split("/")[0] for path in paths] == ["region=e", "region=u"]
-    assert all("/job-clicks-0-0-4-" in path for path in paths)
+    assert all("-job-clicks-0-0-4-" in path for path in paths)
 
 
 def test_a_table_without_partitions_gets_one_file_a_batch() -> None:
@@ -127,6 +128,41 @@ def test_rows_without_the_partition_column_stop_the_job() -> None:
     )
     with pytest.raises(JobStopped, match="no column 'region'"):
         job.run()
+
+
+@pytest.mark.parametrize(
+    ("column", "told"),
+    [
+        (pa.array([1, 2]), "column 'text' is long in the rows and string in the table"),
+        (pa.array([1, 2], pa.duration("s")), "column 'text' has the Arrow type"),
+    ],
+    ids=["number", "duration"],
+)
+def test_rows_that_the_table_can_not_hold_stop_the_job_before_anything_is_proposed(column: pa.Array, told: str) -> None:
+    """Break: the job has a writer of its own, whose rules differ from those of `write`."""
+    world = BatchWorld({0: values(0, 2)})
+    job = BatchJob(
+        "job",
+        ListedRecords(world.held),
+        world._producer(Fuse()),
+        lambda records: to_table(records).set_column(0, "text", [column]),
+    )
+    with pytest.raises(JobStopped, match=told):
+        job.run()
+    world.settle()
+    assert world.rows() == []
+
+
+def test_values_of_a_batch_become_what_write_makes_of_them() -> None:
+    world = BatchWorld({0: values(0, 4)})
+    job = BatchJob(
+        "job",
+        ListedRecords(world.held, ambient=world.ambient),
+        world._producer(Fuse()),
+        lambda records: to_table(records).set_column(0, "text", to_table(records).column("text").dictionary_encode()),
+    )
+    job.run()
+    assert world.rows() == all_of(world)
 
 
 def test_a_receipt_that_never_comes_ends_the_run_as_unknown() -> None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, assert_never
 from headgate_bus.errors import BatchUnread
 from headgate_bus.interface import Extent
 from headgate_producer.batch.bounds import BatchBounds, agree, agreed_last, bounds_key
-from headgate_producer.batch.files import write_files
 from headgate_producer.batch.marks import RecordMark, SeenRecord, compared, last_mark
 from headgate_producer.batch.origin import Start as Start
 from headgate_producer.batch.origin import check_topic, remember
@@ -21,7 +20,7 @@ from headgate_producer.batch.record_source import RecordSource, SourceRecord, To
 from headgate_producer.delivery.ticket import Ticket
 from headgate_producer.errors import JobStopped
 from headgate_producer.producer import Producer
-from headgate_schemas.actions.actions import AddFile
+from headgate_schemas.actions.actions import AddFile, Metadata
 from headgate_schemas.errors import InvalidInput
 from headgate_schemas.logs import get_logger
 from headgate_schemas.messages.operations import Committed, Duplicate, Receipt, RejectCode, Rejected, Writer
@@ -33,6 +32,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ToTable = Callable[[Sequence[SourceRecord]], "pa.Table"]
+
+MAX_FILES_PER_BATCH = 1_000
+"""A batch with more partitions makes files that are too small to be read well."""
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,80}")
 
@@ -101,7 +103,8 @@ class BatchJob:
         """Where the next batch begins, as every run sees it."""
         self._reached: dict[int, int] = {}
         """Where to read on: behind a stretch without records that this run has seen."""
-        self._partition_columns: tuple[str, ...] = ()
+        self._metadata = Metadata("", "")
+        """Of the table, as the last look found it."""
 
     def run(self, stopping: Callable[[], bool] = lambda: False, *, for_ever: bool = False) -> BatchReport:
         """Load the records that the topic holds now. With `for_ever`, load new records too, until `stopping` returns true.
@@ -140,7 +143,7 @@ class BatchJob:
         reader = self._producer.reader
         log = reader.latest()
         metadata = reader.metadata(log)
-        self._partition_columns = tuple(metadata.partition_columns)
+        self._metadata = metadata
         memory = recover(reader, log, table_options(metadata.configuration))
         last = {app: seqs[-1][0] for app, seqs in memory.writers.items() if seqs}
         return {each: last[self._app(each)] for each in self._source.partitions() if self._app(each) in last}
@@ -234,9 +237,24 @@ class BatchJob:
     def _write(self, partition: int, bounds: BatchBounds, records: Sequence[SourceRecord]) -> Sequence[AddFile]:
         if not records:
             return ()  # compacted away since the bounds were fixed
-        unique = self._producer.ambient.new_id()
-        name = f"{self._name}-{self._source.topic}-{partition}-{bounds.start}-{bounds.end}-{unique}"
-        return write_files(self._producer.store, self._to_table(records), self._partition_columns, name)
+        from headgate_table.rows.file_writer import FileLimits  # imports PyArrow's writer
+        from headgate_table.rows.writing import table_files
+
+        rows = self._to_table(records)
+        limits = FileLimits(files=MAX_FILES_PER_BATCH)
+        while True:
+            unique = self._producer.ambient.new_id()
+            name = f"{self._name}-{self._source.topic}-{partition}-{bounds.start}-{bounds.end}-{unique}"
+            try:
+                return table_files(self._producer.store, self._metadata, rows, name, limits)
+            except InvalidInput as error:
+                reader = self._producer.reader
+                newest = reader.metadata(reader.latest())
+                if newest == self._metadata:
+                    raise JobStopped(
+                        f"job {self._name} can't go on: {error}. Nothing of the batch was proposed"
+                    ) from error
+                self._metadata = newest  # the table may have new columns since the last look
 
     def _settle(self, batch: _Proposed, report: BatchReport) -> BatchReport:
         receipt = self._receipt(batch)

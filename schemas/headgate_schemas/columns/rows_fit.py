@@ -42,7 +42,7 @@ class RowsFit:
 
 
 def fit_rows(
-    rows: str, table: str, address: str, *, merge_schema: bool, adds_by: str = "the option mergeSchema"
+    rows: str, table: str, address: str, *, merge_schema: bool, adds_by: str | None = "the option mergeSchema"
 ) -> RowsFit:
     """The first two are schemas in Spark's JSON. `adds_by` names the setting by which a user allows new columns.
 
@@ -67,9 +67,8 @@ def fit_rows(
     added = [given.fields[place] for place in sorted(places.values())]
     if added and not merge_schema:
         names = ", ".join(repr(field.name) for field in added)
-        raise InvalidInput(
-            f"the table at {address} has no column {names}; leave it out, or set {adds_by} to true to add it"
-        )
+        way = "alter the table" if adds_by is None else f"set {adds_by} to true"
+        raise InvalidInput(f"the table at {address} has no column {names}; leave it out, or {way} to add it")
     if not sources and not added:
         raise InvalidInput(f"the rows have no column of the table at {address}")
     _check_typed(added)

@@ -155,13 +155,29 @@ def checked_rows(target: RowsTarget, rows: Any, order: RowsOrder) -> dict[str, A
     plan = _planned(target, rows, order)
     if isinstance(plan, Duplicate):
         return {"rows": 0, "makes_table": False, "new_columns": [], "partition_columns": []}
-    layout = _layout(target, plan)
+    layout = _layout(target.address, plan, target.ambient.new_id())
     return {
-        "rows": sum(table.num_rows for table in _conformed(target, plan, layout)),
+        "rows": sum(table.num_rows for table in _conformed(target.address, plan, layout)),
         "makes_table": plan.seen is None,
         "new_columns": list(plan.fit.new_columns),
         "partition_columns": list(plan.columns),
     }
+
+
+def table_files(store: Store, metadata: Metadata, rows: Any, name: str, limits: FileLimits) -> list[DataFile]:
+    """Files for rows that fit into a table as it is. No log names them yet. `name` must be new for each attempt.
+
+    Raises `InvalidInput` for rows that the table can't hold, and `StoreError`.
+    """
+    incoming = incoming_rows(rows)
+    given = row_schema_string(incoming.schema)
+    columns = tuple(metadata.partition_columns)
+    if metadata.schema_string:
+        fit = fit_rows(given, metadata.schema_string, store.uri, merge_schema=False, adds_by=None)
+    else:
+        fit = fit_new_table(given, columns)
+    plan = _Plan(None, incoming, given, columns, fit)
+    return _written(store, plan, _layout(store.uri, plan, name), limits)
 
 
 def _planned(target: RowsTarget, rows: Any, order: RowsOrder) -> "_Plan | Duplicate":
@@ -216,13 +232,11 @@ def _agreed(target: RowsTarget, order: RowsOrder, seen: LookedAt) -> tuple[str, 
     return seen.partition_columns
 
 
-def _layout(target: RowsTarget, plan: _Plan) -> FileLayout:
+def _layout(address: str, plan: _Plan, name: str) -> FileLayout:
     fit, columns = plan.fit, plan.columns
     lacking = [column for column in columns if column not in fit.sources]
     if lacking:
-        raise InvalidInput(
-            f"the rows have no column {lacking[0]!r}, by which the table at {target.address} is partitioned"
-        )
+        raise InvalidInput(f"the rows have no column {lacking[0]!r}, by which the table at {address} is partitioned")
     whole = arrow_schema(fit.schema_string)
     kinds: Mapping[str, Any] = kinds_of(column_kinds(fit.schema_string))
     shape = RowShape(
@@ -231,30 +245,34 @@ def _layout(target: RowsTarget, plan: _Plan) -> FileLayout:
         {},
         frozenset(whole.names),
     )
-    layout = file_layout(whole, list(fit.sources), columns, shape, target.ambient.new_id())
+    layout = file_layout(whole, list(fit.sources), columns, shape, name)
     if not layout.data.names:
         raise InvalidInput(
-            f"the rows have no column beside those that the table at {target.address} is partitioned by: files would be empty"
+            f"the rows have no column beside those that the table at {address} is partitioned by: files would be empty"
         )
     return layout
 
 
-def _conformed(target: RowsTarget, plan: _Plan, layout: FileLayout) -> Iterator[pa.Table]:
+def _conformed(address: str, plan: _Plan, layout: FileLayout) -> Iterator[pa.Table]:
     """The rows with the table's columns, those in files first."""
     schema = pa.schema([*layout.data, *layout.partition])
     for table in gathered(plan.incoming.batches):
         try:
-            rows = conformed(table, schema, plan.fit.sources, target.address)
+            rows = conformed(table, schema, plan.fit.sources, address)
         except ValueError as error:
-            raise InvalidInput(f"the rows don't fit into the table at {target.address}: {error}") from error
+            raise InvalidInput(f"the rows don't fit into the table at {address}: {error}") from error
         yield rows
 
 
 def _files(target: RowsTarget, plan: _Plan, order: RowsOrder) -> list[DataFile]:
-    layout = _layout(target, plan)
+    layout = _layout(target.address, plan, target.ambient.new_id())
     limits = replace(FileLimits(), target_file_bytes=order.target_file_bytes)
-    with FileWriter(target.store, layout, limits) as writer:
-        for rows in _conformed(target, plan, layout):
+    return _written(target.store, plan, layout, limits)
+
+
+def _written(store: Store, plan: _Plan, layout: FileLayout, limits: FileLimits) -> list[DataFile]:
+    with FileWriter(store, layout, limits) as writer:
+        for rows in _conformed(store.uri, plan, layout):
             writer.take(rows)
         return writer.finish()
 

@@ -8,9 +8,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import pyspark_headgate.executor.float_statistics
-from headgate_producer.batch.files import write_files
+from headgate_schemas.actions.actions import Metadata
+from headgate_schemas.columns.table_schema import schema_string_of
+from headgate_table.data_file import DataFile
 from headgate_table.parquet import float_statistics
 from headgate_table.parquet.float_statistics import floats, leaf_paths, statistics_option, with_nan
+from headgate_table.rows.file_writer import FileLimits
+from headgate_table.rows.writing import table_files
 from support.merging import append, merge, new_parquet_table, put_file
 from support.parquet import parquet
 from support.stores.memory import MemoryStore
@@ -80,10 +84,14 @@ def test_executors_of_spark_have_the_same_rules() -> None:
     assert ours.partition("from collections.abc")[2] == theirs.partition("from collections.abc")[2]
 
 
+def _files(store: MemoryStore, rows: pa.Table) -> list[DataFile]:
+    return table_files(store, Metadata("", schema_string_of(rows.schema), ("p",)), rows, "0", FileLimits())
+
+
 def test_files_of_batches_have_no_statistics_where_rows_hold_nan() -> None:
     store = MemoryStore()
     rows = pa.table({"x": [1.0, NAN, 5.0], "y": [1.0, 2.0, 3.0], "p": ["a", "a", "b"]})
-    first, second = write_files(store, rows, ["p"], "0")
+    first, second = _files(store, rows)
     assert (_with_statistics(store.get(first.path)), dict(first.min_values or {})) == ({"y"}, {"y": "1.0"})
     assert dict(first.max_values or {}) == {"y": "2.0"}
     assert (_with_statistics(store.get(second.path)), dict(second.max_values or {})) == (
@@ -94,8 +102,8 @@ def test_files_of_batches_have_no_statistics_where_rows_hold_nan() -> None:
 
 def test_floating_partitions_are_stored_as_readers_take_them() -> None:
     rows = pa.table({"id": range(5), "p": [NAN, float("inf"), float("-inf"), -0.0, 0.0]})
-    files = write_files(MemoryStore(), rows, ["p"], "0")
-    assert [dict(file.partition_values)["p"] for file in files] == ["NaN", "Infinity", "-Infinity", "0"]
+    found = {dict(file.partition_values)["p"] for file in _files(MemoryStore(), rows)}
+    assert found == {"NaN", "Infinity", "-Infinity", "-0.0", "0"}
 
 
 @pytest.mark.parametrize("nan_at", [0, 1, 25, 39])

@@ -76,7 +76,7 @@ def leaf(draw: Any, count: int) -> Drawn:
 @st.composite
 def column(draw: Any, count: int, depth: int = 3) -> Drawn:
     """An array of so many rows. Nested ones are put together from arrays, as pylists of odd types can't be."""
-    makes = [leaf]
+    makes: list[Any] = [leaf]
     if depth:
         makes += [lists, structs, maps, dictionaries, run_ends, slices, unions]
     make = draw(st.sampled_from([leaf, *makes]))
@@ -290,7 +290,7 @@ def written_and_read(rows: Any) -> list[Any] | None:
         except InvalidInput as error:
             refusal = str(error)
         else:
-            return headgate.read(place).to_arrow().sort_by("id").column("c").to_pylist()
+            return list(headgate.read(place).to_arrow().sort_by("id").column("c").to_pylist())
         assert "'c'" in refusal
         with pytest.raises(headgate.TableNotFound):
             headgate.Table.open(place)

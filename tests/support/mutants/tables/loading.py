@@ -70,6 +70,16 @@ MUTANTS = (
         NONE,
     ),
     Mutant(
+        "batches-say-their-own-columns",
+        Rule.FITTING,
+        "The files of a batch job hold whatever columns its rows have.",
+        "table/headgate_table/rows/writing.py",
+        "    if metadata.schema_string:\n",
+        "    if len(metadata.schema_string) < 0:\n",
+        ("tests/producer/test_batch_job.py",),
+        NONE,
+    ),
+    Mutant(
         "public-names-need-extras",
         Rule.FITTING,
         "A public name that needs an extra raises at its import, and `import *` with it.",

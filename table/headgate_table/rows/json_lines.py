@@ -17,11 +17,13 @@ from pyarrow import types
 from headgate_schemas.columns.column_names import name_key
 from headgate_schemas.errors import InvalidInput
 from headgate_table.rows.nested import with_leaves
-from headgate_table.rows.text_values import TextMisfit, number_is_held, time_type_of, type_of, values_of
+from headgate_table.rows.text_values import TextMisfit, is_printed, number_is_held, time_type_of, type_of, values_of
 
 _DOUBLE_MAY_ROUND = re.compile(rb"[0-9.]{16}|[eE][+-]?[0-9]{3}")
 _FLOAT_MAY_ROUND = re.compile(rb"[0-9.]{7}|[eE][+-]?[0-9]{2}")
 """Without such a text, a block has no number that is rounded."""
+_LONG_NUMBER = re.compile(r"[0-9.]{16,}(?:[eE][+-]?[0-9]+)?|[0-9.]+[eE][+-]?[0-9]{3,}")
+"""Those of a double."""
 
 REMEDY = (
     "Change it, or load it into a table whose column has a type that holds it, such as STRING or DECIMAL(38, 10): make a new "
@@ -115,7 +117,9 @@ def _numbered(line: bytes) -> Any:
 def _may_round(block: bytes, columns: "Iterator[pa.DataType] | Any") -> bool:
     found = {leaf for type_ in columns for leaf in _floats(type_)}
     return (pa.float32() in found and bool(_FLOAT_MAY_ROUND.search(block))) or (
-        pa.float64() in found and bool(_DOUBLE_MAY_ROUND.search(block))
+        pa.float64() in found
+        and bool(_DOUBLE_MAY_ROUND.search(block))
+        and not all(map(is_printed, _LONG_NUMBER.findall(block.decode("utf-8", "replace"))))
     )
 
 

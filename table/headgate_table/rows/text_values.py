@@ -117,6 +117,15 @@ def number_is_held(text: str, value: float) -> bool:
         return False
 
 
+def is_printed(text: str) -> bool:
+    """Whether a double is printed as this text by itself, which is quickly found out: then it is held."""
+    try:
+        value = float(text)
+    except ValueError:
+        return False
+    return repr(value) == text and abs(value) < _EXACT_WHOLE
+
+
 class _Unheld(Exception):
     """Some text isn't held; which one is found by halving."""
 

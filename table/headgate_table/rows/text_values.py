@@ -33,6 +33,8 @@ _IN_DECIMALS = r"^[+-]?[0-9]*\.?[0-9]*$"
 
 _MICROS = pa.timestamp("us")
 _INSTANTS = pa.timestamp("us", "UTC")
+_FIRST_MICROS, _LAST_MICROS = -62_135_596_800_000_000, 253_402_300_799_999_999
+"""The years 1 to 9999."""
 _ZEROS = r"(\.[0-9]{6})0+"
 """Behind the microsecond."""
 
@@ -177,7 +179,12 @@ def _read(texts: Any, type_: pa.DataType) -> Any:
         texts = pc.replace_substring_regex(texts, _ZEROS, r"\1")
     if pc.any(pc.starts_with(texts, "0000")).as_py():
         raise _Unheld  # no year of the calendar
-    return texts.cast(type_)
+    values = texts.cast(type_)
+    if type_ == _INSTANTS and len(values) > values.null_count:
+        ends = pc.min_max(values.cast(pa.int64())).as_py()
+        if ends["min"] < _FIRST_MICROS or ends["max"] > _LAST_MICROS:
+            raise _Unheld  # in UTC it is another year, which no calendar has
+    return values
 
 
 def _floats(texts: Any, type_: pa.DataType) -> Any:

@@ -190,7 +190,6 @@ SOURCES: dict[str, Callable[[pa.Table], Any]] = {
     "batches": _batches,
     "reader": lambda table: table.to_reader(max_chunksize=3),
     "stream": OnlyStream,
-    "pandas": lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
 }
 """Of other libraries own types are drawn below: given any array of Arrow, Polars panics and DuckDB crashes now and then."""
 
@@ -215,15 +214,14 @@ def test_a_column_of_any_type_comes_back_or_is_refused(source: str, drawn: Drawn
     assert found is None or normal(found) == normal(drawn.values)
 
 
-@given(drawn=column(ROWS))
+@given(drawn=leaf(ROWS))  # of nested ones, PyArrow crashes on the way to pandas now and then
 def test_a_column_of_pandas_comes_back_or_is_refused(drawn: Drawn) -> None:
     try:
         frame = pa.table({"id": range(ROWS), "c": drawn.array}).to_pandas(types_mapper=pd.ArrowDtype)
     except (pa.ArrowException, ValueError, TypeError):
         return  # pandas has no such type
-    held = frame["c"].array.__arrow_array__().to_pylist()  # pandas loses nulls of some run ends
     found = written_and_read(frame)
-    assert found is None or normal(found) == normal(held)
+    assert found is None or normal(found) == normal(drawn.values)
 
 
 @given(frames(min_cols=1, max_cols=1, min_size=1, max_size=ROWS, allow_chunks=True), st.booleans())

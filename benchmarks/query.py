@@ -36,30 +36,35 @@ QUESTIONS: Mapping[str, str] = {
 WAYS = ("headgate", "duckdb")
 SMALL = 100
 Answer = list[tuple[Any, ...]]
+Ask = Callable[[str, str], Answer]
+"""Of the address of a table, a question."""
 
 
-def by_headgate(uri: str, question: str) -> Answer:
+def by_headgate() -> Ask:
     from headgate.query.running import run_query
     from headgate.table import Table
 
-    result = run_query(question.format(table=f"'{uri}'"), Table.open)
-    return [tuple(row.values()) for batch in result.batches() for row in batch.to_pylist()]
+    def ask(uri: str, question: str) -> Answer:
+        result = run_query(question.format(table=f"'{uri}'"), Table.open)
+        return [tuple(row.values()) for batch in result.batches() for row in batch.to_pylist()]
+
+    return ask
 
 
-def by_duckdb(uri: str, question: str) -> Answer:
+def by_duckdb() -> Ask:
     import duckdb
     import duckdb_extension_delta
 
     [folder] = duckdb_extension_delta.__path__
     [extension] = Path(folder).rglob("*.duckdb_extension")
-    with duckdb.connect() as connection:
-        connection.execute(f"LOAD '{extension}'")
-        return connection.execute(question.format(table=f"delta_scan('{uri}')")).fetchall()
+    connection = duckdb.connect()
+    connection.execute(f"LOAD '{extension}'")
+    return lambda uri, question: connection.execute(question.format(table=f"delta_scan('{uri}')")).fetchall()
 
 
 def answer_forever(way: str, small: str, uri: str) -> None:
     """In a process of its own: a question a line, its seconds and answer a line."""
-    ask: Callable[[str, str], Answer] = by_headgate if way == "headgate" else by_duckdb
+    ask = by_headgate() if way == "headgate" else by_duckdb()
     for line in sys.stdin:
         question = json.loads(line)
         ask(small, question)

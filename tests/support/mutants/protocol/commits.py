@@ -1,6 +1,6 @@
 """Mutants of writing versions: outcomes, fencing, folding, groups, and what is told when."""
 
-from support.mutants.mutant import NONE, Mutant, Rule
+from support.mutants.mutant import NONE, Mutant, Rule, models
 
 _RULES = "tests/simulation/rules/test_rule_"
 _WRITER = "table/headgate_table/indextables/write/version_writer.py"
@@ -210,7 +210,7 @@ MUTANTS = (
         "committer/headgate_committer/proposals/triage.py",
         "        if receipt is None and item.offset < position:\n",
         "        if receipt is None and item.offset < position - 1_000_000_000:\n",
-        ("tests/committer/table/test_recovery.py",),
+        seeds=models("tests/committer/partition/test_triage.py", 100),
     ),
     Mutant(
         "held-manifest-is-there",

@@ -5,6 +5,7 @@ It joins no group and changes nothing. If the bus doesn't answer, the page shows
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
+from typing import TypeVar
 
 from headgate.page.page_state import PageState
 from headgate.page.proposal_preview import glimpse
@@ -34,6 +35,8 @@ _ASK_S = 1.0
 """How often the bus is asked how far the committers are, and the page how far it is itself."""
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 5.0
+
+T = TypeVar("T")
 
 _log = get_logger("headgate.page")
 
@@ -143,23 +146,11 @@ class BusWatcher:
                 continue  # perhaps of a newer release, whose events this page doesn't know
             if event.table is None or self._serves(event.table):
                 events.append(event)
-
-        def change(state: PageState, now_ms: int) -> None:
-            for event in events:
-                state.saw_event(event, now_ms)
-
-        if events:
-            self._board.tell(change)
+        self._tell_each(events, PageState.saw_event)
 
     def _take_proposals(self, records: Sequence[Record]) -> None:
         seen = [glimpse(record) for record in records if not record.key or self._serves(record.key)]
-
-        def change(state: PageState, now_ms: int) -> None:
-            for each in seen:
-                state.saw_proposal(each, now_ms)
-
-        if seen:
-            self._board.tell(change)
+        self._tell_each(seen, PageState.saw_proposal)
 
     def _take_letters(self, records: Sequence[Record]) -> None:
         letters = []
@@ -168,12 +159,16 @@ class BusWatcher:
                 letters.append(decode_dead_letter(record.body))
             except UnreadableMessage:
                 continue  # as for events
+        self._tell_each(letters, lambda state, letter, _: state.saw_dead_letter(letter))
 
-        def change(state: PageState, _: int) -> None:
-            for letter in letters:
-                state.saw_dead_letter(letter)
+    def _tell_each(self, seen: Sequence[T], saw: Callable[[PageState, T, int], None]) -> None:
+        """Update the model by all of them at once."""
 
-        if letters:
+        def change(state: PageState, now_ms: int) -> None:
+            for each in seen:
+                saw(state, each, now_ms)
+
+        if seen:
             self._board.tell(change)
 
 

@@ -58,13 +58,9 @@ class SharedOutbox:
     def wait_to_send(self, timeout_s: float) -> None:
         """Wait until there may be something to send, or until the time is over."""
         with self._lock:
-            due_s = self._outbox.next_send_s()
-            if due_s is None:
-                self._to_send.wait(timeout_s)
-                return
-            pause_s = due_s - self._ambient.monotonic_s()
-            if pause_s > 0:
-                self._to_send.wait(min(pause_s, timeout_s))
+            pause_s = self._pause_s()
+            if pause_s != 0:
+                self._to_send.wait(timeout_s if pause_s is None else min(pause_s, timeout_s))
 
     def take(self) -> tuple[list[Outgoing], list[Message]]:
         with self._lock:
@@ -111,12 +107,15 @@ class SharedOutbox:
     def pause_s(self) -> float | None:
         """The time until the next send; None while nothing is queued."""
         with self._lock:
-            due_s = self._outbox.next_send_s()
-            return None if due_s is None else max(0.0, due_s - self._ambient.monotonic_s())
+            return self._pause_s()
 
     def wake_sender(self) -> None:
         with self._lock:
             self._to_send.notify_all()
+
+    def _pause_s(self) -> float | None:
+        due_s = self._outbox.next_send_s()
+        return None if due_s is None else max(0.0, due_s - self._ambient.monotonic_s())
 
     def _end(self, ended: list[Outgoing]) -> None:
         for out in ended:

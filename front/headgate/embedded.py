@@ -39,7 +39,7 @@ def committing(
     if storage is not None and not isinstance(storage, StoreSettings):
         arguments.text_map("storage", storage)
     chosen = ambient or SystemAmbient()
-    stores = storage if isinstance(storage, StoreSettings) else StoreSettings.from_mapping(storage or {})
+    stores = StoreSettings.of(storage)
     told_to_stop = threading.Event()
     ended: list[HeadgateError] = []
 

@@ -68,7 +68,7 @@ def write(
     from headgate_table.rows.writing import RowsOrder
 
     order = RowsOrder.of(mode, where, partition_by, schema_evolution, target_file_size)
-    settings = storage if isinstance(storage, StoreSettings) else StoreSettings.from_mapping(storage or {})
+    settings = StoreSettings.of(storage)
     if bus is not None:
         from headgate_producer.producer import Producer
         from headgate_producer.proposed_rows import propose_rows
@@ -114,8 +114,7 @@ def read(
     """
     from headgate.table import Table
 
-    settings = storage if isinstance(storage, StoreSettings) else StoreSettings.from_mapping(storage or {})
-    return Table.open(uri, settings).snapshot(version, timestamp).rows(columns, where)
+    return Table.open(uri, storage).snapshot(version, timestamp).rows(columns, where)
 
 
 def _write_directly(uri: str, rows: "ArrowRows", order: "RowsOrder", settings: StoreSettings) -> Receipt:

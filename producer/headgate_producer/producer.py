@@ -122,7 +122,7 @@ class Producer:
             split_address(table)
         self._table = table_address(table)
         self._ambient = ambient or SystemAmbient()
-        self._storage = storage if isinstance(storage, StoreSettings) else StoreSettings.from_mapping(storage or {})
+        self._storage = StoreSettings.of(storage)
         self._given_store = store
         self._resources = resources
         self._owned_bus = _open_bus(bus, self._ambient) if isinstance(bus, str) else None

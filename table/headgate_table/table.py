@@ -172,15 +172,12 @@ class Table:
         commit: Callable[[Operation], Receipt] | None = None,
     ) -> Self:
         chosen = ambient or SystemAmbient()
-        store_settings = (
-            storage if isinstance(storage, StoreSettings) else StoreSettings.from_mapping(dict(storage or {}))
-        )
         check_settings(settings or {})
         own = table_options(settings or {})
         shared = resources or process_resources(
             own.state_read_parallelism, own.cache_expiration_s, own.cache_disk_folder
         )
-        return cls(open_store(os.fspath(uri), store_settings, chosen), chosen, shared, settings, commit)
+        return cls(open_store(os.fspath(uri), StoreSettings.of(storage), chosen), chosen, shared, settings, commit)
 
     @property
     def uri(self) -> str:

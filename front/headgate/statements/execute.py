@@ -77,7 +77,7 @@ def sql(
         >>> headgate.sql("COMPACT HEADGATE 'lake/events'").column("status").to_pylist()
         ['SUCCESS']
     """
-    stores = storage if isinstance(storage, StoreSettings) else StoreSettings.from_mapping(dict(storage or {}))
+    stores = StoreSettings.of(storage)
     chosen = ambient or SystemAmbient()
     with Commits(bus, stores, chosen) as commits:
         return Executor(stores, settings or {}, chosen, commits=commits).run(parse_statement(statement), statement)

@@ -99,10 +99,7 @@ class Transaction:
         chosen = ambient or SystemAmbient()
         opened = None
         if isinstance(store, str | os.PathLike):
-            settings = (
-                storage if isinstance(storage, StoreSettings) else StoreSettings.from_mapping(dict(storage or {}))
-            )
-            store = opened = open_store(os.fspath(store), settings, chosen)
+            store = opened = open_store(os.fspath(store), StoreSettings.of(storage), chosen)
         try:
             log = ManifestLog(store, base_path, chosen)
             latest = log.found().latest

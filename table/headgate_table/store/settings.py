@@ -35,6 +35,16 @@ class StoreSettings:
     """False: a local write may be lost in a power cut. For tests and benchmarks."""
 
     @classmethod
+    def of(cls, given: "Mapping[str, str] | StoreSettings | None") -> "StoreSettings":
+        """Settings as arguments give them: themselves, by their keys as in `from_mapping`, or none.
+
+        Examples:
+            >>> headgate.StoreSettings.of({"s3.region": "eu-west-1"}).s3_region
+            'eu-west-1'
+        """
+        return given if isinstance(given, StoreSettings) else cls.from_mapping(dict(given or {}))
+
+    @classmethod
     def from_mapping(cls, mapping: Mapping[str, str]) -> "StoreSettings":
         """Settings from the documented keys, such as `s3.access-key`, and from the names known from IndexTables.
 

@@ -138,7 +138,7 @@ def rebuild_log(
         2
     """
     chosen = ambient or SystemAmbient()
-    settings = storage if isinstance(storage, StoreSettings) else StoreSettings.from_mapping(dict(storage or {}))
+    settings = StoreSettings.of(storage)
     root, name = split_log(source_log)
     if name != LOG:
         raise InvalidInput(

@@ -89,7 +89,7 @@ def repair_log(
         True
     """
     chosen = ambient or SystemAmbient()
-    settings = storage if isinstance(storage, StoreSettings) else StoreSettings.from_mapping(dict(storage or {}))
+    settings = StoreSettings.of(storage)
     root, name = split_log(source_log)
     if name != LOG:
         raise InvalidInput(

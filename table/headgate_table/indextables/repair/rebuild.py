@@ -26,13 +26,13 @@ from headgate_table.indextables.repair.footers import Footers, NoParquet, ReadFi
 from headgate_table.indextables.repair.found_files import FileSurvey, Found, is_merged
 from headgate_table.indextables.repair.found_partitions import Partitions, types_of
 from headgate_table.indextables.repair.merged_schema import GivenSchema, MergedSchema, widened
-from headgate_table.indextables.repair.repair import split_log
+from headgate_table.indextables.repair.repair import opened_logs
 from headgate_table.indextables.repair.salvage import readable_piece
 from headgate_table.indextables.repair.version_spool import Spool, spool_file
 from headgate_table.indextables.write.create import metadata_of
 from headgate_table.parquet.schema import VOID, StoredColumn, Unusable
 from headgate_table.store.interface import Store
-from headgate_table.store.open import StoreSettings, open_store
+from headgate_table.store.open import StoreSettings
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -138,14 +138,7 @@ def rebuild_log(
         2
     """
     chosen = ambient or SystemAmbient()
-    settings = StoreSettings.of(storage)
-    root, name = split_log(source_log)
-    if name != LOG:
-        raise InvalidInput(
-            f"{source_log!r} is no table's log: give the path of its folder {LOG}, such as {source_log.rstrip('/')}/{LOG}"
-        )
-    source = open_store(root, settings, chosen)
-    target = open_store((target_log or source_log).rstrip("/"), settings, chosen)
+    source, target = opened_logs(source_log, target_log or source_log, storage, chosen)
     wishes = Wishes(
         schema_string=None if schema is None else schema_string_of(schema),
         partition_columns=None if partition_by is None else tuple(partition_by),

@@ -88,15 +88,7 @@ def repair_log(
         >>> headgate.Table.open("lake/mended").metadata.schema_string == table.metadata.schema_string
         True
     """
-    chosen = ambient or SystemAmbient()
-    settings = StoreSettings.of(storage)
-    root, name = split_log(source_log)
-    if name != LOG:
-        raise InvalidInput(
-            f"{source_log!r} is no table's log: give the path of its folder {LOG}, such as {source_log.rstrip('/')}/{LOG}"
-        )
-    source = open_store(root, settings, chosen)
-    target = open_store(target_log.rstrip("/"), settings, chosen)
+    source, target = opened_logs(source_log, target_log, storage, ambient or SystemAmbient())
     if source_log.rstrip("/") == target_log.rstrip("/"):
         raise InvalidInput("the source and the target of a repair are the same; the source is kept as it is")
     return repair_into(LogReader(source, resources or process_resources()), source, target, metadata)
@@ -186,7 +178,15 @@ def _write(target: Store, metadata: Metadata, adds: list[AddFile]) -> None:
     write_new_log(target, first_version(metadata, compressed=False), versions)
 
 
-def split_log(log: str) -> tuple[str, str]:
-    """The address of a table and the name of its log's folder."""
-    root, _, name = log.rstrip("/").rpartition("/")
-    return root or ("." if not log.startswith("/") else "/"), name
+def opened_logs(
+    source_log: str, target_log: str, storage: Mapping[str, str] | StoreSettings | None, ambient: Ambient
+) -> tuple[Store, Store]:
+    """The store of the table with the source log, and one whose root is the target log."""
+    settings = StoreSettings.of(storage)
+    root, _, name = source_log.rstrip("/").rpartition("/")
+    if name != LOG:
+        raise InvalidInput(
+            f"{source_log!r} is no table's log: give the path of its folder {LOG}, such as {source_log.rstrip('/')}/{LOG}"
+        )
+    root = root or ("/" if source_log.startswith("/") else ".")
+    return open_store(root, settings, ambient), open_store(target_log.rstrip("/"), settings, ambient)

@@ -25,7 +25,10 @@ _DAMAGE = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.A
 """What PyArrow raises for bytes that are no Parquet file, or no longer: a damaged footer may ask for an encoding or codec
 that nobody implements."""
 
-_PARQUET = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us"))
+_PARQUET = ds.ParquetFileFormat(
+    read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us"),
+    default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True),
+)
 _SLICE_COLUMNS = 3
 
 

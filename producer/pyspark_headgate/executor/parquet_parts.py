@@ -237,6 +237,7 @@ class _OpenFile:
             version="2.6",
             store_schema=False,
             write_statistics=statistics,
+            write_page_checksum=True,
             metadata_collector=self._footers,
         )
 

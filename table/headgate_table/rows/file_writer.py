@@ -239,6 +239,7 @@ class _OpenFile:
             store_schema=False,
             use_dictionary=dictionary_columns(sample, schema),
             write_statistics=statistics_option(leaf_paths(schema), without),
+            write_page_checksum=True,
             metadata_collector=self._footers,
         )
 

@@ -172,7 +172,7 @@ class _Reader:
             while block := self._raw.read(BLOCK_BYTES):
                 source.write(block)
             source.seek(0)
-        file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
+        file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us", page_checksum_verification=True)
         self._all_rows = file.metadata.num_rows
         if not self._all_rows:
             yield _empty(file.schema_arrow)

@@ -272,11 +272,11 @@ def test_a_path_that_reads_like_another_one_when_unescaped_is_found_all_the_same
     assert (found.object, found.what) == ("k=a%252Cb/x.parquet", "the file is missing, but it is live")
 
 
-def test_a_missing_file_that_only_earlier_versions_name_is_a_note(world: World) -> None:
+def test_a_missing_file_that_only_earlier_versions_name_is_a_warning(world: World) -> None:
     world.store.delete(["region=us/file-0001.parquet"])
     report = world.reopened().verify()
     assert [(item.severity, item.object) for item in report.findings] == [
-        (Severity.NOTE, "region=us/file-0001.parquet")
+        (Severity.WARNING, "region=us/file-0001.parquet")
     ]
 
 

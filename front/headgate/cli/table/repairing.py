@@ -25,7 +25,8 @@ def verify(
 ) -> None:
     """Check the log and the data files, and list all findings.
 
-    The exit code is 1 if some reader cannot read a retained version. Warnings and notes do not change it.
+    The exit code is 1 if some reader cannot read the newest version, or a part of the log. Warnings and notes do not
+    change it. A missing file that only earlier versions need is a warning.
     """
     from headgate_table.caching.resources import process_resources
     from headgate_table.indextables.log.reader import LogReader

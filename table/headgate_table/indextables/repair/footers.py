@@ -87,7 +87,7 @@ class Footers:
                 return UnreadableFooter(info.key, fine)
             lower, upper = column_bounds(footer, without=self._partitioning(info.key))
         except InvalidInput as error:
-            if found is Found.NAMELESS and not reading.ends_like_parquet:
+            if found is Found.NAMELESS and not (reading.ends_like_parquet or reading.begins_like_parquet(info.size)):
                 return NoParquet()
             return UnreadableFooter(info.key, str(error))
         except ObjectMissing:
@@ -127,6 +127,11 @@ class _Reading:
         data = self._store.get_range(self._key, start, length)
         self.ends_like_parquet = data.endswith(_MAGICS)
         return data
+
+    def begins_like_parquet(self, size: int) -> bool:
+        """Whether it is a Parquet file that has lost its end."""
+        length = len(_MAGICS[0])
+        return size >= length and self._store.get_range(self._key, 0, length) in _MAGICS
 
     def close(self) -> None:
         if self._is_alone:

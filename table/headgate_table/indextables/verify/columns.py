@@ -4,6 +4,7 @@ One request for each file, many at once. Rows are not read.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from headgate_schemas.actions.actions import Metadata
 from headgate_schemas.columns.file_columns import columns_misfit, columns_text
@@ -18,6 +19,14 @@ from headgate_table.store.interface import ObjectInfo
 _REMOVE = (
     "write it again in the table's columns, and take this one out of the table: `table.delete(paths=[…])` in Python"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What a file's entry says of its content."""
+
+    num_records: int | None
+    has_bounds: bool
 
 
 def verify_partition_values(metadata: Metadata, live: Mapping[str, Mapping[str, str]], findings: Findings) -> None:
@@ -35,16 +44,20 @@ def verify_partition_values(metadata: Metadata, live: Mapping[str, Mapping[str, 
 
 
 def verify_columns(
-    reader: LogReader, metadata: Metadata, files: Sequence[tuple[str, ObjectInfo]], findings: Findings
+    reader: LogReader,
+    metadata: Metadata,
+    files: Sequence[tuple[str, ObjectInfo]],
+    described: Mapping[str, Described],
+    findings: Findings,
 ) -> None:
-    """`files` are the live paths, each with its object. Reports nothing if the log has no schema, or about files that
-    don't end as Parquet files do.
+    """`files` are the live paths, each with its object. Reports nothing if the log has no schema.
+
+    A file is taken for Parquet if its entry has bounds, which come from a footer, or if it begins or ends as Parquet files do.
     """
     if metadata.format_provider != "parquet" or not metadata.schema_string:
         return
     paths = {info.key: path for path, info in files}
-    # Whatever it is called, it is only compared if it ends as Parquet files do.
-    wanted = ((info, Found.NAMELESS) for _, info in files)
+    wanted = ((info, Found.PARQUET if described[path].has_bounds else Found.NAMELESS) for path, info in files)
     columns = _Texts()
     partition_columns = tuple(metadata.partition_columns)
     for found in Footers(reader, metadata.partition_columns).of(wanted):
@@ -55,6 +68,13 @@ def verify_columns(
                 )
                 if problem is not None:
                     findings.error(paths[found.info.key], f"{problem}: scans fail, or don't show it", _REMOVE)
+                told = described[paths[found.info.key]].num_records
+                if told is not None and told != found.num_records:
+                    findings.error(
+                        paths[found.info.key],
+                        f"it holds {found.num_records} rows, but its entry says {told}: it was replaced, or described wrongly",
+                        "restore the file, or add it again under another name and delete this one from the table",
+                    )
             case UnreadableFooter(path, reason):
                 findings.error(
                     paths[path], f"it can't be read: {reason}", "restore the file, or delete it from the table"

@@ -7,7 +7,7 @@ from headgate_table.indextables.cleaning.orphans import OrphanSearch
 from headgate_table.indextables.log.inventory import LogInventory
 from headgate_table.indextables.log.reader import LogReader
 from headgate_table.indextables.rules.named_files import UNTOLD, NamedFiles, file_key, file_keys
-from headgate_table.indextables.verify.columns import verify_columns, verify_partition_values
+from headgate_table.indextables.verify.columns import Described, verify_columns, verify_partition_values
 from headgate_table.interface.findings import MAX_FINDINGS, Findings
 from headgate_table.store.interface import ObjectInfo
 
@@ -17,7 +17,7 @@ _EVER = 2**63 - 1
 def verify_data_files(
     reader: LogReader, inventory: LogInventory, metadata: Metadata, live: pa.Table, findings: Findings
 ) -> None:
-    """`live` are the entries of the newest version: path, size and partition values."""
+    """`live` are the entries of the newest version: path, size, partition values, number of rows and bounds."""
     values = live.column("partition_values").to_pylist()
     partitions = {path: dict(each or ()) for path, each in zip(live.column("path").to_pylist(), values, strict=True)}
     verify_partition_values(metadata, partitions, findings)
@@ -61,12 +61,12 @@ def verify_data_files(
             "the file is missing, but it is live",
             "restore it, or take it out of the table: `table.delete(paths=[…])` in Python",
         )
-    verify_columns(reader, metadata, whole, findings)
+    verify_columns(reader, metadata, whole, _described(live), findings)
     if historic:
-        findings.note(
+        findings.warning(
             min(historic),
-            f"{_files(len(historic))} gone that only earlier versions name; these can't be read or restored whole",
-            "nothing to do, if they were cleaned up on purpose",
+            f"{_files(len(historic))} missing that only earlier versions name; these can't be read or restored whole",
+            "restore it from a copy, if these versions are wanted; Headgate never deletes what a retained version names",
         )
     if named is not None:
         for info in search.found(reader.store.list):
@@ -75,6 +75,14 @@ def verify_data_files(
                 "no retained version names this file",
                 "it may belong to a job that has not committed yet; purge deletes it once it is old",
             )
+
+
+def _described(live: pa.Table) -> dict[str, Described]:
+    columns = (live.column(name).to_pylist() for name in ("path", "num_records", "min_values", "max_values"))
+    return {
+        path: Described(records, bool(lower) or bool(upper))
+        for path, records, lower, upper in zip(*columns, strict=True)
+    }
 
 
 def _files(count: int) -> str:

@@ -32,6 +32,7 @@ from headgate_table.indextables.verify.states import ContentVerifier
 from headgate_table.interface.findings import Findings, VerifyReport
 
 _log = get_logger("headgate.verify")
+_LIVE_COLUMNS = ("path", "size", "partition_values", "num_records", "min_values", "max_values")
 _REPAIR = "`headgate table repair` saves what is readable into a new log"
 
 
@@ -93,7 +94,7 @@ def _verify_newest(reader: LogReader, log: LoadedLog, findings: Findings) -> pa.
             )
     return findings.attempt(
         name,
-        lambda: read_entries(reader.store, reader.resources, log, ("path", "size", "partition_values"))[0],
+        lambda: read_entries(reader.store, reader.resources, log, _LIVE_COLUMNS)[0],
         _REPAIR,
     )
 

@@ -5,6 +5,7 @@ from support.mutants.mutant import NONE, Mutant, Rule, damage, models
 _VERSION_FILE = "table/headgate_table/indextables/format/version_file.py"
 _SEAL = "table/headgate_table/avro/seal.py"
 _TESTS = "tests/table/damage/test_known_damage.py"
+_DATA_FILES = "tests/table/damage/test_data_files.py"
 _FOLDERS = "tests/table/cleaning/test_odd_partition_folders.py"
 
 MUTANTS = (
@@ -78,6 +79,36 @@ MUTANTS = (
         " or name == HUDI_LOG\n",
         "\n",
         (_FOLDERS,),
+        NONE,
+    ),
+    Mutant(
+        "pages-without-checksums",
+        Rule.DAMAGE,
+        "Files of rows are written without checksums of their pages.",
+        "table/headgate_table/rows/file_writer.py",
+        "            write_page_checksum=True,\n",
+        "",
+        (_DATA_FILES,),
+        models(_DATA_FILES, 200),
+    ),
+    Mutant(
+        "page-checksums-not-compared",
+        Rule.DAMAGE,
+        "Whoever reads rows from a local disk doesn't compare the checksums of pages.",
+        "table/headgate_table/indextables/read/rows/scan.py",
+        "(pre_buffer=False, page_checksum_verification=True)",
+        "(pre_buffer=False)",
+        (_DATA_FILES,),
+        models(_DATA_FILES, 200),
+    ),
+    Mutant(
+        "any-bytes-for-a-live-file",
+        Rule.DAMAGE,
+        "A live file that is no Parquet file any more is sound.",
+        "table/headgate_table/indextables/verify/columns.py",
+        "Found.PARQUET if described[path].has_bounds else Found.NAMELESS",
+        "Found.NAMELESS",
+        (_DATA_FILES,),
         NONE,
     ),
     Mutant(

@@ -42,9 +42,13 @@ DAMAGE = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.Ar
 that nobody implements. Of an `OSError`, `system_failure` tells whose it is."""
 
 _OPTIONS = ds.ParquetReadOptions(coerce_int96_timestamp_unit="us")
-PARQUET = ds.ParquetFileFormat(read_options=_OPTIONS)
+PARQUET = ds.ParquetFileFormat(
+    read_options=_OPTIONS, default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+)
+"""Checksums of pages are optional. Where a file has them, a changed bit is an error instead of a wrong row."""
 _LOCAL_PARQUET = ds.ParquetFileFormat(
-    read_options=_OPTIONS, default_fragment_scan_options=ds.ParquetFragmentScanOptions(pre_buffer=False)
+    read_options=_OPTIONS,
+    default_fragment_scan_options=ds.ParquetFragmentScanOptions(pre_buffer=False, page_checksum_verification=True),
 )
 """Fetching ranges ahead holds the whole file in memory, and saves requests only where there are any."""
 

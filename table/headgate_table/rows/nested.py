@@ -20,7 +20,7 @@ def with_leaves(array: Any, wanted: pa.DataType, leaf: Callable[[Any, pa.DataTyp
     if types.is_dictionary(array.type):
         return with_leaves(array.dictionary, wanted, leaf).take(array.indices)
     if types.is_run_end_encoded(array.type):
-        return with_leaves(pc.run_end_decode(array), wanted, leaf)
+        return with_leaves(array.values, wanted, leaf).take(_runs(array))
     if types.is_struct(wanted):
         parts = [with_leaves(array.field(place), field.type, leaf) for place, field in enumerate(wanted.fields)]
         return pa.StructArray.from_arrays(parts, fields=wanted.fields, mask=array.is_null())
@@ -39,6 +39,13 @@ def with_leaves(array: Any, wanted: pa.DataType, leaf: Callable[[Any, pa.DataTyp
     return leaf(array, wanted)
 
 
+def _runs(array: Any) -> Any:
+    """For each row the place of its value. Only of numbers, Arrow decodes run ends for certain."""
+    places = pa.array(range(len(array.values)), pa.int32())
+    runs = pa.RunEndEncodedArray.from_arrays(array.run_ends, places).slice(array.offset, len(array))
+    return pc.run_end_decode(runs)
+
+
 def _dense(array: Any) -> tuple[Any, Any]:
     """Where each list begins and ends among the values of all of them."""
     if types.is_map(array.type):
@@ -48,4 +55,5 @@ def _dense(array: Any) -> tuple[Any, Any]:
     offsets = pc.fill_null(pc.list_value_length(array), 0)
     ends = pc.cumulative_sum(offsets.cast(pa.int64()))
     offsets = pa.concat_arrays([pa.array([0], pa.int64()), ends]).cast(pa.int32())
-    return offsets, array.flatten()
+    # Where all are null, `flatten` builds an empty array, which it can't do of extensions.
+    return offsets, array.values.slice(0, 0) if array.null_count == len(array) else array.flatten()

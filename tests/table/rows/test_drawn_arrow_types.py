@@ -172,6 +172,13 @@ def unions(draw: Any, count: int, depth: int) -> Drawn:
     return Drawn(pa.UnionArray.from_sparse(kinds, [inner.array, pa.array([1] * count)]), inner.values)
 
 
+WITHOUT_COLUMN = (
+    *(pa.types.is_null, pa.types.is_time, pa.types.is_duration, pa.types.is_union),
+    lambda type_: type_ == pa.month_day_nano_interval(),
+)
+LARGE_DECIMALS = (pa.decimal256(76, 40), pa.decimal128(5, -2))
+
+
 class OnlyStream:
     def __init__(self, table: pa.Table) -> None:
         self._table = table
@@ -194,6 +201,17 @@ SOURCES: dict[str, Callable[[pa.Table], Any]] = {
 """Of other libraries own types are drawn below: given any array of Arrow, Polars panics and DuckDB crashes now and then."""
 
 
+def has_no_column(type_: Any) -> bool:
+    """Whether tables have no type for these values."""
+    if isinstance(type_, pa.BaseExtensionType):
+        return has_no_column(type_.storage_type)
+    if pa.types.is_dictionary(type_) or pa.types.is_run_end_encoded(type_):
+        return has_no_column(type_.value_type)
+    if pa.types.is_union(type_) or not pa.types.is_nested(type_):
+        return any(is_kind(type_) for is_kind in WITHOUT_COLUMN) or type_ in LARGE_DECIMALS
+    return any(has_no_column(type_.field(place).type) for place in range(type_.num_fields))
+
+
 def normal(value: Any) -> Any:
     """Comparable by ==: NaN equals itself, and a UUID, an interval and a map are what they are stored as."""
     match value:
@@ -211,6 +229,8 @@ def normal(value: Any) -> Any:
 @given(drawn=column(ROWS))
 def test_a_column_of_any_type_comes_back_or_is_refused(source: str, drawn: Drawn) -> None:
     found = written_and_read(SOURCES[source](pa.table({"id": range(ROWS), "c": drawn.array})))
+    if "run_end_encoded" not in str(drawn.array.type):  # inside of others, PyArrow can't always cut them
+        assert (found is None) == has_no_column(drawn.array.type)
     assert found is None or normal(found) == normal(drawn.values)
 
 

@@ -32,7 +32,7 @@ MUTANTS = (
     Mutant(
         "list-views-are-emptied",
         Rule.VALUES,
-        "A list view becomes a list by PyArrow's cast, which empties it.",
+        "A list view becomes a list by PyArrow's cast, which empties it or refuses it.",
         "table/headgate_table/rows/nested.py",
         "    if types.is_list(wanted):\n",
         "    if types.is_list(wanted) and not types.is_list_view(array.type):\n",
@@ -42,7 +42,7 @@ MUTANTS = (
     Mutant(
         "dictionaries-of-views-are-refused",
         Rule.VALUES,
-        "A dictionary is cast by PyArrow, which takes no dictionary of views or structs.",
+        "A dictionary of views is cast by PyArrow, which refuses it.",
         "table/headgate_table/rows/nested.py",
         "    if types.is_dictionary(array.type):\n",
         "    if types.is_dictionary(array.type) and not types.is_string_view(array.type.value_type):\n",

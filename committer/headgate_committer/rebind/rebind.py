@@ -86,7 +86,7 @@ def _bound(
     found = offer.to(uri, memory, lost=lost)
     if isinstance(found, RebindReport):
         return found
-    before = reader.predecessor(log)
+    before = log.tip
     body = version_body(
         log.version + 1,
         (),

@@ -11,11 +11,12 @@ from headgate_schemas.logs import get_logger
 from headgate_schemas.messages.operations import CompactState
 from headgate_schemas.metrics import COMMIT_STEP_SECONDS, STATES_FAILED
 from headgate_table.coordination.memory_text import KeptMemory, kept_memory
-from headgate_table.errors import CorruptTable
+from headgate_table.errors import CorruptTable, ObjectMissing, StoreError
 from headgate_table.indextables.format.state_manifest import StateManifest
 from headgate_table.indextables.log.reader import LoadedLog, LogReader
 from headgate_table.indextables.manifests.path_index import index_new
 from headgate_table.indextables.write.base_writer import write_base
+from headgate_table.indextables.write.state_writer import StateOvertaken
 
 _log = get_logger("headgate.state")
 
@@ -43,6 +44,7 @@ class StateKeeper:
         """The state that found another program's state in its place."""
         self._passed_over = False
         """Whether a state was due while another was under way."""
+        self._is_overtaken = False
 
     @property
     def newest(self) -> StateManifest | None:
@@ -77,6 +79,11 @@ class StateKeeper:
             self._needed, self._swap = -1, None
 
     @property
+    def is_overtaken(self) -> bool:
+        """Whether others have written a newer state than the log is based on."""
+        return self._is_overtaken
+
+    @property
     def is_behind(self) -> bool:
         """Whether a state is due that no commit has begun."""
         return self._passed_over
@@ -104,7 +111,7 @@ class StateKeeper:
 
     def let_go(self) -> None:
         """Forget the state under way, because the log is based on a newer state of another writer."""
-        self._task, self._stopped = None, None
+        self._task, self._stopped, self._is_overtaken = None, None, False
 
     def _adopt(self) -> bool:
         """Wait for the state under way. Returns whether it was written."""
@@ -117,13 +124,22 @@ class StateKeeper:
             self._stopped = task
             raise
         except HeadgateError as error:
-            self._table.reader.resources.measures.count(STATES_FAILED)
-            _log.warning("state_not_written", table=self._table.uri, version=task.version, reason=str(error))
+            if isinstance(error, StateOvertaken):
+                self._is_overtaken = True
+                _log.info("state_overtaken", table=self._table.uri, version=task.version, reason=str(error))
+            else:
+                self._table.reader.resources.measures.count(STATES_FAILED)
+                _log.warning("state_not_written", table=self._table.uri, version=task.version, reason=str(error))
             if self._swap is not None and task.version == self._needed:
                 # Without it the live files are the same. The swap's author plans again upon the present state.
                 self._needed, self._swap = -1, None
             return False
-        self._table.rebase(base)
+        try:
+            self._table.rebase(base)
+        except StoreError as error:
+            if not isinstance(error, ObjectMissing):
+                self._task = task  # the state is written: the next look bases the log on it
+            raise
         return True
 
     def _is_due(self) -> bool:
@@ -134,6 +150,7 @@ class StateKeeper:
     def _start(self) -> None:
         if self._task is not None:
             return
+        self._is_overtaken = False
         log = replace(self._table.log, delta=self._table.log.delta.copy())
         swap = self._swap if log.version == self._needed else None
         work = self._work(log, kept_memory(self._table.memory), swap)

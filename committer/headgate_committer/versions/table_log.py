@@ -17,7 +17,7 @@ from headgate_table.coordination.commit_info import CommitRecord, commit_record
 from headgate_table.indextables.format.names import version_key
 from headgate_table.indextables.format.replay import Delta
 from headgate_table.indextables.log.overtaken import check_agrees, may_be_by_states_alone
-from headgate_table.indextables.log.predecessor import looks_like
+from headgate_table.indextables.log.predecessor import is_known
 from headgate_table.indextables.log.reader import LoadedLog, LogReader
 from headgate_table.indextables.log.stale_versions import late_up_to
 from headgate_table.indextables.recovery.memory_reader import advance, recover
@@ -87,30 +87,34 @@ class TableLog:
         if self._ambient.monotonic_s() < self._sure_s + SURE_S or self.log.newest_version_file < self.log.version:
             return False
         seen = self.reader.store.head(version_key(self.log.version))
-        known = self.reader.predecessor(self.log)
-        if seen is None or (known is not None and known.info.etag and not looks_like(known, seen)):
+        known = self.log.tip
+        if seen is None or (known is not None and not is_known(self.reader.store, known, seen)):
             _log.warning("newest_version_gone", table=self.uri, version=self.log.version)
+            if seen is not None:
+                self.reader.forget()
             return True
         self._sure_s = self._ambient.monotonic_s()
         return False
 
     def applied(self, body: VersionBody, size: int, seen_etag: str, record: CommitRecord) -> None:
         """Our own version is in the log; `record` is what it says of itself."""
-        self.reader.remember_actions(body.version, body.actions, size, seen_etag)
+        tip = self.reader.remember_actions(body.version, body.actions, size, seen_etag)
         self._own.add(body.version, body.actions)
         self._own_term.write(self.term)
         self.log.delta.apply(body.version, body.actions)
-        self._move(self.reader.extended(self.log, body.version, self.log.delta))
+        self._move(self.reader.extended(self.log, body.version, self.log.delta, tip))
         self.memory.apply(body.version, body.actions, record)
         self._sure_s = self._ambient.monotonic_s()
 
     def follow(self, source: Source) -> Earlier | None:
-        """Apply versions that others have written; None where another table took the place of this one.
+        """Apply versions that others have written; None if another table, or another copy of this one, has replaced it.
 
         Raises `Overtaken` when one of them has a later term.
         """
         before = self.log.version
         log = self.reader.advance(self.log)
+        if log.history != self.log.history:
+            return None
         if log.version == before and log.plan.base == self.log.plan.base:
             self.log = log
             return Earlier({}, [])
@@ -163,7 +167,7 @@ class TableLog:
         delta = base.delta.copy()
         for version in range(base.version + 1, newest + 1):
             delta.apply(version, self._own.get(version) or self.reader.actions(version))
-        self._move(self.reader.extended(base, newest, delta) if newest > base.version else base)
+        self._move(self.reader.extended(base, newest, delta, self.log.tip) if newest > base.version else base)
 
     def announced_since(self, source: Source, committed: int) -> Earlier:
         """Decisions and events of versions that settled offsets from `committed` on. They may have to be announced again.

@@ -97,7 +97,7 @@ def plan_version(
 def _planned(
     table: TableLog, plan: GroupPlan, batch: ProposalBatch, nonce: str, now_ms: int, earlier: Sequence[Decided]
 ) -> PlannedVersion:
-    before = table.reader.predecessor(table.log)
+    before = table.log.tip
     decided = (*earlier, *plan.decided)
     body = version_body(
         table.log.version + 1,

@@ -102,7 +102,7 @@ class LoadedVersions:
     def before_deciding(self) -> bool:
         check_writable(self.log.log.protocol, self.log.uri)
         self.states.before_commit()
-        return self.log.is_shared_with_states()
+        return self.log.is_shared_with_states() or self.states.is_overtaken
 
     def select_group(self, triaged: Sequence[AlreadyDecided | BeyondMemory | Fresh]) -> list[Item]:
         return select_group(triaged, VersionGroupRule(), self.log.reader.store, self._context.limits.claims)

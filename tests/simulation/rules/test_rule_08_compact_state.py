@@ -6,6 +6,8 @@ Without it: a swap that lost a file makes the file disappear; or cleaning takes 
 from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
+
 from headgate_committer.limits import CommitterLimits
 from headgate_schemas.messages.operations import Append, Committed, CompactState, Delete, RejectCode, Rejected
 from headgate_table.indextables.compaction.compactor import Compactor
@@ -220,3 +222,74 @@ def test_a_swap_that_was_proposed_too_late_is_refused() -> None:
         cleaning.process.thaw()
         play.logged("task_done", cleaning)
         assert len(play.by("reader", lambda process: play.table(process, TABLE).snapshot().paths())) == 3
+
+
+def _swapped_beside_a_committer(play: Scenario) -> None:
+    """A committer at version 7 whose base is state 5, while a direct swap has made state 6 out of that."""
+    play.committer("committer", interval=4)
+    play.committed(5)
+    play.run_for(1)
+    operator, done = play.begun("operator", lambda process: play.table(process, TABLE).compact())
+    play.halt(operator, "store.create", "state 6")
+    play.committed(1)
+    operator.thaw()
+    play.until(lambda: bool(done), "the operator's end")
+
+
+@pytest.mark.parametrize("hours", [0, 1, 800])
+@pytest.mark.parametrize("how", ["truncate", "purge"])
+def test_a_committer_names_no_manifest_that_a_swap_beside_it_has_replaced(how: str, hours: int) -> None:
+    """Break: write a state without looking whether there is a newer one. The base may have been cleaned long ago."""
+    with Scenario() as play:
+        _swapped_beside_a_committer(play)
+        play.by("tool", lambda process: play.table(process, TABLE).checkpoint())
+        play.let_pass(hours)
+        settings = {**SETTINGS, "purge.retentionCheckEnabled": "false", "state.gc.minManifestAgeHours": "0"}
+
+        def clean(process: Process) -> object:
+            table = play.table(process, TABLE, settings)
+            return table.truncate_history() if how == "truncate" else table.purge(24, 0)
+
+        play.by("cleaner", clean)
+        play.committed(8)
+        play.run_for(1)
+        assert max(play.model.states) >= 10
+        assert not play.by("judge", lambda process: play.table(process, TABLE).verify(data_files=False).findings)
+
+
+def test_a_truncation_leaves_what_a_state_under_way_may_name() -> None:
+    """Break: delete the manifests of a state at once with it. A writer that looked a moment ago is about to name them."""
+    with Scenario() as play:
+        for _ in range(4):
+            play.direct(Append((play.file(),)), interval=1)
+        operator, done = play.begun("operator", lambda process: play.table(process, TABLE).compact())
+        play.halt(operator, "store.create", "state 5")
+        play.direct(Append((play.file(),)))
+        slow, written = play.begun("slow", lambda process: play.table(process, TABLE).checkpoint())
+        play.halt(slow, "store.create", "state 6")
+        operator.thaw()
+        play.until(lambda: bool(done), "the operator's end")
+        play.direct(Append((play.file(),)), interval=1)
+        report = play.by("cleaner", lambda process: play.table(process, TABLE).truncate_history())
+        slow.thaw()
+        play.until(lambda: bool(written), "the slow writer's end")
+        assert not play.by("judge", lambda process: play.table(process, TABLE).verify(data_files=False).findings)
+        assert "state 4 and what came after it stay for" in report.message
+        play.let_pass(2)
+        play.by("cleaner", lambda process: play.table(process, TABLE).truncate_history())
+        assert min(play.model.states) > 4
+
+
+def test_a_compaction_that_another_state_overtook_is_planned_again() -> None:
+    """Break: tell of a swap as done whose state would have been based on one that is not the newest any more."""
+    with Scenario() as play:
+        for _ in range(4):
+            play.direct(Append((play.file(),)), interval=1)
+        operator, done = play.begun("operator", lambda process: play.table(process, TABLE).compact())
+        play.halt(operator, "store.create", "v5", after=True)
+        play.direct(Append((play.file(),)))
+        play.by("another", lambda process: play.table(process, TABLE).checkpoint())
+        operator.thaw()
+        play.until(lambda: bool(done), "the operator's end")
+        assert done == [Committed(7, done[0].proposal_id)]
+        assert len(play.model.states[7].manifests) == 1

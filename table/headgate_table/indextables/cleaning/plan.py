@@ -114,8 +114,8 @@ class Limits:
     manifest_age_ms: int
     skew_ms: int = 0
     """By how much an object may seem older than it is, since its time is the store's. It is in the first two ages already."""
-    manifests_with_states: bool = False
-    """Whether manifests go at once with the last state that refers to them, whatever their age."""
+    is_truncation: bool = False
+    """Whether states and manifests go whatever their age, as soon as no writer can be about to name them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,14 @@ def plan_cleaning(inventory: LogInventory, roots: Roots, limits: Limits, now_ms:
             f"`headgate table verify` says more"
         )
     else:
-        kept = _kept_anchors(inventory, roots, roots.pointer, limits)
+        carried = _still_carried(inventory, roots, roots.pointer, limits, now_ms)
+        kept = _kept_anchors(inventory, roots, roots.pointer, limits, carried)
+        if carried:
+            minutes = _superseded_ms(limits) // MINUTE_MS
+            notes.append(
+                f"state {min(carried)} and what came after it stay for {minutes} minutes, because a writer that builds on it may be "
+                f"about to name its manifests"
+            )
         gone_states, states = _expired_states(inventory, roots.pointer, kept, limits, now_ms)
         gone_checkpoints, checkpoints = _expired_checkpoints(inventory, roots.pointer, kept, limits, now_ms)
         staying = [number for number in inventory.readable_states() if number not in gone_states]
@@ -179,8 +186,8 @@ def plan_cleaning(inventory: LogInventory, roots: Roots, limits: Limits, now_ms:
     return CleaningPlan((*states, *checkpoints, *versions, *manifests), tuple(notes), tuple(problems))
 
 
-def _kept_anchors(inventory: LogInventory, roots: Roots, pointer: int, limits: Limits) -> set[int]:
-    """The numbers of states and checkpoints that stay whatever their age."""
+def _always_kept(inventory: LogInventory, roots: Roots, pointer: int, limits: Limits) -> set[int]:
+    """The numbers of states and checkpoints that stay on their own account, whatever their age."""
     history = states_in_history(roots.states)
     anchors = sorted({*history, *inventory.checkpoints})
     kept = set(anchors[-max(limits.state_count, MIN_STATES) :])
@@ -190,7 +197,15 @@ def _kept_anchors(inventory: LogInventory, roots: Roots, pointer: int, limits: L
     for version in roots.rebuilt:
         kept |= set([number for number in anchors if number <= version][-1:])
     recovery = [number for number in history if (facts := roots.states[number]) and facts.has_coordinator]
-    kept |= set(recovery[-1:])
+    return kept | set(recovery[-1:])
+
+
+def _kept_anchors(
+    inventory: LogInventory, roots: Roots, pointer: int, limits: Limits, carried: Collection[int]
+) -> set[int]:
+    """The numbers of states and checkpoints that stay, whatever their age, with the states that they depend on."""
+    history = states_in_history(roots.states)
+    kept = {*_always_kept(inventory, roots, pointer, limits), *carried}
     # A state without metadata depends on the version file that has it, or else on the newest state below that does.
     for number in sorted(kept):
         facts = roots.states.get(number)
@@ -207,9 +222,9 @@ def _expired_states(
 ) -> tuple[set[int], list[Deletion]]:
     gone: set[int] = set()
     deletions: list[Deletion] = []
-    superseded_below = _superseded_below(inventory, limits, now_ms)
+    below = pointer if limits.is_truncation else min(pointer, _superseded_below(inventory, limits, now_ms))
     for number, folder in inventory.states.items():
-        if folder.manifest is None or number >= min(pointer, superseded_below) or number in kept:
+        if folder.manifest is None or number >= below or number in kept:
             continue
         age_ms = now_ms - folder.manifest.modified_ms
         if age_ms <= limits.state_age_ms:
@@ -223,18 +238,43 @@ def _expired_states(
 
 
 def _superseded_below(inventory: LogInventory, limits: Limits, now_ms: int) -> int:
-    """States below this number have had a later one for so long that no writer still builds on them.
+    """States below this number have had a later one, or a later checkpoint, for so long that no writer still builds on them.
 
     Such a writer carries their manifests over, however old these are, so their own age doesn't count: it counts how
-    long no writer can have begun to refer to them. Only the state above shows that, so it stays until then.
+    long no writer can have begun to refer to them. Only the state above shows that, so it stays until then. A writer
+    begins only on the newest state, and has half of this time (`write.state_writer`).
     """
-    least_ms = -1 if limits.manifests_with_states else MIN_MANIFEST_AGE_MS + limits.skew_ms
+    states = {number: folder.manifest for number, folder in inventory.states.items() if folder.manifest is not None}
     old = [
         number
-        for number, folder in inventory.states.items()
-        if folder.manifest is not None and now_ms - folder.manifest.modified_ms > least_ms
+        for number, info in (*states.items(), *inventory.checkpoints.items())
+        if now_ms - info.modified_ms > _superseded_ms(limits)
     ]
     return max(old, default=-1)
+
+
+def _superseded_ms(limits: Limits) -> int:
+    return MIN_MANIFEST_AGE_MS + limits.skew_ms
+
+
+def _still_carried(inventory: LogInventory, roots: Roots, pointer: int, limits: Limits, now_ms: int) -> set[int]:
+    """The states that a truncation keeps, because a writer that builds on them may be about to name their manifests.
+
+    For each manifest, the newest state that names it is enough. If no manifest was swapped or rewritten, the states that
+    stay anyway name all of them.
+    """
+    if not limits.is_truncation:
+        return set()
+    staying = _always_kept(inventory, roots, pointer, limits)
+    named = {key for number in staying if (facts := roots.states.get(number)) for key in facts.manifests}
+    carried: set[int] = set()
+    superseded_below = _superseded_below(inventory, limits, now_ms)
+    for number in sorted(roots.states.keys() - staying, reverse=True):
+        facts = roots.states[number]
+        if number >= superseded_below and facts is not None and not facts.manifests <= named:
+            carried.add(number)
+            named |= facts.manifests
+    return carried
 
 
 def _expired_checkpoints(
@@ -312,7 +352,7 @@ def _orphan_manifests(
             return []
         referenced |= facts.manifests
     released: set[str] = set()
-    if limits.manifests_with_states:
+    if limits.is_truncation:
         released = {key for number in gone_states if (facts := roots.states.get(number)) for key in facts.manifests}
     oldest_ms = max(limits.manifest_age_ms, MIN_MANIFEST_AGE_MS) + limits.skew_ms
     return [

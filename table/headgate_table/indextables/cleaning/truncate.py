@@ -26,7 +26,7 @@ from headgate_table.indextables.cleaning.plan import (
 from headgate_table.indextables.cleaning.survey import LogSurvey, survey_log
 from headgate_table.indextables.format.names import POINTER, checkpoint_key, state_key
 from headgate_table.indextables.format.pointer import state_pointer
-from headgate_table.indextables.log.inventory import LogInventory, StateFolder
+from headgate_table.indextables.log.inventory import StateFolder
 from headgate_table.indextables.log.reader import LoadedLog, LogReader
 from headgate_table.indextables.log.resolve import Base, BaseKind
 from headgate_table.indextables.read.entry_reader import read_entries
@@ -39,8 +39,14 @@ from headgate_table.store.interface import ObjectInfo
 _T = TypeVar("_T")
 _log = get_logger("headgate.clean")
 
+_ANY_AGE_MS = -(2**62)
+"""The store's clock may be ahead of ours, so that ages are negative."""
 _NO_AGE = Limits(
-    state_count=1, state_age_ms=-1, log_age_ms=-1, manifest_age_ms=MIN_MANIFEST_AGE_MS, manifests_with_states=True
+    state_count=1,
+    state_age_ms=_ANY_AGE_MS,
+    log_age_ms=_ANY_AGE_MS,
+    manifest_age_ms=MIN_MANIFEST_AGE_MS,
+    is_truncation=True,
 )
 
 
@@ -85,7 +91,7 @@ class Truncation:
         """
         log = self._reader.latest() if dry_run else self._checkpoint()
         files = self._live_files(log)
-        # The store's clock may be ahead of ours: ages don't matter here, except for manifests and a mirror.
+        # Ages matter only for manifests, the states that name them, and a mirror.
         now_ms = time_for_ages_ms(self._reader.store, self._ambient, self._protected.looked_ms)
         protected = mirror_at(self._reader.store, self._options).protecting(self._protected, now_ms)
         if dry_run:
@@ -93,13 +99,13 @@ class Truncation:
             is_written = log.plan.base != base
             survey = survey_log(self._reader, protected, will_remember=is_written)
             if is_written:
-                survey = _with_base(survey, base, log)
+                survey = _with_base(survey, base, log, now_ms)
             survey = _pointed_at(survey, log.version)
         else:
             self._assert_pointer(log)
             survey = survey_log(self._reader, protected)
         limits = replace(_NO_AGE, skew_ms=self._options.purge_clock_skew_minutes * MINUTE_MS)
-        plan = plan_cleaning(_aged(survey.inventory), survey.roots, limits, now_ms)
+        plan = plan_cleaning(survey.inventory, survey.roots, limits, now_ms)
         deleted = Deleted(problems=list(plan.problems))
         if not dry_run:
             measures = self._reader.resources.measures
@@ -153,37 +159,19 @@ class Truncation:
         return report
 
 
-def _aged(inventory: LogInventory) -> LogInventory:
-    """The same inventory with versions, states and checkpoints of maximal age."""
-
-    def old(info: ObjectInfo) -> ObjectInfo:
-        return replace(info, modified_ms=0)
-
-    def old_folder(folder: StateFolder) -> StateFolder:
-        return replace(folder, manifest=None if folder.manifest is None else old(folder.manifest))
-
-    return replace(
-        inventory,
-        versions={version: old(info) for version, info in inventory.versions.items()},
-        states={version: old_folder(folder) for version, folder in inventory.states.items()},
-        checkpoints={version: old(info) for version, info in inventory.checkpoints.items()},
-        checkpoint_parts={version: tuple(map(old, parts)) for version, parts in inventory.checkpoint_parts.items()},
-    )
-
-
-def _with_base(survey: LogSurvey, wanted: Base, log: LoadedLog) -> LogSurvey:
+def _with_base(survey: LogSurvey, wanted: Base, log: LoadedLog, now_ms: int) -> LogSurvey:
     """The log with a state of the newest version, which refers to the manifests of its base; or with a JSON checkpoint,
     which refers to none.
     """
     version = log.version
     inventory, roots = survey.inventory, survey.roots
     if wanted.kind is BaseKind.CHECKPOINT:
-        checkpoint = ObjectInfo(checkpoint_key(version), 0, 0, "")
+        checkpoint = ObjectInfo(checkpoint_key(version), 0, now_ms, "")
         return LogSurvey(replace(inventory, checkpoints=_with(inventory.checkpoints, version, checkpoint)), roots)
     base = roots.states.get(log.plan.base.version)
     manifests = frozenset[str]() if base is None else base.manifests
     facts = StateFacts(created_at=2**63 - 1, manifests=manifests, has_metadata=True, has_coordinator=True)
-    folder = StateFolder(version, ObjectInfo(state_key(version), 0, 0, ""), (), ())
+    folder = StateFolder(version, ObjectInfo(state_key(version), 0, now_ms, ""), (), ())
     inventory = replace(inventory, states=_with(inventory.states, version, folder))
     return LogSurvey(inventory, replace(roots, states=_with(roots.states, version, facts)))
 

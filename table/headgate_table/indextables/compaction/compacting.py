@@ -8,6 +8,7 @@ from headgate_schemas.messages.operations import Committed, Operation, Receipt, 
 from headgate_table.errors import CorruptTable
 from headgate_table.indextables.compaction.compactor import Compactor
 from headgate_table.indextables.log.reader import LoadedLog, LogReader
+from headgate_table.indextables.write.state_writer import StateOvertaken
 from headgate_table.settings.options import TableOptions
 
 MAX_PLANS = 3
@@ -39,7 +40,7 @@ def compact(
             if not plan.is_needed:
                 return Committed(log.version, ambient.new_id())
             receipt = commit(compactor.prepare(log.state, plan, metadata))
-        except CorruptTable as error:
+        except (CorruptTable, StateOvertaken) as error:
             # Another compaction may have replaced its base, and cleaning may have deleted the base's manifests.
             if plans == MAX_PLANS or reader.latest().plan.base.version <= log.plan.base.version:
                 raise

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from headgate_schemas.actions.actions import Action
 from headgate_table.coordination.commit_info import commit_record, nonce_and_previous
-from headgate_table.errors import CorruptTable
+from headgate_table.errors import CorruptTable, ObjectMissing
 from headgate_table.indextables.format.names import version_key
-from headgate_table.store.interface import ObjectInfo
+from headgate_table.indextables.format.version_file import MAX_VERSION_FILE_BYTES, decode_actions
+from headgate_table.store.interface import ObjectInfo, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,18 @@ def mark_of(actions: Iterable[Action]) -> str:
     return _CONTENT + digest.hexdigest()
 
 
+def is_known(store: Store, known: Predecessor, seen: ObjectInfo) -> bool:
+    """Whether the file that is there is the known one. It is read if its metadata alone doesn't tell."""
+    if looks_like(known, seen):
+        return True
+    key = known.info.key
+    try:
+        found = mark_of(decode_actions(store.get(key, max_bytes=MAX_VERSION_FILE_BYTES), key))
+    except (ObjectMissing, CorruptTable):
+        return False
+    return bool(known.mark) and found == known.mark
+
+
 def looks_like(known: Predecessor, seen: ObjectInfo) -> bool:
     """Whether it is certainly the same file, by its size and time alone."""
     return bool(known.info.etag) and known.info.etag == seen.etag and known.info.size == seen.size
@@ -70,5 +83,6 @@ def replaced_text(version: int) -> str:
     """What is wrong with a version that was replaced, and what to do."""
     return (
         f"{version_key(version)} is not the file after which version {version + 1} was written: another one was put in its place. "
-        f"Restore it from a copy of the table; `headgate table verify` shows what is affected"
+        f"Restore it from a copy of the table; `headgate table verify` shows what is affected. If an older copy of the table was put "
+        f"back while somebody wrote to it, version {version + 1} was never part of it: then move it and later ones away"
     )

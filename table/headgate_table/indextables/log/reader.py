@@ -7,6 +7,7 @@ reads entries.
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import count
 
 from headgate_schemas.actions.actions import Action, Metadata, Protocol
 from headgate_schemas.actions.doc_mapping import bare_hash, split_registry
@@ -31,7 +32,7 @@ from headgate_table.indextables.log.identity import LogIdentity, is_same
 from headgate_table.indextables.log.listing import LogListing, list_log
 from headgate_table.indextables.log.lost_versions import Lost, lost_versions
 from headgate_table.indextables.log.overtaken import check_not_overtaken, may_be_by_states_alone
-from headgate_table.indextables.log.predecessor import Predecessor, check_run, mark_of
+from headgate_table.indextables.log.predecessor import Predecessor, check_run, is_known, mark_of
 from headgate_table.indextables.log.resolve import (
     Base,
     BaseKind,
@@ -67,6 +68,11 @@ class LoadedLog:
     seen: tuple[int, ObjectInfo] | None = None
     """The newest version file that a listing has shown, by which the log is known again; own commits may come after it.
     None where only states tell of the newest version."""
+    tip: Predecessor | None = None
+    """The file of the newest version, as it was read or written; None if only states tell of that version."""
+    history: int = 0
+    """Two logs of one reader have the same number if the later one continues the earlier one. They have different ones if
+    another table, or another copy of the table, has replaced it."""
     known_metadata: Metadata | None = None
     time_ms: int = 0
     """The commit time that the newest version tells of those that were read, or its state; 0 where none was told."""
@@ -92,7 +98,7 @@ class LogReader:
         self.resources = resources
         self._identity = LogIdentity(store.uri, resources)
         self._earlier_metadata: tuple[int, Metadata] | None = None
-        self._written: tuple[int, Predecessor] | None = None
+        self._histories = count(1)
 
     def pointer(self) -> Pointer | BrokenPointer | None:
         try:
@@ -118,8 +124,11 @@ class LogReader:
         """
         if seen is not None:
             with suppress(CorruptTable, TableNotFound, UnsupportedTable):
-                return self._latest(seen.pointer)
-        return _looking_again(lambda: self._latest(self.pointer()))
+                return self._begun(self._latest(seen.pointer))
+        return self._begun(_looking_again(lambda: self._latest(self.pointer())))
+
+    def _begun(self, log: LoadedLog) -> LoadedLog:
+        return replace(log, history=next(self._histories))
 
     def _latest(self, pointer: Pointer | BrokenPointer | None) -> LoadedLog:
         start = pointer.version if isinstance(pointer, Pointer) else 0
@@ -233,20 +242,11 @@ class LogReader:
         if not self._identity.check(listing, versions):
             self._earlier_metadata = None
 
-    def remember_actions(self, version: int, actions: list[Action], size: int, seen_etag: str) -> None:
-        """Keep the actions of a version that this process has just written."""
+    def remember_actions(self, version: int, actions: list[Action], size: int, seen_etag: str) -> Predecessor:
+        """Keep the actions of a version that this process has just written. Returns how its file is recognised."""
         self._remember_actions(version, actions, size)
         self._identity.wrote(version, size)
-        self._written = version, Predecessor(ObjectInfo(version_key(version), size, 0, seen_etag), mark_of(actions))
-
-    def predecessor(self, log: LoadedLog) -> Predecessor | None:
-        """The file of the loaded version, as known; None if it has none. Sends no request to the store."""
-        if log.seen is not None and log.seen[0] == log.version:
-            actions = self.resources.cache.peek(self.store.uri, version_key(log.version))
-            return Predecessor(log.seen[1], "" if actions is None else mark_of(actions))
-        if self._written is not None and self._written[0] == log.version:
-            return self._written[1]
-        return None
+        return Predecessor(ObjectInfo(version_key(version), size, 0, seen_etag), mark_of(actions))
 
     def _remember_actions(self, version: int, actions: list[Action], size: int) -> None:
         self.resources.remember(self.store.uri, version_key(version), actions, 20 * size + 500 * len(actions))
@@ -286,20 +286,30 @@ class LogReader:
         )
 
     def advance(self, log: LoadedLog) -> LoadedLog:
-        """The newest version, starting from a loaded one: reads only new objects."""
-        try:
-            return self._advanced(log)
-        except (ObjectMissing, _GoneMeanwhile):
-            return self.latest()
+        """The newest version, starting from a loaded one: reads only new objects.
 
-    def _advanced(self, log: LoadedLog) -> LoadedLog:
+        It has another `history` if another table, or a copy of this one, has replaced the loaded one.
+        """
+        try:
+            advanced = self._advanced(log)
+        except (ObjectMissing, _GoneMeanwhile):
+            advanced = self.latest()
+        return self.latest() if advanced is None else replace(advanced, history=log.history)
+
+    def _advanced(self, log: LoadedLog) -> LoadedLog | None:
+        """None if another history has replaced the loaded one."""
         known_version, known = log.seen or (log.version, None)
         listing = list_log(self.store, known_version)
         now = listing.version_objects.get(known_version)
-        if listing.highest < log.version or (known is not None and now is None):
-            return self.latest()  # the log was cleaned, or dropped
+        tip = listing.version_objects.get(log.version)
+        is_other = tip is not None and log.tip is not None and not is_known(self.store, log.tip, tip)
+        if is_other or listing.highest < log.version:
+            self.forget()
+            return None
+        if known is not None and now is None:
+            return self.latest()  # the log was cleaned
         if known is not None and now is not None and not is_same(known, now):
-            self._forget()
+            self.forget()
             return self.latest()
         listing = self._without_empty_folders(listing) if listing.highest > log.version else listing
         newest_state = listing.states[-1] if listing.states else -1
@@ -308,11 +318,10 @@ class LogReader:
                 listing = list_log(self.store, newest_state)
             return self._load(listing, listing.highest)
         if listing.highest <= log.version:
-            tip = listing.version_objects.get(log.version)
             if tip is None or (known is not None and known_version == log.version):
                 return log
             self._identity.saw(tip)
-            return replace(log, seen=(log.version, tip))
+            return replace(log, seen=(log.version, tip), tip=None if log.tip is None else replace(log.tip, info=tip))
         newer = [version for version in listing.versions if version > log.version]
         if listing.highest != log.version + len(newer):
             return self.latest()
@@ -322,11 +331,12 @@ class LogReader:
         check_run(newer, applied)
         for version, actions in zip(newer, applied, strict=True):
             delta.apply(version, actions)
-        extended = self.extended(log, newer[-1], delta)
-        return replace(extended, seen=(newer[-1], listing.version_objects[newer[-1]]))
+        newest = listing.version_objects[newer[-1]]
+        extended = self.extended(log, newer[-1], delta, Predecessor(newest, mark_of(applied[-1])))
+        return replace(extended, seen=(newer[-1], newest))
 
-    def extended(self, log: LoadedLog, version: int, delta: Delta) -> LoadedLog:
-        """`log` with later versions applied: `delta` is its own delta plus theirs."""
+    def extended(self, log: LoadedLog, version: int, delta: Delta, tip: Predecessor | None) -> LoadedLog:
+        """`log` with later versions applied: `delta` is its own delta plus theirs, `tip` the file of the newest."""
         plan = ReadPlan(version, log.plan.base, tuple(range(log.plan.base.version + 1, version + 1)))
         protocol = delta.protocol or log.protocol
         check_readable(protocol, self.store.uri)
@@ -339,6 +349,8 @@ class LogReader:
             listing=log.listing,
             newest_version_file=version,
             seen=log.seen,
+            tip=tip,
+            history=log.history,
             version_files_read=log.version_files_read + version - log.version,
             time_ms=delta.last_time_ms or log.time_ms,
             known_metadata=delta.metadata or log.known_metadata,
@@ -385,7 +397,8 @@ class LogReader:
         from_there = replace(listing, states=tuple(number for number in listing.states if number >= base.version))
         return base.version not in self.states_in_order(from_there)
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
+        """Drop everything cached of the table, because another one has replaced it."""
         self._identity.forget()
         self._earlier_metadata = None
 
@@ -418,6 +431,7 @@ class LogReader:
             if state.metadata is not None:
                 registry |= split_registry(state.metadata.configuration)[0]
         tip = listing.version_objects.get(plan.version)
+        newest = applied[-1] if applied else self.resources.cache.peek(self.store.uri, version_key(plan.version))
         return LoadedLog(
             version=plan.version,
             plan=plan,
@@ -427,6 +441,7 @@ class LogReader:
             listing=listing,
             newest_version_file=max((v for v in listing.versions if v <= plan.version), default=-1),
             seen=None if tip is None else (plan.version, tip),
+            tip=None if tip is None else Predecessor(tip, "" if newest is None else mark_of(newest)),
             version_files_read=len(plan.versions),
             time_ms=delta.last_time_ms or (0 if state is None else state.created_at),
             known_metadata=known,
@@ -444,6 +459,11 @@ class LogReader:
 
     def _checkpoint_bytes(self, key: str) -> bytes:
         return self.store.get(key, max_bytes=MAX_VERSION_FILE_BYTES)
+
+    def is_state(self, version: int) -> bool:
+        """Whether the folder of this number holds a state. A killed writer may leave an empty one."""
+        keys = state_key(version), state_key(version, LEGACY_STATE_MANIFEST)
+        return any(self.store.head(key) is not None for key in keys)
 
     def state_or_none(self, version: int) -> StateManifest | None:
         try:

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import assert_never
 
-from headgate_schemas.actions.actions import Metadata
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError
 from headgate_schemas.logs import get_logger
@@ -45,10 +44,14 @@ from headgate_table.indextables.rules.decide import Effect, decide, questions
 from headgate_table.indextables.rules.evidence import EvidenceReader
 from headgate_table.indextables.write.base_writer import base_kind, write_base
 from headgate_table.indextables.write.commit_times import bounded_time_ms, commit_time_ms
+from headgate_table.indextables.write.state_writer import StateOvertaken
 from headgate_table.indextables.write.version_body import Decided, VersionBody, version_body
 from headgate_table.indextables.write.version_writer import write_version
 from headgate_table.settings.options import TableOptions
 from headgate_table.store.backoff import trying_again
+
+_STATE_ATTEMPTS = 5
+"""How often other writers may write a state between a look at the log and our state."""
 
 _log = get_logger("headgate.commit")
 
@@ -69,7 +72,7 @@ class DirectCommitter:
         self._options_for = options_for
         self._evidence = EvidenceReader(reader)
         self._memory: TableMemory | None = None
-        self._table_id = ""
+        self._history = 0
         self._lock = threading.Lock()
 
     def commit(
@@ -133,7 +136,7 @@ class DirectCommitter:
         check_writable(log.protocol, self._store.uri)
         metadata = self._reader.metadata(log)
         options = self._options_for(metadata.configuration)
-        memory = self._remembered(log, metadata, options)
+        memory = self._remembered(log, options)
         earlier = memory.receipt_of(identity)
         if earlier is not None:
             return Duplicate(earlier.version, identity) if isinstance(earlier, Committed) else earlier
@@ -165,7 +168,7 @@ class DirectCommitter:
                 f"{self._store.uri} has no number left: its log holds version {log.version}, which nobody can have reached. "
                 f"Look for a stray file or folder with that number in _transaction_log, and move it away"
             )
-        before = self._reader.predecessor(log)
+        before = log.tip
         body = version_body(
             log.version + 1,
             [Decided(operation, effect, Decision(identity, accepted=True))],
@@ -177,8 +180,8 @@ class DirectCommitter:
             before=before,
         )
         state_at_once = effect.re_adds or effect.swap is not None or self._states_run_ahead(log)
-        self._write(body, options, before, after_file=not self._states_run_ahead(log))
-        log = self._applied(log, body)
+        tip = self._write(body, options, before, after_file=not self._states_run_ahead(log))
+        log = self._applied(log, body, tip)
         memory.apply(body.version, body.actions)
         _log.info(
             "version_committed",
@@ -191,7 +194,9 @@ class DirectCommitter:
         self._state_if_due(log, effect, options, at_once=state_at_once)
         return Committed(body.version, identity)
 
-    def _write(self, body: VersionBody, options: TableOptions, before: Predecessor | None, *, after_file: bool) -> None:
+    def _write(
+        self, body: VersionBody, options: TableOptions, before: Predecessor | None, *, after_file: bool
+    ) -> Predecessor:
         data = encode_version(body.version, body.actions, compressed=options.transaction_compression)
         try:
             seen_etag = write_version(self._reader, body, data, after_file=after_file, before=before)
@@ -199,12 +204,12 @@ class DirectCommitter:
             self._newest.forget()  # the present version isn't the one that was read
             self._memory = None
             raise
-        self._reader.remember_actions(body.version, body.actions, len(data), seen_etag)
+        return self._reader.remember_actions(body.version, body.actions, len(data), seen_etag)
 
-    def _remembered(self, log: LoadedLog, metadata: Metadata, options: TableOptions) -> TableMemory:
+    def _remembered(self, log: LoadedLog, options: TableOptions) -> TableMemory:
         """The table's memory at this version; read once, then kept up to date."""
-        if self._memory is None or metadata.id != self._table_id:  # another table may have replaced this one
-            self._memory, self._table_id = recover(self._reader, log, options), metadata.id
+        if self._memory is None or log.history != self._history:  # another table, or a copy, may have replaced this one
+            self._memory, self._history = recover(self._reader, log, options), log.history
         else:
             advance(self._memory, self._reader, log, options)
         return self._memory
@@ -216,10 +221,10 @@ class DirectCommitter:
         """
         return log.newest_version_file < log.version
 
-    def _applied(self, log: LoadedLog, body: VersionBody) -> LoadedLog:
+    def _applied(self, log: LoadedLog, body: VersionBody, tip: Predecessor) -> LoadedLog:
         delta = log.delta.copy()
         delta.apply(body.version, body.actions)
-        log = self._reader.extended(log, body.version, delta)
+        log = self._reader.extended(log, body.version, delta, tip)
         self._newest.keep(log)
         return log
 
@@ -238,15 +243,33 @@ class DirectCommitter:
         except HeadgateError as error:
             _log.warning("state_not_written", table=self._store.uri, version=log.version, reason=str(error))
             said = f"version {log.version} of {self._store.uri} is committed, but its state is not written: {error}"
-            if isinstance(error, CorruptTable):
-                raise CorruptTable(said) from error
+            if isinstance(error, CorruptTable | StateOvertaken):
+                raise type(error)(said) from error
             if effect.swap is not None:
                 raise StoreError(said) from error
 
     def _write_state(self, log: LoadedLog, swap: CompactState | None) -> LoadedLog:
+        """Write the state of the loaded version. If another writer has written one meanwhile, write that of the newest
+        version; a swap is given up instead.
+        """
+        attempts = trying_again(
+            self._ambient,
+            StateOvertaken,
+            attempts=1 if swap is not None else _STATE_ATTEMPTS,
+            first_pause_s=0,
+            longest_pause_s=0,
+        )
+        for attempt in attempts:
+            with attempt:
+                if attempt.retry_state.attempt_number > 1:
+                    log = self._newest.current()
+                return self._written(log, swap)
+        raise AssertionError("the retry loop ends by returning or raising")
+
+    def _written(self, log: LoadedLog, swap: CompactState | None) -> LoadedLog:
         metadata = self._reader.metadata(log)
         options = self._options_for(metadata.configuration)
-        memory = kept_memory(self._remembered(log, metadata, options))
+        memory = kept_memory(self._remembered(log, options))
         log = write_base(self._reader, self._ambient, options, log, metadata, memory=memory, swap=swap)
         self._newest.keep(log)
         return log

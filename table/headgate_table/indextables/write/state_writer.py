@@ -29,6 +29,8 @@ from headgate_table.indextables.format.pointer import (
 )
 from headgate_table.indextables.format.replay import Delta
 from headgate_table.indextables.format.state_manifest import ManifestInfo, StateManifest, encode_state
+from headgate_table.indextables.log.listing import list_log
+from headgate_table.indextables.log.predecessor import is_known
 from headgate_table.indextables.log.reader import LoadedLog, LogReader
 from headgate_table.indextables.log.resolve import Base, BaseKind, ReadPlan
 from headgate_table.indextables.manifests.path_index import find_entries
@@ -38,7 +40,7 @@ from headgate_table.indextables.rules.swap import apply_swap, manifest_info
 from headgate_table.indextables.write.manifest_writer import write_manifest
 from headgate_table.settings.options import TableOptions
 from headgate_table.store.backoff import trying_again
-from headgate_table.store.interface import AlreadyExists, Created, Unknown
+from headgate_table.store.interface import AlreadyExists, Created, ObjectInfo, Unknown
 from headgate_table.totals import as_total, exact_sum
 
 _log = get_logger("headgate.state")
@@ -47,6 +49,10 @@ MAX_ATTEMPT_S = 600
 """After it a state is planned anew: half of the age below which cleaning keeps every manifest."""
 _PLANS = 3
 _POINTER_ATTEMPTS = 10
+
+
+class StateOvertaken(StoreError):
+    """Another writer has written a newer state than the base of this one."""
 
 
 class _Unanswered(Exception):
@@ -81,7 +87,10 @@ class StateWriter:
     def write(
         self, log: LoadedLog, metadata: Metadata, memory: KeptMemory, swap: CompactState | None = None
     ) -> WrittenState:
-        """Write the state of the loaded version. An existing one with the same content is used, whoever wrote it."""
+        """Write the state of the loaded version. An existing one with the same content is used, whoever wrote it.
+
+        Raises `StateOvertaken` if the log has a newer state than the base: cleaning may delete the base's manifests.
+        """
         assert memory.through <= log.version, "a state must not remember what comes after it"
         key = state_key(log.version)
         planned = first = self._planned(log, metadata, memory, swap)
@@ -109,22 +118,17 @@ class StateWriter:
             ) from None
         if is_ours and self._is_late(planned):
             self._check_manifests(key, state)
-        newest = self.advance_pointer(
-            state_pointer(state.version, state.num_files, state.total_bytes, state.created_at)
-        )
-        if is_ours and newest > state.version and self._store.head(version_key(state.version)) is None:
-            # The log was truncated beyond this version meanwhile, and manifests that the state refers to may be gone.
+        if is_ours and not self._stands(log, self._store.head(version_key(log.version))):
             self._store.delete([key])
-            raise StoreError(
-                f"{self._store.uri} was cleaned up to version {newest} while the state of version {state.version} was written, so "
-                f"that state was taken back. The version itself was committed; read the table again"
-            )
+            raise StoreError(f"{self._gone(log)}, so that state was taken back; read the table again")
+        self.advance_pointer(state_pointer(state.version, state.num_files, state.total_bytes, state.created_at))
         return WrittenState(state, rebased(log, state))
 
     def _planned(self, log: LoadedLog, metadata: Metadata, memory: KeptMemory, swap: CompactState | None) -> _Planned:
         """The state. Its new manifests are written, under names that nobody has seen before."""
         for _ in range(_PLANS):
             began_s = self._ambient.monotonic_s()
+            self._check_base(log)
             state = self._plan(log, metadata, memory, swap)
             data = encode_state(
                 state,
@@ -139,6 +143,36 @@ class StateWriter:
         raise StoreError(
             f"the manifests of state {log.version} of {self._store.uri} took more than {MAX_ATTEMPT_S} s to write, {_PLANS} times "
             f"in a row, so the state was given up. The version itself is committed; look at the connection to the store"
+        )
+
+    def _check_base(self, log: LoadedLog) -> None:
+        """Check that the base is the newest state, and that the version is still there.
+
+        From now on, the state has `MAX_ATTEMPT_S` to be written. Cleaning keeps a state, and the manifests that it names,
+        until a later state has been there for twice as long.
+        """
+        base = log.plan.base.version
+        listing = list_log(self._store, max(base, 0))
+        if not self._stands(log, listing.version_objects.get(log.version)):
+            raise StoreError(f"{self._gone(log)}; read the table again")
+        later = [
+            number for number in (*listing.states, *listing.checkpoints) if number > base and number != log.version
+        ]
+        for number in later:
+            if number in listing.checkpoints or self._reader.is_state(number):
+                raise StateOvertaken(
+                    f"the state of version {log.version} of {self._store.uri} would be based on version {base}, and version {number} has a "
+                    f"state by now. The version itself is committed; read the table again"
+                )
+
+    def _stands(self, log: LoadedLog, seen: ObjectInfo | None) -> bool:
+        """Whether the file of the loaded version is still the one that was read or written. `seen` is what is there."""
+        return log.tip is None or (seen is not None and is_known(self._store, log.tip, seen))
+
+    def _gone(self, log: LoadedLog) -> str:
+        return (
+            f"version {log.version} of {self._store.uri} is not there any more, while its state is written: the log was truncated "
+            f"beyond it, or another copy of the table took its place"
         )
 
     def _is_late(self, planned: _Planned) -> bool:

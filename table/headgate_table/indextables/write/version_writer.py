@@ -5,10 +5,10 @@ The content that is read back counts, not the intention (docs/format.md, section
 
 from headgate_schemas.actions.actions import CommitInfo, Metadata
 from headgate_table.coordination.refusals import NumberTaken, PredecessorGone
-from headgate_table.errors import CorruptTable, ObjectMissing, OutcomeUnknown, StoreError
+from headgate_table.errors import ObjectMissing, OutcomeUnknown, StoreError
 from headgate_table.indextables.format.names import LEGACY_STATE_MANIFEST, checkpoint_key, state_key, version_key
 from headgate_table.indextables.format.version_file import MAX_VERSION_FILE_BYTES, decode_actions
-from headgate_table.indextables.log.predecessor import Predecessor, looks_like, mark_of
+from headgate_table.indextables.log.predecessor import Predecessor, is_known
 from headgate_table.indextables.log.reader import LogReader
 from headgate_table.indextables.write.version_body import VersionBody
 from headgate_table.store.conditions import require_conditions
@@ -85,14 +85,8 @@ def _check_same(reader: LogReader, body: VersionBody, known: Predecessor) -> Non
     seen = store.head(known.info.key)
     if seen is None:
         raise PredecessorGone(f"version {body.version}, whose predecessor was cleaned up meanwhile")
-    if looks_like(known, seen):
-        return
-    try:
-        found = mark_of(decode_actions(store.get(known.info.key, max_bytes=MAX_VERSION_FILE_BYTES), known.info.key))
-    except (ObjectMissing, CorruptTable):
-        found = ""
-    if not known.mark or found != known.mark:
-        reader.resources.invalidate(store.uri)  # the known values may be of files that other ones have replaced
+    if not is_known(store, known, seen):
+        reader.forget()  # the known values may be of files that other ones have replaced
         raise PredecessorGone(f"version {body.version}, whose predecessor is not the file that was read")
 
 

@@ -1,6 +1,6 @@
 """Mutants of states, the pointer, compaction, cleaning and merging."""
 
-from support.mutants.mutant import Mutant, Rule
+from support.mutants.mutant import NONE, Mutant, Rule
 
 _RULES = "tests/simulation/rules/test_rule_"
 _MAINTENANCE = f"{_RULES}13_maintenance.py"
@@ -69,11 +69,11 @@ MUTANTS = (
     Mutant(
         "state-of-a-cleaned-log-stays",
         Rule.POINTER,
-        "A state that lands after the log was truncated beyond it is left there.",
+        "A state that lands after the log was truncated beyond it, or an older copy put back, is left there.",
         _STATES,
-        "        if is_ours and newest > state.version and self._store.head(version_key(state.version)) is None:\n",
-        "        if is_ours and newest < state.version:\n",
-        (f"{_RULES}07_pointer.py",),
+        "        return log.tip is None or (seen is not None and is_known(self._store, log.tip, seen))\n",
+        "        return True\n",
+        (f"{_RULES}07_pointer.py", "tests/committer/table/test_older_copies.py"),
     ),
     Mutant(
         "one-state-is-enough",
@@ -119,6 +119,34 @@ MUTANTS = (
         "        return self._ambient.monotonic_s() - planned.began_s > MAX_ATTEMPT_S\n",
         "        return False\n",
         (f"{_RULES}08_compact_state.py",),
+    ),
+    Mutant(
+        "state-upon-one-that-was-replaced",
+        Rule.SWAPS,
+        "A state is based on one that is not the newest any more, and names manifests that a swap replaced long ago.",
+        _STATES,
+        "            self._check_base(log)\n",
+        "",
+        (f"{_RULES}08_compact_state.py",),
+    ),
+    Mutant(
+        "truncated-beneath-a-state-under-way",
+        Rule.SWAPS,
+        "A truncation deletes manifests that a writer is about to name, since their state was replaced a moment ago.",
+        _CLEANING,
+        "        carried = _still_carried(inventory, roots, roots.pointer, limits, now_ms)\n",
+        "        carried: set[int] = set()\n",
+        (f"{_RULES}08_compact_state.py",),
+    ),
+    Mutant(
+        "overtaken-swap-is-not-planned-again",
+        Rule.SWAPS,
+        "A compaction fails where another writer's state came between its version and its state.",
+        "table/headgate_table/indextables/compaction/compacting.py",
+        "        except (CorruptTable, StateOvertaken) as error:\n",
+        "        except CorruptTable as error:\n",
+        (f"{_RULES}08_compact_state.py",),
+        NONE,
     ),
     Mutant(
         "late-swap-accepted",

@@ -89,6 +89,20 @@ def test_a_time_takes_one_listing(store: FaultyStore) -> None:
     assert requests(store, lambda: by_address().snapshot(timestamp=time_ms))["list_folder"] == 1
 
 
+@pytest.mark.parametrize(
+    ("since", "listings"), [(12, 1), (10, 1), (9, 2)], ids=["the last", "from the state", "before"]
+)
+def test_changes_after_the_newest_state_take_one_listing(store: FaultyStore, since: int, listings: int) -> None:
+    """Break: version files are listed again that were read with the newest version."""
+    written(store, 13)
+    table = by_address()
+    for _ in range(2):
+        assert requests(store, lambda: table.changes(since))["list_folder"] == listings
+    assert table.changes(since).added.column("path").to_pylist() == [
+        f"f{number}.parquet" for number in range(since, 13)
+    ]
+
+
 def test_a_second_snapshot_takes_one_listing_even_where_a_state_came(store: FaultyStore) -> None:
     """Break: `advance` lists from the new state on what it has just listed."""
     written(store, 9)

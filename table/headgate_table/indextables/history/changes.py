@@ -76,13 +76,15 @@ def added_after(
 
 
 class _Feed:
-    """Computes changes after a version. Lists the log once and keeps the last loaded log."""
+    """Computes changes after a version. Keeps the last loaded log."""
 
     def __init__(self, reader: LogReader, newest: LoadedLog, since: int) -> None:
         self._reader = reader
         self._newest = newest
         self._loaded = {newest.version: newest}
-        self._files = frozenset(list_log(reader.store, max(0, since + 1)).versions)
+        # The newest version was read from its base and every version file after that.
+        are_known = since >= newest.plan.base.version
+        self._files = frozenset(newest.plan.versions if are_known else list_log(reader.store, since + 1).versions)
 
     def between(self, since: int, until: int) -> Changes:
         if since == until:

@@ -15,6 +15,8 @@ PIP := $(PY) -m pip --disable-pip-version-check install --quiet
 LIBRARIES := $(VENV)/.libraries
 READY := $(VENV)/.ready
 RUNNING := $(VENV)/.running
+# Of engines that can't live beside the tests' own libraries.
+ENGINES := $(VENV)/engines
 BENCHMARKS := $(filter-out soak,$(notdir $(basename $(wildcard benchmarks/*.py))))
 
 # Three attempts, since networks fail; pip itself checks the hashes and keeps its cache.
@@ -66,6 +68,12 @@ simulate: $(READY) ## random histories of the real code over simulated parts (SE
 oracle: $(READY) ## random histories of real tables against a model of their rows (SEEDS=n, FIRST=seed, MINUTES=n, JOBS=n, SPARK=1 with Spark)
 	@$(PY) tests/tooling/oracle.py $(addprefix --seeds=,$(SEEDS)) $(addprefix --first=,$(FIRST)) $(addprefix --minutes=,$(MINUTES)) \
 	  $(addprefix --jobs=,$(JOBS)) $(addprefix --steps=,$(STEPS)) $(if $(SPARK),--spark)
+
+.PHONY: engines
+engines: $(READY) $(ENGINES)/.ready ## mirrors of odd tables and of the oracle's histories, read by ClickHouse (chdb) and delta-spark, too (SEEDS=n, FIRST=seed, STEPS=)
+	$(PY) -m pytest -q -p no:cacheprovider tests/table/delta/test_mirror_readers.py --mirror-engines $(ENGINES)/bin/python
+	@$(PY) tests/tooling/oracle.py --engines $(ENGINES)/bin/python --seeds=$(or $(SEEDS),40) $(addprefix --first=,$(FIRST)) \
+	  $(addprefix --steps=,$(STEPS))
 
 .PHONY: mutants
 mutants: $(READY) ## deliberate bugs, one by one, and which test or random run notices each (ONLY=part of a name, BY=seeds, SEEDS=n, JOBS=n)
@@ -134,6 +142,8 @@ requirements: $(VENV)/.pin ## pin again after a change of dependencies (UPGRADE=
 	$(PIN) pyproject.toml --extra dev --output-file requirements/dev.txt
 	$(PIN) pyproject.toml --extra all --constraint requirements/dev.txt --output-file requirements/run.txt
 	$(PIN) --group build --constraint requirements/dev.txt --output-file requirements/build.txt
+	@# Without the versions of requirements/dev.txt, whose Spark is another.
+	$(PIN) --group engines --output-file requirements/engines.txt
 	$(PIN) pyproject.toml --extra bench --constraint requirements/dev.txt --output-file requirements/bench.txt
 	$(PIN) pyproject.toml --extra docs --constraint requirements/dev.txt --output-file requirements/docs.txt
 	$(PIN) pyproject.toml --extra pin --constraint requirements/dev.txt --output-file requirements/pin.txt
@@ -173,4 +183,10 @@ $(RUNNING): requirements/run.txt requirements/build.txt pyproject.toml schemas/h
 
 $(VENV)/.bench $(VENV)/.docs $(VENV)/.pin: $(VENV)/.%: requirements/%.txt | $(READY)
 	$(call retry,$(PIP) --require-hashes -r requirements/$*.txt)
+	@touch $@
+
+$(ENGINES)/.ready: requirements/engines.txt | $(PY)
+	@echo "installing the engines pinned in requirements/engines.txt (half a gigabyte)"
+	@$(PY) -m venv --clear $(ENGINES)
+	$(call retry,$(ENGINES)/bin/python -m pip --disable-pip-version-check install --quiet --no-compile --require-hashes -r requirements/engines.txt)
 	@touch $@

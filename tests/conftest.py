@@ -12,6 +12,7 @@ pytest_plugins = [
     "support.kafka.fixtures",
     "support.spark.fixtures",
     "support.browser.fixtures",
+    "support.mirror_readers.fixtures",
 ]
 
 # Machines that run tests are slow at times; a property is never wrong because of the clock.

@@ -76,6 +76,12 @@ def distributions_imported(folders: Iterable[Path]) -> dict[str, str]:
     return found
 
 
+def declared_apart() -> set[str]:
+    """The distributions that `make engines` installs into a virtual environment of their own."""
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
+    return {distribution(line) for line in groups["engines"]}
+
+
 def declared(*extras: str) -> set[str]:
     """The distributions that are installed with these extras, and what comes with them."""
     table = project()
@@ -89,7 +95,7 @@ def test_every_library_that_a_room_imports_is_declared() -> None:
 
 
 def test_every_library_that_the_tests_import_is_declared() -> None:
-    known = declared(*EXTRAS, "dev")
+    known = declared(*EXTRAS, "dev") | declared_apart()
     found = distributions_imported([ROOT / "tests", ROOT / "examples", ROOT / "deploy"])
     assert {name: place for name, place in found.items() if name not in known} == {}
 
@@ -119,3 +125,8 @@ def test_everything_declared_for_development_is_pinned() -> None:
         wanted += table["optional-dependencies"][extra]
     pinned = {distribution(line) for line in (ROOT / "requirements/dev.txt").read_text().splitlines() if "==" in line}
     assert {distribution(line) for line in wanted} - pinned - {"headgate"} == set()
+
+
+def test_the_engines_that_live_apart_are_pinned() -> None:
+    pins = (ROOT / "requirements/engines.txt").read_text().splitlines()
+    assert declared_apart() <= {distribution(line) for line in pins if "==" in line}

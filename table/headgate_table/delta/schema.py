@@ -1,7 +1,7 @@
 """The columns of a table in Delta's terms, and the reasons why a table can't be mirrored. Pure."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, assert_never
 
@@ -25,6 +25,8 @@ from headgate_schemas.errors import HeadgateError
 
 _LOCAL_TIMES = "timestampNtz"
 """The table feature of Delta that readers need for times without a zone."""
+_REQUIRED = "invariants"
+"""The table feature of Delta that allows for columns that are never null."""
 _NTZ = "timestamp_ntz"
 _COMMENT = "comment"
 _DEFAULT = "EXISTS_DEFAULT"
@@ -46,17 +48,19 @@ class DeltaColumns:
     """The columns that are times without a zone."""
     has_local_times: bool
     """In some column, or inside of one."""
+    has_required: bool
+    """A column, or a field inside of one, is never null."""
 
     @property
     def protocol(self) -> dict[str, Any]:
         """The lowest sufficient protocol, so that most readers support it."""
         if self.has_local_times:
-            features = [_LOCAL_TIMES]
+            # The older protocol implies the features that this one has to list.
             return {
                 "minReaderVersion": 3,
                 "minWriterVersion": 7,
-                "readerFeatures": features,
-                "writerFeatures": features,
+                "readerFeatures": [_LOCAL_TIMES],
+                "writerFeatures": [_REQUIRED, _LOCAL_TIMES] if self.has_required else [_LOCAL_TIMES],
             }
         return {"minReaderVersion": 1, "minWriterVersion": 2}
 
@@ -82,6 +86,7 @@ def delta_columns(metadata: Metadata) -> DeltaColumns:
         {field.name: column_kind(kind_name(field.type)) for field in fields},
         frozenset(field.name for field in fields if field.type == Atomic(_NTZ)),
         any(name == _NTZ for field in fields for name in _atomics(field.type)),
+        any(not field.nullable for field in _all_fields(fields)),
     )
 
 
@@ -130,5 +135,27 @@ def _atomics(type_: SparkType) -> Iterator[str]:
         case Struct(fields):
             for field in fields:
                 yield from _atomics(field.type)
+        case _:
+            assert_never(type_)
+
+
+def _all_fields(fields: Iterable[Field]) -> Iterator[Field]:
+    """These and those inside of them."""
+    for field in fields:
+        yield field
+        yield from _all_fields(_fields_of(field.type))
+
+
+def _fields_of(type_: SparkType) -> Iterator[Field]:
+    match type_:
+        case Atomic():
+            return
+        case ArrayOf(element):
+            yield from _fields_of(element)
+        case MapOf(key, value):
+            yield from _fields_of(key)
+            yield from _fields_of(value)
+        case Struct(fields):
+            yield from fields
         case _:
             assert_never(type_)

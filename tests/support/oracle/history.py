@@ -5,6 +5,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from support.mirror_readers.here import READERS
+from support.mirror_readers.reader import MirrorReader
 from support.oracle import by_query, by_rows
 from support.oracle.failure import Disagreement
 from support.oracle.judge import judge, judge_at_the_end
@@ -33,13 +35,21 @@ class Played:
         return f"make oracle SEEDS=1 FIRST={self.seed} STEPS={','.join(map(str, self.steps))}"
 
 
-def play(seed: int, only: Collection[int] | None = None, spark: Any = None) -> Played:
-    """The history of a seed, or of some of its steps; with a session of Spark, also written and read by it."""
+def play(
+    seed: int,
+    only: Collection[int] | None = None,
+    spark: Any = None,
+    readers: Mapping[str, MirrorReader] = READERS,
+) -> Played:
+    """The history of a seed, or of some of its steps; with a session of Spark, also written and read by it.
+
+    `readers` read the table's mirror.
+    """
     with quiet():
-        return _played(seed, only, spark)
+        return _played(seed, only, spark, readers)
 
 
-def _played(seed: int, only: Collection[int] | None, spark: Any) -> Played:
+def _played(seed: int, only: Collection[int] | None, spark: Any, readers: Mapping[str, MirrorReader]) -> Played:
     from support.oracle import by_spark  # PySpark is for those who have a session
 
     random = draws(seed)
@@ -78,7 +88,7 @@ def _played(seed: int, only: Collection[int] | None, spark: Any) -> Played:
                 if spark is not None:
                     by_spark.judge(drawn, world, spark)
             judge_at_the_end(random, world)
-            judge_mirror(draws(f"{seed}/mirror"), world)
+            judge_mirror(draws(f"{seed}/mirror"), world, readers)
     except Disagreement as found:
         assert world is not None
         return Played(seed, tuple(played), dict(world.done), found.kind, _told(world, str(found)))

@@ -8,10 +8,12 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from itertools import count, islice
 from multiprocessing.pool import AsyncResult
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from support.mirror_readers.here import READERS
 from support.oracle.history import Played, play, shrink
 
 _Asked = tuple[int, Sequence[int] | None]
@@ -26,6 +28,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes side by side")
     parser.add_argument("--steps", help="of each history these steps only, as in 0,3,4")
     parser.add_argument("--spark", action="store_true", help="written and read by Spark, too, one after the other")
+    parser.add_argument(
+        "--engines",
+        type=Path,
+        metavar="PYTHON",
+        help="mirrors are read by chdb and delta-spark, too, which are installed beside this Python; one after the other",
+    )
     parser.add_argument("--until-failure", action="store_true", help="no more histories after the first that fails")
     parser.add_argument("--no-shrink", action="store_true", help="tell of a failure as it was found, with all steps")
     given = parser.parse_args(arguments)
@@ -38,17 +46,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     histories, began = 0, time.monotonic()
     until = None if given.minutes is None else began + given.minutes * 60
     timely = asked if until is None else _until(asked, until)
-    for played in _with_spark(timely) if given.spark else _played(timely, given.jobs):
+    for played in _by_ways(timely, given):
         histories += 1
         tried.update(played.done)
         if not played.kind:
             continue
         failures[played.kind] += 1
-        # With Spark a history takes so long that it is told as it is.
-        least = played if given.no_shrink or given.spark or only is not None else shrink(played)
+        # With other engines a history takes so long that it is told as it is.
+        as_it_is = given.no_shrink or given.spark or given.engines or only is not None
+        least = played if as_it_is else shrink(played)
         console.print(f"\nseed {played.seed} fails: {least.kind}", style="bold red", highlight=False)
         console.print(least.failure, markup=False, highlight=False)
-        console.print(f"replay: {least.replay}{' SPARK=1' if given.spark else ''}", markup=False, highlight=False)
+        replay = least.replay.replace("make oracle", "make engines") if given.engines else least.replay
+        console.print(f"replay: {replay}{' SPARK=1' if given.spark else ''}", markup=False, highlight=False)
         if given.until_failure:
             break
     table = Table("tried", "times", title=f"{histories} histories in {time.monotonic() - began:.0f} s")
@@ -58,6 +68,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         table.add_row(f"FAILED: {name}", str(times), style="bold red")
     console.print(table)
     return 1 if failures else 0
+
+
+def _by_ways(asked: Iterator[_Asked], given: argparse.Namespace) -> Iterator[Played]:
+    if given.spark:
+        return _with_spark(asked)
+    return _played(asked, given.jobs) if given.engines is None else _with_engines(asked, given.engines)
+
+
+def _with_engines(asked: Iterator[_Asked], python: Path) -> Iterator[Played]:
+    from support.mirror_readers.apart import readers_apart
+
+    with readers_apart(python) as apart:
+        for seed, only in asked:
+            yield play(seed, only, readers={**READERS, **apart})
 
 
 def _with_spark(asked: Iterator[_Asked]) -> Iterator[Played]:

@@ -24,10 +24,14 @@ LOOPBACK = "127.0.0.1"
 
 
 def spark_settings(folder: Path) -> dict[str, str]:
+    """With Spark's Kafka connector."""
+    return {**local_settings(folder), "spark.jars": connector_jars()}
+
+
+def local_settings(folder: Path) -> dict[str, str]:
     return {
         "spark.driver.host": LOOPBACK,
         "spark.driver.bindAddress": LOOPBACK,
-        "spark.jars": connector_jars(),
         "spark.driver.memory": "512m",
         "spark.driver.extraJavaOptions": f"{GENTLE_JVM} -Dderby.system.home={folder / 'derby'}",
         "spark.local.dir": str(folder / "blocks"),

@@ -219,3 +219,14 @@ def test_local_times_need_a_newer_protocol_wherever_they_are() -> None:
         "readerFeatures": ["timestampNtz"],
         "writerFeatures": ["timestampNtz"],
     }
+
+
+@pytest.mark.parametrize(
+    "required", ["a BIGINT NOT NULL", "a STRUCT<b: BIGINT NOT NULL>", "a MAP<STRING, ARRAY<STRUCT<b: INT NOT NULL>>>"]
+)
+def test_the_newer_protocol_lists_that_columns_are_never_null(required: str) -> None:
+    """Break: Spark refuses the whole table."""
+    protocol = delta_columns(Metadata("1", schema_string_of(f"{required}, t TIMESTAMP_NTZ"))).protocol
+    assert protocol["readerFeatures"] == ["timestampNtz"]
+    assert protocol["writerFeatures"] == ["invariants", "timestampNtz"]
+    assert "writerFeatures" not in delta_columns(Metadata("1", schema_string_of(required))).protocol

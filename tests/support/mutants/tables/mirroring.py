@@ -4,6 +4,7 @@ from support.mutants.mutant import LOG, NONE, ROWS, Mutant, Rule, Seeds
 
 _MIRROR = "table/headgate_table/delta/mirror.py"
 _COMMIT = "table/headgate_table/delta/commit.py"
+_SCHEMA = "table/headgate_table/delta/schema.py"
 _VALUES = "table/headgate_table/delta/values.py"
 _CLEANING = "table/headgate_table/indextables/cleaning/mirrored.py"
 _TESTS = "tests/table/delta/test_mirror.py"
@@ -120,6 +121,16 @@ MUTANTS = (
         '    return _local(micros, "microseconds") + "Z"\n',
         (_COMMIT_TESTS, "tests/table/delta/test_mirror_readers.py"),
         ROWS,
+    ),
+    Mutant(
+        "mirror-hides-that-columns-are-required",
+        Rule.MIRRORS,
+        "Columns that are never null are not listed among the features of the newer protocol, and Spark refuses the table.",
+        _SCHEMA,
+        "[_REQUIRED, _LOCAL_TIMES] if self.has_required else [_LOCAL_TIMES]",
+        "[_LOCAL_TIMES]",
+        (_COMMIT_TESTS,),
+        NONE,
     ),
     Mutant(
         "cleaning-forgets-the-mirror",

@@ -12,17 +12,17 @@ from deltalake import DeltaTable, QueryBuilder
 from support.mirror_readers.reader import MirrorReader
 
 
-def by_delta_rs(uri: str, version: int, columns: Sequence[str]) -> pa.Table:
+def by_delta_rs(uri: str, version: int, columns: Sequence[str] = ()) -> pa.Table:
     """By its own engine. `to_pyarrow_table` can't read partitions of negative decimals: it writes their sign twice."""
     query = QueryBuilder().register("mirror", DeltaTable(uri, version=version))
     return pa.table(query.execute("SELECT * FROM mirror"))
 
 
-def by_polars(uri: str, version: int, columns: Sequence[str]) -> pa.Table:
+def by_polars(uri: str, version: int, columns: Sequence[str] = ()) -> pa.Table:
     return pl.scan_delta(uri, version=version).collect().to_arrow()
 
 
-def by_duckdb(uri: str, version: int, columns: Sequence[str]) -> pa.Table:
+def by_duckdb(uri: str, version: int, columns: Sequence[str] = ()) -> pa.Table:
     [folder] = duckdb_extension_delta.__path__
     [extension] = Path(folder).rglob("*.duckdb_extension")
     with duckdb.connect() as connection:

@@ -11,7 +11,7 @@ import pytest
 import headgate
 from headgate_schemas.messages.operations import Committed, RejectCode, Rejected
 from headgate_schemas.predicates.tree import Comparison, Op
-from support.delta_readers import by_delta_rs
+from support.mirror_readers.here import by_delta_rs
 
 NOT_DURABLE = {"local.durable": "false"}
 LARGEST = 3.4028234663852886e38

@@ -4,6 +4,7 @@ A rebind is itself a version. It raises the epoch, so a committer that still wor
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from headgate_bus.interface import Bus
 from headgate_bus.marks import Proof, look_again
@@ -45,27 +46,15 @@ def rebind(
     known, extent = look_again(bus, group, source.partition)
     offer = Offer(source, extent, bus.committed(group, source.partition), known.proof is Proof.CUT)
     for _ in range(_ATTEMPTS):
-        try:
-            return _attempt(bus, reader, ambient, options_for, offer)
-        except NumberTaken:
-            continue
+        with suppress(NumberTaken):
+            try:
+                return _bound(bus, reader, ambient, options_for, offer)
+            except TableNotFound:
+                return bind_manifests(bus, reader.store, ambient, memory_limits(options_for({})), offer)
     raise CommitConflict(
         f"other writers took the next version of {uri} {_ATTEMPTS} times in a row. Nothing was bound; try again when fewer "
         f"are writing"
     )
-
-
-def _attempt(
-    bus: Bus,
-    reader: LogReader,
-    ambient: Ambient,
-    options_for: Callable[[Mapping[str, str]], TableOptions],
-    offer: Offer,
-) -> RebindReport:
-    try:
-        return _bound(bus, reader, ambient, options_for, offer)
-    except TableNotFound:
-        return bind_manifests(bus, reader.store, ambient, memory_limits(options_for({})), offer)
 
 
 def _bound(

@@ -23,8 +23,10 @@ of them are shorter than ids are kept: a job that proposes the same once more af
 LOOK_AFTER = ((DAY_H, 11.0), (2.5, 5.0))
 """Hours after which everything is due, and simulated seconds that calm workers get for it; then for what they left by that."""
 WATCHED_VERSIONS = 3
-MIRRORED_WITHIN_S = 15.0
-"""More than a sweep: the event of the newest version may be lost."""
+MIRRORED_WITHIN_S = 45.0
+"""More than a sweep, since the event of the newest version may be lost, after a worker's only slot has waited for a receipt that never
+comes, of a table that is served under another address now.
+"""
 MIRRORS = 0.4
 """Of a run with maintenance to have workers that keep mirrors."""
 FLOORS = Floors(version_ms=HOUR_MS, state_ms=HOUR_MS, manifest_ms=HOUR_MS // 3, file_ms=24 * HOUR_MS)

@@ -32,6 +32,11 @@ def sealed(data: bytes) -> bytes:
     return b"".join((data[:start], _digest(data, start), data[start + len(_ZEROS) :]))
 
 
+def has_seal(data: bytes) -> bool:
+    """Whether this Headgate wrote the file, by a file that was read and found whole."""
+    return _MARK in data
+
+
 def check_seal(header: Mapping[str, bytes], data: bytes, name: str) -> None:
     """Raises `CorruptTable` if the file was changed. A file without a seal must only have no damaged keys."""
     changed = damaged_name(header.keys(), _KNOWN)

@@ -1,6 +1,10 @@
 """Finds damage anywhere in a log, before anything is deleted: an unreadable part may need the objects."""
 
+from collections.abc import Sequence
+
+from headgate_schemas.actions.actions import Action
 from headgate_table.errors import ObjectMissing, TableNotFound, UnsupportedTable
+from headgate_table.indextables.cleaning.contradictions import Contradictions
 from headgate_table.indextables.cleaning.survey import LogSurvey
 from headgate_table.indextables.format.entries import ALL_COLUMNS
 from headgate_table.indextables.format.names import POINTER
@@ -31,13 +35,21 @@ def open_damage(reader: LogReader, survey: LogSurvey) -> str | None:
             return f"{POINTER} names version {pointer.version}, which has no {'state' if pointer.is_avro else 'checkpoint'}"
     try:
         read_entries(reader.store, reader.resources, reader.latest(), ALL_COLUMNS)
-        replacements = Replacements()
-        for _ in named_paths(reader, inventory, see=replacements.see):
+        replacements, contradictions = Replacements(), Contradictions(reader)
+
+        def see(version: int, actions: Sequence[Action]) -> None:
+            replacements.see(version, actions)
+            contradictions.see(version, actions)
+
+        for _ in named_paths(reader, inventory, see=see):
             pass
         anchors = {*states_in_history(roots.states), *inventory.checkpoints}
         replaced = replacements.found(anchors, reader)
         if replaced:
             return replaced_text(replaced[0])
+        contradicted = contradictions.first(inventory, anchors)
+        if contradicted is not None:
+            return contradicted
         lost = lost_versions(reader, inventory.versions, lambda: anchors)
     except UnsupportedTable:
         return None  # sound for a newer release; this release can't read its names, and keeps them

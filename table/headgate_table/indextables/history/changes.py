@@ -16,12 +16,12 @@ from headgate_schemas.errors import InvalidInput
 from headgate_table.errors import CorruptTable, ObjectMissing, VersionNotRetained
 from headgate_table.indextables.format.entries import added_table, column_type, entry_schema
 from headgate_table.indextables.format.replay import AddedFile, commit_time
-from headgate_table.indextables.history.live_difference import difference
 from headgate_table.indextables.log.listing import list_log
 from headgate_table.indextables.log.predecessor import is_named
 from headgate_table.indextables.log.reader import LoadedLog, LogReader
 from headgate_table.indextables.log.stale_versions import late_up_to
 from headgate_table.indextables.read.entry_reader import read_entries
+from headgate_table.indextables.read.live_difference import difference
 from headgate_table.indextables.read.snapshot import DEFAULT_COLUMNS
 from headgate_table.interface.answers import Changes
 

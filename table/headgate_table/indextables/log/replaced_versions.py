@@ -42,11 +42,11 @@ class Replacements:
         return [
             version
             for version, first in self._found
-            if version > lowest or (first == 0 and _keeps_its_beginning(reader))
+            if version > lowest or (first == 0 and keeps_its_beginning(reader))
         ]
 
 
-def _keeps_its_beginning(reader: LogReader) -> bool:
+def keeps_its_beginning(reader: LogReader) -> bool:
     """Whether version 0 didn't come late: then it would be the creation of another table."""
     try:
         return not began_another_table(reader, reader.latest())

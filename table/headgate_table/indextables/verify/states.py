@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from headgate_schemas.actions.actions import Action, AddFile, Metadata, RemoveFile
 from headgate_schemas.actions.doc_mapping import bare_hash, split_registry
+from headgate_table.indextables.cleaning.contradictions import differs_advice, differs_text
 from headgate_table.indextables.format.json_checkpoint import read_checkpoint
 from headgate_table.indextables.format.names import checkpoint_key, state_key, version_key
 from headgate_table.indextables.format.state_manifest import MAX_STATE_BYTES, StateManifest
@@ -272,10 +273,4 @@ class ContentVerifier:
     def _compare(self, name: str, number: int, live: set[str], replayed: set[str]) -> None:
         missing, extra = replayed - live, live - replayed
         if missing or extra:
-            parts = [f"lacks {examples(missing)}"] if missing else []
-            parts += [f"has {examples(extra)} besides"] if extra else []
-            self._findings.error(
-                name,
-                f"it differs from what the versions before it make of the table: it {' and '.join(parts)}",
-                f"compare `headgate table files --version {number}` with the version files; restore or overwrite what is wrong",
-            )
+            self._findings.error(name, differs_text(missing, extra), differs_advice(number))

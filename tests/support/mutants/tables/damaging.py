@@ -5,6 +5,7 @@ from support.mutants.mutant import NONE, Mutant, Rule, damage, models
 _VERSION_FILE = "table/headgate_table/indextables/format/version_file.py"
 _SEAL = "table/headgate_table/avro/seal.py"
 _TESTS = "tests/table/damage/test_known_damage.py"
+_CONTRADICTIONS = "tests/table/damage/test_contradictions.py"
 _DATA_FILES = "tests/table/damage/test_data_files.py"
 _FOLDERS = "tests/table/cleaning/test_odd_partition_folders.py"
 
@@ -48,6 +49,26 @@ MUTANTS = (
         "        if replaced == [-1]:\n",
         (_TESTS,),
         damage("ours-states", 300),
+    ),
+    Mutant(
+        "contradicted-versions-cleaned",
+        Rule.DAMAGE,
+        "Cleaning goes on where a state contradicts a version of another writer below it.",
+        "table/headgate_table/indextables/cleaning/open_damage.py",
+        "        if contradicted is not None:\n",
+        "        if contradicted == '':\n",
+        (_CONTRADICTIONS,),
+        damage("ours-each-state", 400),
+    ),
+    Mutant(
+        "states-of-others-are-believed",
+        Rule.DAMAGE,
+        "A state of another writer that contradicts the versions stops cleaning.",
+        "table/headgate_table/indextables/cleaning/contradictions.py",
+        "            if not self._is_ours(number):\n",
+        "            if number < 0:\n",
+        (_CONTRADICTIONS,),
+        NONE,
     ),
     Mutant(
         "version-believed-as-a-checkpoint",

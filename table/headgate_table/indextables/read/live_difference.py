@@ -1,15 +1,17 @@
-"""The files that are live in one loaded log and not in another; reads only the manifests that differ."""
+"""The files that are live at one place of a log and not at another; reads only the manifests that differ."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate_table.indextables.format.entries import added_table, entry_schema
 from headgate_table.indextables.format.names import resolve_manifest
-from headgate_table.indextables.format.state_manifest import ManifestInfo
-from headgate_table.indextables.log.reader import LoadedLog, LogReader
+from headgate_table.indextables.format.replay import Delta
+from headgate_table.indextables.format.state_manifest import ManifestInfo, StateManifest
+from headgate_table.indextables.log.reader import LogReader
 from headgate_table.indextables.manifests.reader import read_manifest
 from headgate_table.indextables.read.entry_reader import last_of_each_path
 
@@ -19,11 +21,21 @@ _IDENTITY = ("path", "size", "modification_time")
 REMOVED_FACTS = ("path", "partition_values", "size", "modification_time", "num_records")
 
 
+class Live(Protocol):
+    """A state and what versions after it changed, as a `LoadedLog` has them."""
+
+    @property
+    def state(self) -> StateManifest | None: ...
+
+    @property
+    def delta(self) -> Delta: ...
+
+
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One of the two logs: its manifests by key, in order, and the paths in its manifests that aren't live."""
+    """One of the two places: its manifests by key, in order, and the paths in its manifests that aren't live."""
 
-    log: LoadedLog
+    log: Live
     manifests: dict[str, ManifestInfo]
     dead: frozenset[str]
 
@@ -36,9 +48,7 @@ class _Part:
     rows: pa.Table
 
 
-def difference(
-    reader: LogReader, before: LoadedLog, after: LoadedLog, columns: Sequence[str]
-) -> tuple[pa.Table, pa.Table]:
+def difference(reader: LogReader, before: Live, after: Live, columns: Sequence[str]) -> tuple[pa.Table, pa.Table]:
     """The files that only `after` has, with these columns, and those that only `before` has, with `REMOVED_FACTS`.
 
     A manifest in both logs is opened only if tombstones or later adds differ. So a file that a writer lists a second
@@ -61,11 +71,11 @@ def difference(
     return _whole(reader, new, new_parts, added_paths, columns), removed
 
 
-def _adds_same(before: LoadedLog, after: LoadedLog, path: str) -> bool:
+def _adds_same(before: Live, after: Live, path: str) -> bool:
     return path in before.delta.added and before.delta.added[path] == after.delta.added.get(path)
 
 
-def _side(reader: LogReader, log: LoadedLog) -> _Side:
+def _side(reader: LogReader, log: Live) -> _Side:
     state = log.state
     if state is None:
         return _Side(log, {}, frozenset(log.delta.removed))

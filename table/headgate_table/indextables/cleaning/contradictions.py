@@ -5,7 +5,7 @@ Headgate makes a state from the one before it and the versions between. So the t
 state of another writer proves nothing: it may list what its writer alone knows.
 """
 
-from collections.abc import Collection, Sequence, Set
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -90,7 +90,7 @@ class Contradictions:
     def _is_ours(self, number: int) -> bool:
         return has_seal(self._reader.store.get(state_key(number), max_bytes=MAX_STATE_BYTES))
 
-    def _differing(self, below: int, versions: range) -> tuple[Set[str], Set[str]]:
+    def _differing(self, below: int, versions: range) -> tuple[set[str], set[str]]:
         """The paths that the state lacks, and those that it has besides."""
         reader = self._reader
         delta = Delta()
@@ -106,7 +106,7 @@ class Contradictions:
         return (gone - came - removed - added) | (wrong & added), (came - gone - added) | (wrong & removed)
 
 
-def differs_text(missing: Set[str], extra: Set[str]) -> str:
+def differs_text(missing: set[str], extra: set[str]) -> str:
     """How a state or checkpoint differs from the versions: the paths that it lacks, and those that it has besides."""
     parts = [f"lacks {examples(missing)}"] if missing else []
     parts += [f"has {examples(extra)} besides"] if extra else []

@@ -58,7 +58,7 @@ def test_every_command_of_the_readme_is_understood(
         return
     monkeypatch.chdir(tmp_path)
     ran = headgate(*words[1:])
-    assert ran.code in (0, 1), ran.err
+    assert ran.code in (0, 1, 3), ran.err  # 3: no committer runs here
 
 
 def test_every_target_of_the_readme_is_in_the_makefile() -> None:

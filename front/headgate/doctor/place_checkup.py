@@ -12,6 +12,7 @@ from headgate.settings.loading import Settings
 from headgate_schemas.ambient import Ambient
 from headgate_schemas.errors import HeadgateError, InvalidInput
 from headgate_table.errors import StoreError, TableNotFound
+from headgate_table.indextables.format.names import LOG, MANIFESTS
 from headgate_table.store.interface import Store
 from headgate_table.store.open import open_store
 from headgate_table.store.probe import PROBE_FOLDER, probe_conditional_writes
@@ -57,12 +58,23 @@ def _writable(store: Store, ambient: Ambient) -> Iterator[DoctorFinding]:
             yield DoctorFinding("permissions", Health.NOTE, "not tried, because the folder does not exist yet")
             return
         yield _modes(folder)
+        closed = _closed_folders(folder)
+        if closed:
+            mend = f"let this user read and write in the folders below {folder}"
+            yield DoctorFinding("permissions", Health.PROBLEM, f"may not write in {', '.join(closed)}", mend)
+            return
     permissions, ahead_s = _tried(store, ambient)
     yield permissions
     if ahead_s is not None and folder is None:
         yield clock_finding("clock", ahead_s, "the store's")
     if permissions.health is Health.OK:
         yield _conditional(store, ambient)
+
+
+def _closed_folders(table: Path) -> list[str]:
+    """Folders of the log in which this user may not make files. Each has rights of its own on a local disk."""
+    folders = [table / LOG, table / LOG / MANIFESTS]
+    return [str(each) for each in folders if each.is_dir() and not os.access(each, os.R_OK | os.W_OK | os.X_OK)]
 
 
 def _tried(store: Store, ambient: Ambient) -> tuple[DoctorFinding, float | None]:

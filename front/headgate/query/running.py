@@ -1,6 +1,6 @@
 """Runs a query: it opens and prunes its tables, and DataFusion does the rest, batch by batch."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +66,8 @@ class QueryResult:
     schema: pa.Schema
     frame: DataFrame
     read: tuple["_ReadTable", ...]
+    names: tuple[str, ...]
+    """Of the columns, as the query writes them: without our names for tables."""
 
     def tables(self) -> list[QueriedTable]:
         """The skipped files. To count them, it looks at all files of the tables, which a query itself need not do."""
@@ -75,7 +77,7 @@ class QueryResult:
         """The rows, as they are computed. Raises `InvalidInput` if DataFusion fails."""
         stream = _asked(self.frame.execute_stream)
         while (batch := _asked(lambda: next(stream, None))) is not None:
-            yield batch.to_pyarrow()
+            yield batch.to_pyarrow().rename_columns(self.names)
 
     def plan(self) -> str:
         """DataFusion's physical plan."""
@@ -108,7 +110,17 @@ def run_query(text: str, open_table: OpenTable) -> QueryResult:
     repeated = [name for name in schema.names if schema.names.count(name) > 1]
     if repeated:
         raise InvalidInput(f"the result has two columns {repeated[0]!r}; give one of them another name by AS")
-    return QueryResult(schema, frame, tuple(read.values()))
+    names = _as_written(schema.names, read)
+    renamed = pa.schema([field.with_name(name) for field, name in zip(schema, names, strict=True)])
+    return QueryResult(renamed, frame, tuple(read.values()), names)
+
+
+def _as_written(names: Sequence[str], tables: Iterable[str]) -> tuple[str, ...]:
+    """DataFusion names an expression by its text, in which our names stand for the tables; kept where they tell two apart."""
+    written = list(names)
+    for table in tables:
+        written = [name.replace(f"{table}.", "") for name in written]
+    return tuple(written if len(set(written)) == len(written) else names)
 
 
 def _planned(query: Query, open_table: OpenTable) -> tuple[dict[str, Snapshot], dict[str, Predicate]]:

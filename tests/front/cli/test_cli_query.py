@@ -43,6 +43,18 @@ def test_rows_are_counted_joined_and_read_at_versions(headgate: Headgate, events
     assert headgate("query", joined, "--format", "csv").csv == [{"id": "100"}]
 
 
+def test_the_column_of_an_expression_is_headed_by_the_words_of_the_query(headgate: Headgate, events: str) -> None:
+    """Break: show the names that stand for tables in the plan."""
+    ran = headgate(
+        "query", f"SELECT count(DISTINCT id), max(e.x) FROM '{events}' AS e WHERE e.id < 0", "--format", "json"
+    )
+    assert list(ran.json[0]) == ["count(DISTINCT e.id)", "max(e.x)"]
+    ran = headgate("query", f"SELECT count(DISTINCT id) FROM '{events}'", "--format", "json")
+    assert ran.json == [{"count(DISTINCT id)": 41}]
+    twice = f"SELECT max(a.id), max(b.id) FROM '{events}' a, '{events}' b"
+    assert headgate("query", twice, "--format", "json").json == [{"max(a.id)": 100, "max(b.id)": 100}]
+
+
 def test_a_table_for_people_is_the_default(headgate: Headgate, events: str) -> None:
     ran = headgate("query", f"SELECT id, day FROM '{events}' WHERE id IN (1, 100) ORDER BY id")
     assert (ran.code, ran.lines) == (0, [["id", "day"], ["1", "d1"], ["100", "d0"]])

@@ -1,5 +1,6 @@
 """`headgate doctor`: what is wrong with a set-up, and how to mend it."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,17 @@ def test_a_store_that_ignores_conditions_is_a_problem(
     monkeypatch.setattr(place_checkup, "probe_conditional_writes", untrusted)
     found = _findings(headgate("doctor", sales, "--format", "json"))["conditional writes"]
     assert (found["health"], found["found"]) == ("problem", "it created the same object twice")
+
+
+@pytest.mark.parametrize("folder", ["_transaction_log", "_transaction_log/manifests"])
+def test_a_folder_of_the_log_that_nobody_may_write_in_is_a_problem(
+    headgate: Any, sales: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    """Break: try the table's own folder alone, and say that all is well."""
+    (sales / folder).mkdir(exist_ok=True)
+    monkeypatch.setattr(os, "access", lambda path, _: not str(path).endswith(folder))
+    found = _findings(headgate("doctor", sales, "--format", "json"))["permissions"]
+    assert (found["health"], found["found"]) == ("problem", f"may not write in {sales / folder}")
 
 
 def test_a_missing_library_is_named_with_the_command_that_installs_it(

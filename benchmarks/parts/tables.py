@@ -100,7 +100,7 @@ def make_headgate(folder: str, files: int, per_manifest: int = 50_000, storage: 
         total += pc.sum(entries.column("size")).as_py()
         manifests.append(manifest_info(write_manifest(table.store, ambient, options, entries, table.metadata)))
     state = StateManifest(1, ambient.now_ms(), files, total, tuple(manifests), metadata=table.metadata)
-    table.store.put(version_key(1), encode_actions([CommitInfo({"timestamp": ambient.now_ms()})]))
+    table.store.put(version_key(1), encode_actions([CommitInfo({"timestamp": ambient.now_ms(), "nonce": "made"})]))
     table.store.put(state_key(1), encode_state(state, bytes(16)))
     StateWriter(LogReader(table.store, process_resources()), ambient, options).advance_pointer(
         state_pointer(1, files, total, ambient.now_ms())

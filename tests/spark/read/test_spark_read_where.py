@@ -124,7 +124,7 @@ def test_a_condition_is_true_for_the_rows_that_a_scan_gives(
     ("where", "pushed"),
     [
         ("tiny > 4.5", "GreaterThan(tiny,4)"),
-        ("f = 0.1", "EqualTo(f,0.1)"),
+        ("f = 0.5", "EqualTo(f,0.5)"),
         ("price <= 1.251", "LessThanOrEqual(price,1.25)"),
         ("at > '2024-03-31 01:30:00'", "GreaterThan(at,2024-03-31 01:30:00.0)"),
         ("local < '2024-03-31 01:30:00'", "LessThan(local,2024-03-31T01:30)"),
